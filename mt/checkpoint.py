@@ -1,0 +1,173 @@
+"""A model directory: `config.json`, `model.safetensors`, `tokenizer.model`, `README.md`.
+
+Directories are written aside and renamed, so that a reader, or a killed writer, never leaves half of one. Loading
+runs no code: weights are safetensors, metadata is JSON, and both are checked before a model is built.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from mt.config import DecodingConfig, ModelConfig, Section
+from mt.errors import ModelError, problems
+from mt.model.transformer import Transformer
+from mt.tokenizer import Tokenizer
+
+FORMAT_VERSION = 1  # of a model directory; CHANGELOG.md says which releases read it
+
+
+class Description(Section):
+    """`config.json`: what a model is and how it wants to be decoded."""
+
+    format_version: int = FORMAT_VERSION
+    name: str
+    directions: tuple[str, ...]
+    vocabulary_size: int
+    model: ModelConfig
+    decoding: DecodingConfig = DecodingConfig()
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model directory in memory; the model is in evaluation mode."""
+
+    model: Transformer
+    tokenizer: Tokenizer
+    description: Description
+
+
+@contextmanager
+def written_aside(folder: Path) -> Iterator[Path]:
+    """A folder to write into, which takes the name `folder` when the block ends well."""
+    aside = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    yield aside
+    for file in aside.iterdir():
+        _flush(file)
+    _flush(aside)
+    replaced = folder.with_name(f".{folder.name}.old")
+    shutil.rmtree(replaced, ignore_errors=True)
+    if folder.exists():
+        folder.rename(replaced)
+    aside.rename(folder)
+    _flush(folder.parent)
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+def save_model(
+    folder: Path, weights: Mapping[str, Tensor], tokenizer: Tokenizer, description: Description, card: str
+) -> None:
+    """Write a model directory; one that is there is replaced."""
+    with written_aside(folder) as aside:
+        save_weights(aside / "model.safetensors", weights)
+        (aside / "config.json").write_text(description.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        (aside / "tokenizer.model").write_bytes(tokenizer.serialised)
+        (aside / "README.md").write_text(card, encoding="utf-8")
+
+
+def load_model(folder: Path, device: torch.device) -> LoadedModel:
+    """Load a model directory. Raises ModelError or TokenizerError, which say what is wrong with which file."""
+    description = _read_description(folder)
+    tokenizer = Tokenizer.load(folder / "tokenizer.model")
+    if len(tokenizer) != description.vocabulary_size:
+        raise ModelError(
+            f"{folder}: tokenizer.model has {len(tokenizer)} pieces, config.json a vocabulary_size of "
+            f"{description.vocabulary_size}; accepted: the two files of one model"
+        )
+    with torch.device("meta"):
+        model = Transformer(description.model, description.vocabulary_size)
+    weights = load_weights(folder / "model.safetensors")
+    check_weights(weights, model, folder / "model.safetensors")
+    model = Transformer(description.model, description.vocabulary_size)
+    model.load_state_dict(weights)
+    return LoadedModel(model.to(device).eval(), tokenizer, description)
+
+
+def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """Tensors, by name, into one safetensors file."""
+    save_file({name: tensor.detach().contiguous() for name, tensor in weights.items()}, path)
+
+
+def load_weights(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, on the CPU. Raises ModelError if it is missing, cut short or something else."""
+    try:
+        with safe_open(path, "pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except FileNotFoundError as error:
+        raise ModelError(f"{path}: there is no such file; accepted: the weights of a model, as safetensors") from error
+    except (SafetensorError, OSError) as error:
+        what = "a pickle, which could run code" if _is_pickle(path) else f"not a whole safetensors file ({error})"
+        raise ModelError(f"{path}: {what}; accepted: the safetensors file that training wrote") from error
+
+
+def check_weights(weights: Mapping[str, Tensor], model: nn.Module, path: Path) -> None:
+    """Raises ModelError that lists every tensor that is missing, unknown, of another shape or not finite."""
+    expected = model.state_dict()
+    found = [f"{name} is missing" for name in expected if name not in weights]
+    found += [f"{name} is unknown" for name in weights if name not in expected]
+    for name in expected.keys() & weights.keys():
+        if weights[name].shape != expected[name].shape:
+            found.append(f"{name} has the shape {list(weights[name].shape)}, not {list(expected[name].shape)}")
+        elif not bool(weights[name].isfinite().all()):
+            found.append(f"{name} has values that are not finite")
+    if found:
+        raise ModelError(problems(f"{path} does not fit its config.json", sorted(found)))
+
+
+def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
+    """The mean of the weights of several files (Vaswani et al. 2017, section 6.1)."""
+    total = {name: tensor.double() for name, tensor in load_weights(paths[0]).items()}
+    for path in paths[1:]:
+        for name, tensor in load_weights(path).items():
+            total[name] += tensor
+    return {name: (tensor / len(paths)).float() for name, tensor in total.items()}
+
+
+def _read_description(folder: Path) -> Description:
+    path = folder / "config.json"
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ModelError(
+            f"{folder}: no model here, for it has no config.json; accepted: a directory that scripts/train.py wrote"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: not a JSON file ({error})") from error
+    version = values.get("format_version") if isinstance(values, dict) else None
+    if version != FORMAT_VERSION:
+        raise ModelError(f"{path}: format_version is {version!r}; accepted: {FORMAT_VERSION}")
+    try:
+        return Description.model_validate(values)
+    except ValidationError as error:
+        listed = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
+        raise ModelError(problems(str(path), listed)) from error
+
+
+def _is_pickle(path: Path) -> bool:
+    """Whether a file begins as pickles do, or as the zip archives that torch.save wraps around one."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(2)
+    except OSError:
+        return False
+    return begin == b"PK" or begin[:1] == b"\x80"
+
+
+def _flush(path: Path) -> None:
+    """Make sure that what was written is on the disk before it is renamed."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,279 @@
+"""Recipes: everything that decides a model, in one TOML file read into frozen, checked values.
+
+A recipe is read once, at the start of a run; `key=value` overrides are applied before it is checked. Whatever is
+wrong is reported together, each problem with its key, its value and what would be accepted.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from mt.errors import RecipeError, did_you_mean, problems
+
+Size = Literal["tiny", "small", "base", "big"]
+
+SIZES: dict[Size, dict[str, Any]] = {
+    "tiny": {"encoder_layers": 4, "decoder_layers": 4, "d_model": 128, "d_ff": 256, "heads": 4},
+    "small": {"encoder_layers": 3, "decoder_layers": 3, "d_model": 256, "d_ff": 1024, "heads": 4},
+    # Vaswani et al. 2017, table 3. With a shared vocabulary of 37,000 ours count 63.1M and 214.2M parameters; the
+    # paper prints 65M and 213M. Three-way tying leaves 37,000 x d_model embeddings, once; the rest is fixed by the
+    # table, so the paper's rounding, or a vocabulary a little larger for base, must make the difference.
+    "base": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 512, "d_ff": 2048, "heads": 8},
+    "big": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3},
+}
+
+
+class Section(BaseModel):
+    """A frozen table of a recipe; an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ModelConfig(Section):
+    """The architecture. `size` names a row of SIZES; keys beside it replace that row's numbers."""
+
+    encoder_layers: int = Field(ge=1)
+    decoder_layers: int = Field(ge=1)
+    d_model: int = Field(ge=2, multiple_of=2)
+    d_ff: int = Field(ge=1)
+    heads: int = Field(ge=1)
+    norm: Literal["pre", "post"] = "pre"
+    """Where LayerNorm stands: `post` as in the paper (section 3.1), `pre` (Xiong et al. 2020) trains deep stacks."""
+    activation: Literal["relu", "gelu"] = "relu"
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """On each sublayer's output and on the embeddings (section 5.4)."""
+    attention_dropout: float = Field(0.0, ge=0, lt=1)
+    activation_dropout: float = Field(0.0, ge=0, lt=1)
+    max_length: int = Field(1024, ge=8)
+    """The longest source or target, in tokens, that the model accepts."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_size(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping) or "size" not in values:
+            return values
+        explicit = {key: value for key, value in values.items() if key != "size"}
+        if values["size"] not in SIZES:
+            raise ValueError(f"size is {values['size']!r}; accepted: {', '.join(get_args(Size))}")
+        return {**SIZES[values["size"]], **explicit}
+
+    @model_validator(mode="after")
+    def _heads_divide_d_model(self) -> Self:
+        if self.d_model % self.heads:
+            raise ValueError(f"d_model is {self.d_model} and heads {self.heads}; accepted: heads that divide d_model")
+        return self
+
+
+class CorpusConfig(Section):
+    """One corpus: `{language}` in its path stands for line-aligned files, `columns` for a tab-separated one."""
+
+    path: str
+    columns: tuple[str, ...] = ()
+    """Languages of the columns of a .tsv file, such as ["en", "de"]; further columns are ignored."""
+
+    @model_validator(mode="after")
+    def _one_of_two_shapes(self) -> Self:
+        if ("{language}" in self.path) == bool(self.columns):
+            raise ValueError(
+                f"path is {self.path!r} and columns {list(self.columns)}; accepted: a path with {{language}} "
+                "(one file a language), or a .tsv file with columns"
+            )
+        return self
+
+
+class CleaningConfig(Section):
+    """Which training pairs stay; validation and test sets are never cleaned. 0 switches off a filter that has a threshold."""
+
+    min_words: int = Field(1, ge=0)
+    """Each side has at least so many words."""
+    max_words: int = Field(250, ge=0)
+    """Each side has at most so many words."""
+    max_characters: int = Field(2000, ge=0)
+    """Each side has at most so many characters."""
+    max_ratio: float = Field(3.0, ge=0)
+    """The longer side has at most so many times the shorter's characters, and ten; a wide one (Han) counts as three."""
+    drop_identical: bool = True
+    """Drop a pair of equal sides, except names and numbers: up to three words."""
+    match_digits: bool = True
+    """Drop a pair if each side has a number of four digits or more that the other lacks: 1991 against 2000.
+    Not for calendars with other years, such as Thai's."""
+    max_repetition: int = Field(5, ge=0)
+    """A phrase of one to four words follows upon itself at most so many times."""
+    min_script: float = Field(0.1, ge=0, le=1)
+    """At least this share of a side's words has a letter of its language's script, if there are over three words."""
+    deduplicate: bool = True
+    """Keep the first of several equal pairs; takes about 100 bytes of memory for each pair."""
+
+
+class DataConfig(Section):
+    """Corpora and what is kept of them."""
+
+    root: Path = Field(default_factory=lambda: Path(os.environ.get("MT_DATA", "data")))
+    directions: tuple[str, ...] = Field(min_length=1)
+    """What the model translates, such as ["en-de"]; with several, each source carries a tag of its target language."""
+    train: tuple[CorpusConfig, ...] = Field(min_length=1)
+    valid: tuple[CorpusConfig, ...] = Field(min_length=1)
+    test: tuple[CorpusConfig, ...] = ()
+    max_tokens: int = Field(200, ge=1)
+    """Training pairs with more tokens than this on a side are dropped."""
+
+    @field_validator("train", "valid", "test", mode="before")
+    @classmethod
+    def _path_alone(cls, corpora: Any) -> Any:
+        if isinstance(corpora, str):
+            corpora = [corpora]
+        return [{"path": corpus} if isinstance(corpus, str) else corpus for corpus in corpora]
+
+    @field_validator("directions")
+    @classmethod
+    def _are_pairs(cls, directions: tuple[str, ...]) -> tuple[str, ...]:
+        for direction in directions:
+            if len(set(direction.split("-"))) != 2 or direction.count("-") != 1:
+                raise ValueError(f"{direction!r} is no direction; accepted: source-target, such as 'en-de'")
+        if len(set(directions)) != len(directions):
+            raise ValueError(f"{list(directions)} names a direction twice")
+        return directions
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(sorted({language for direction in self.directions for language in direction.split("-")}))
+
+
+class TokenizerConfig(Section):
+    vocabulary_size: int = Field(8000, ge=300)
+    nfkc: bool = False
+    dropout: float = Field(0.0, ge=0, lt=1)
+    """BPE-dropout of the training text (Provilkov et al. 2020)."""
+    training_sentences: int = Field(2_000_000, ge=1)
+    """At most so many sentences, evenly spaced, teach the tokenizer."""
+
+
+class TrainingConfig(Section):
+    """One update sees about `update_tokens` target tokens, in batches of at most `batch_tokens` padded ones."""
+
+    batch_tokens: int = Field(4096, ge=16)
+    update_tokens: int = Field(4096, ge=16)
+    max_updates: int = Field(100_000, ge=1)
+    max_minutes: float | None = Field(None, gt=0)
+    """Training time after which the run ends, resumes included."""
+    schedule: Literal["noam", "inverse_sqrt"] = "inverse_sqrt"
+    learning_rate: float = Field(1e-3, gt=0)
+    """Peak of `inverse_sqrt`; factor of `noam` (the paper's is 1)."""
+    warmup_updates: int = Field(1000, ge=1)
+    adam_betas: tuple[float, float] = (0.9, 0.98)
+    adam_epsilon: float = 1e-9
+    weight_decay: float = Field(0.0, ge=0)
+    clip_norm: float = Field(1.0, gt=0)
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    precision: Literal["float32", "bfloat16"] = "float32"
+    compile: bool = False
+    validate_every: int = Field(500, ge=1)
+    validate_sentences: int = Field(1000, ge=1)
+    """At most so many sentences of the validation set are translated for BLEU; the loss sees them all."""
+    patience: int = Field(10, ge=1)
+    """Validations without a better BLEU after which training stops."""
+    save_every: int = Field(500, ge=1)
+    keep: int = Field(5, ge=1)
+    """Checkpoints kept beside the best; as many of them are averaged into the model."""
+    average: int = Field(5, ge=1)
+    ema_decay: float | None = Field(None, gt=0, lt=1)
+    """Decay of an exponential average of the weights, which then takes the place of the mean of checkpoints."""
+    max_skipped: int = Field(5, ge=0)
+    """Updates in a row that may be skipped, for a non-finite loss or lack of memory, before the run stops."""
+
+
+class DecodingConfig(Section):
+    """How validation decodes, and what the model does unless a request says otherwise."""
+
+    beam_size: int = Field(5, ge=1)
+    length_penalty: float = 1.0
+    max_length_factor: float = Field(2.0, ge=0)
+    max_length_offset: int = Field(10, ge=1)
+
+
+class Recipe(Section):
+    """A whole recipe. `seed` decides the initial weights, dropout, BPE-dropout and the order of the data."""
+
+    name: str = Field(pattern=r"^[\w.-]+$")
+    seed: int = Field(1, ge=0)
+    data: DataConfig
+    cleaning: CleaningConfig = CleaningConfig()
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    model: ModelConfig
+    training: TrainingConfig = TrainingConfig()
+    decoding: DecodingConfig = DecodingConfig()
+
+    @property
+    def run_name(self) -> str:
+        """`multi30k-en-de`: the name and the directions."""
+        return "-".join((self.name, *("+".join(self.data.directions),)))
+
+
+def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
+    """Read a recipe and apply `section.key=value` overrides, whose values are TOML (bare words are strings).
+
+    Raises RecipeError with every problem of the file and the overrides.
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise RecipeError(f"{path}: there is no such recipe") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise RecipeError(f"{path}: not a TOML file: {error}") from error
+    for override in overrides:
+        _apply(values, override)
+    try:
+        return Recipe.model_validate(values)
+    except ValidationError as error:
+        raise RecipeError(problems(str(path), (_explain(problem) for problem in error.errors()))) from error
+
+
+def save_recipe(recipe: Recipe, path: Path) -> None:
+    """Write a recipe with every default spelt out, so that a later default cannot change what it means."""
+    values = recipe.model_dump(mode="json", exclude_none=True)
+    path.write_text(tomli_w.dumps(values), encoding="utf-8")
+
+
+def _apply(values: dict[str, Any], override: str) -> None:
+    key, separator, text = override.partition("=")
+    if not separator:
+        raise RecipeError(f"{override!r} is no override; accepted: key=value, such as training.max_updates=100")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *sections, last = key.strip().split(".")
+    for section in sections:
+        values = values.setdefault(section, {})
+        if not isinstance(values, dict):
+            raise RecipeError(f"{override!r}: {section} is not a section of the recipe")
+    values[last] = value
+
+
+def _explain(problem: Any) -> str:
+    """One problem of pydantic's in the words of a recipe."""
+    where = [part for part in problem["loc"] if isinstance(part, str)]
+    key = ".".join(where)
+    if problem["type"] == "extra_forbidden":
+        return f"{key} is unknown{did_you_mean(where[-1], _keys_of(where[:-1]))}"
+    if problem["type"] == "missing":
+        return f"{key} is missing"
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"{key} = {problem['input']!r}: {message}" if problem["type"] != "value_error" else f"{key}: {message}"
+
+
+def _keys_of(sections: Sequence[str]) -> list[str]:
+    model: Any = Recipe
+    for section in sections:
+        annotation = model.model_fields[section].annotation
+        model = next(
+            (kind for kind in (annotation, *get_args(annotation)) if isinstance(kind, type) and issubclass(kind, Section)),
+            Section,
+        )
+    keys = list(model.model_fields)
+    return [*keys, "size"] if model is ModelConfig else keys

@@ -1,0 +1,174 @@
+"""Batches by token budget, in an order that a seed decides; the position in the data travels with each update.
+
+An update is what one optimiser step sees: batches from one length bucket each, about `update_tokens` target tokens
+together. It is the same whatever the number of processes, which share its batches out among them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mt.config import Recipe
+from mt.data.dataset import ParallelDataset
+from mt.distributed import World
+from mt.tokenizer import BOS, EOS, PAD, Tokenizer
+
+
+@dataclass(frozen=True)
+class Position:
+    """The next update to train on: number `update` of epoch `epoch`, both counted from 0."""
+
+    epoch: int = 0
+    update: int = 0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B pairs, padded. `target` begins with BOS, `labels` is the same shifted and ends with EOS."""
+
+    source: Tensor  # [B, S]
+    source_mask: Tensor  # [B, S], True on tokens
+    target: Tensor  # [B, T]
+    labels: Tensor  # [B, T], PAD where there is nothing to predict
+    indices: tuple[int, ...]  # of the pairs in the data set
+
+    def to(self, device: torch.device) -> "Batch":
+        moved = (tensor.to(device, non_blocking=True) for tensor in (self.source, self.source_mask, self.target, self.labels))
+        return Batch(*moved, self.indices)
+
+
+@dataclass(frozen=True)
+class Update:
+    """This process's batches of one update, and the position after it."""
+
+    batches: list[Batch]
+    next_position: Position
+
+
+def pad(sequences: Sequence[Sequence[int]]) -> Tensor:
+    """[B, longest], filled with PAD."""
+    padded = np.full((len(sequences), max(map(len, sequences))), PAD, np.int64)
+    for row, sequence in zip(padded, sequences, strict=True):
+        row[: len(sequence)] = sequence
+    return torch.from_numpy(padded)
+
+
+def make_batch(sources: Sequence[list[int]], targets: Sequence[list[int]], indices: Sequence[int]) -> Batch:
+    """Sources that end with EOS, and bare targets, as tensors."""
+    source = pad(sources)
+    return Batch(
+        source,
+        source != PAD,
+        pad([[BOS, *target] for target in targets]),
+        pad([[*target, EOS] for target in targets]),
+        tuple(int(index) for index in indices),
+    )
+
+
+def plan_batches(source_lengths: np.ndarray, target_lengths: np.ndarray, batch_tokens: int, order: np.ndarray) -> list[np.ndarray]:
+    """Cut the pairs `order` into batches of like lengths with at most `batch_tokens` padded tokens on either side.
+
+    Lengths count EOS. Pairs of one length keep their order, so that a shuffled `order` mixes them; a pair longer than
+    the budget is a batch alone.
+    """
+    by_length = order[np.lexsort((source_lengths[order], target_lengths[order]))]
+    batches = []
+    begin, longest = 0, 0
+    for end, index in enumerate(by_length):
+        widest = max(longest, int(source_lengths[index]), int(target_lengths[index]))
+        if end > begin and widest * (end + 1 - begin) > batch_tokens:
+            batches.append(by_length[begin:end])
+            begin, widest = end, max(int(source_lengths[index]), int(target_lengths[index]))
+        longest = widest
+    if begin < len(by_length):
+        batches.append(by_length[begin:])
+    return batches
+
+
+def group_into_updates(batches: Sequence[np.ndarray], target_lengths: np.ndarray, update_tokens: int) -> list[list[np.ndarray]]:
+    """Join batches, in order, until each group holds at least `update_tokens` target tokens; the last may hold fewer.
+
+    A batch joins only while at least half of it fits, so that groups come as near to the target as they can.
+    """
+    updates: list[list[np.ndarray]] = []
+    tokens = update_tokens
+    for batch in batches:
+        size = int(target_lengths[batch].sum())
+        if tokens + size / 2 > update_tokens:
+            updates.append([])
+            tokens = 0
+        updates[-1].append(batch)
+        tokens += size
+    return updates
+
+
+class TrainingBatches:
+    """The endless stream of a run's updates, from a position on, for one process."""
+
+    def __init__(self, dataset: ParallelDataset, tokenizer: Tokenizer, recipe: Recipe, world: World) -> None:
+        self.dataset = dataset
+        self.tokenizer = tokenizer
+        self.recipe = recipe
+        self.world = world
+        self.tags = direction_tags(tokenizer, recipe.data.directions)
+        tag_length = 0 if self.tags == [[]] else 1
+        self.source_lengths = dataset.source.lengths + 1 + tag_length
+        self.target_lengths = dataset.target.lengths + 1
+        limit = min(recipe.data.max_tokens, recipe.model.max_length)
+        fits = (self.source_lengths <= limit) & (self.target_lengths <= limit)
+        self.usable = np.flatnonzero(fits)
+
+    def plan(self, epoch: int) -> list[list[np.ndarray]]:
+        """The updates of an epoch as groups of batches of indices, the same in every process."""
+        random = np.random.default_rng((self.recipe.seed, epoch))
+        training = self.recipe.training
+        budget = min(training.batch_tokens, training.update_tokens)
+        batches = plan_batches(self.source_lengths, self.target_lengths, budget, random.permutation(self.usable))
+        shuffled = [batches[index] for index in random.permutation(len(batches))]
+        return group_into_updates(shuffled, self.target_lengths, training.update_tokens)
+
+    def updates(self, position: Position) -> Iterator[Update]:
+        """Updates from `position` on, for ever."""
+        epoch, first = position.epoch, position.update
+        while True:
+            planned = self.plan(epoch)
+            for number in range(first, len(planned)):
+                mine = planned[number][self.world.rank :: self.world.size]
+                last = number + 1 == len(planned)
+                yield Update(
+                    [self.load(indices, epoch) for indices in mine],
+                    Position(epoch + 1, 0) if last else Position(epoch, number + 1),
+                )
+            epoch, first = epoch + 1, 0
+
+    def load(self, indices: np.ndarray, epoch: int) -> Batch:
+        """The pairs `indices`; with BPE-dropout encoded anew, from a seed of the run, the epoch and the first index."""
+        dropout = self.recipe.tokenizer.dropout
+        if not dropout:
+            return load_batch(self.dataset, self.tags, indices)
+        sides = []
+        for number, side in enumerate(("source", "target")):
+            seed = int(np.random.SeedSequence((self.recipe.seed, epoch, int(indices[0]), number)).generate_state(1)[0])
+            sides.append(self.tokenizer.encode_with_dropout(self.dataset.texts(side, indices), dropout, seed))
+        limit = self.recipe.model.max_length - 2
+        sources = [
+            [*self.tags[self.dataset.direction[index]], *ids[:limit], EOS]
+            for index, ids in zip(indices, sides[0], strict=True)
+        ]
+        return make_batch(sources, [ids[:limit] for ids in sides[1]], indices)
+
+
+def load_batch(dataset: ParallelDataset, tags: Sequence[list[int]], indices: np.ndarray) -> Batch:
+    """The pairs `indices` as they were encoded."""
+    sources = [[*tags[dataset.direction[index]], *dataset.source[index].tolist(), EOS] for index in indices]
+    return make_batch(sources, [dataset.target[index].tolist() for index in indices], indices)
+
+
+def direction_tags(tokenizer: Tokenizer, directions: Sequence[str]) -> list[list[int]]:
+    """What stands before a source, for each direction: its target's tag, or nothing if there is one direction."""
+    if len(directions) == 1:
+        return [[]]
+    return [[tokenizer.tag(direction.split("-")[1])] for direction in directions]

@@ -1,0 +1,242 @@
+"""Parallel text on disk: encoded once, memory-mapped, so that a corpus larger than memory trains as a small one does.
+
+A prepared folder holds `tokenizer.model`, `meta.json` and a folder each for `train` and `valid`. Its name carries a
+fingerprint of all that went into it, so that a changed recipe or corpus is never served stale data.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from mt.config import CorpusConfig, Recipe
+from mt.data.cleaning import Cleaner
+from mt.data.corpus import Pair, read_parallel, read_tsv
+from mt.errors import DataError, problems
+from mt.tokenizer import Tokenizer, train_tokenizer
+
+CHUNK = 20_000  # pairs encoded at a time
+
+
+class Ragged:
+    """Sequences of different lengths in one memory-mapped array: item i is data[offsets[i] : offsets[i + 1]]."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` without its suffixes `.data.npy` and `.offsets.npy`."""
+        self.offsets = np.load(path.with_name(path.name + ".offsets.npy"), mmap_mode="r")
+        self.data = np.load(path.with_name(path.name + ".data.npy"), mmap_mode="r")
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        item: np.ndarray = self.data[self.offsets[index] : self.offsets[index + 1]]
+        return item
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Lengths of all items, [N]."""
+        return np.diff(self.offsets)
+
+
+class RaggedWriter:
+    """Appends sequences to disk; `close` gives them the form that `Ragged` maps."""
+
+    def __init__(self, path: Path, dtype: type[np.generic]) -> None:
+        self.path = path
+        self.dtype = dtype
+        self.lengths: list[int] = []
+        self._raw = path.with_name(path.name + ".raw")
+        self._file = self._raw.open("wb")
+
+    def append(self, items: Iterable[np.ndarray]) -> None:
+        for item in items:
+            self.lengths.append(len(item))
+            self._file.write(item.astype(self.dtype, copy=False).tobytes())
+
+    def close(self) -> None:
+        self._file.close()
+        offsets = np.concatenate(([0], np.cumsum(self.lengths, dtype=np.int64)))
+        np.save(self.path.with_name(self.path.name + ".offsets.npy"), offsets)
+        total = int(offsets[-1])
+        raw = np.memmap(self._raw, self.dtype, "r", shape=(total,)) if total else np.empty(0, self.dtype)
+        np.save(self.path.with_name(self.path.name + ".data.npy"), raw)
+        self._raw.unlink()
+
+
+@dataclass(frozen=True)
+class ParallelDataset:
+    """Pairs as ids and as text. `direction[i]` indexes the recipe's directions."""
+
+    source: Ragged
+    target: Ragged
+    source_text: Ragged
+    target_text: Ragged
+    direction: np.ndarray
+
+    @classmethod
+    def load(cls, folder: Path) -> "ParallelDataset":
+        names = ("source", "target", "source_text", "target_text")
+        return cls(*(Ragged(folder / name) for name in names), np.load(folder / "direction.npy"))
+
+    def __len__(self) -> int:
+        return len(self.direction)
+
+    def texts(self, side: str, indices: Iterable[int]) -> list[str]:
+        """The text of the pairs `indices`, of `source` or `target`."""
+        ragged = self.source_text if side == "source" else self.target_text
+        return [ragged[int(index)].tobytes().decode() for index in indices]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A prepared folder, loaded."""
+
+    folder: Path
+    tokenizer: Tokenizer
+    train: ParallelDataset
+    valid: ParallelDataset
+    meta: dict[str, object]
+
+
+def read_corpus(corpus: CorpusConfig, root: Path, direction: str) -> Iterator[Pair]:
+    """The pairs of one corpus in a direction; nothing where its columns lack a language of it."""
+    source, target = direction.split("-")
+    if not corpus.columns:
+        yield from read_parallel(
+            root / corpus.path.format(language=source), root / corpus.path.format(language=target)
+        )
+    elif source in corpus.columns and target in corpus.columns:
+        yield from read_tsv(root / corpus.path, corpus.columns.index(source), corpus.columns.index(target))
+
+
+def corpus_files(recipe: Recipe) -> list[Path]:
+    """Every file that a recipe's training and validation read. Raises DataError naming all that are missing."""
+    files = {
+        recipe.data.root / corpus.path.format(language=language)
+        for corpus in (*recipe.data.train, *recipe.data.valid)
+        for language in recipe.data.languages
+    }
+    missing = sorted(str(file) for file in files if not file.is_file())
+    if missing:
+        raise DataError(
+            problems("these files of the recipe are missing", missing)
+            + "\naccepted: the files under data.root (or MT_DATA); scripts/fetch_data.py brings the public ones"
+        )
+    return sorted(files)
+
+
+def prepared_folder(recipe: Recipe, under: Path) -> Path:
+    """Where a recipe's prepared data lies: its name, and a fingerprint of its settings and files."""
+    described = recipe.model_dump_json(include={"data", "cleaning", "tokenizer"})
+    files = [f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in corpus_files(recipe)]
+    digest = hashlib.sha256("\n".join([described, *files]).encode()).hexdigest()
+    return under / f"{recipe.run_name}-{digest[:12]}"
+
+
+def prepare(
+    recipe: Recipe, under: Path, threads: int = 1, progress: Callable[[str, int], None] = lambda stage, pairs: None
+) -> Path:
+    """Read, clean, train the tokenizer and encode; returns the prepared folder, at once if it is there already.
+
+    `progress` hears the stage and the pairs done. Raises DataError for a corpus that cannot be used.
+    """
+    folder = prepared_folder(recipe, under)
+    if folder.is_dir():
+        return folder
+    aside = folder.with_name(folder.name + ".part")
+    shutil.rmtree(aside, ignore_errors=True)
+    dropped: dict[str, list[dict[str, object]]] = {}
+    for part, corpora in (("train", recipe.data.train), ("valid", recipe.data.valid)):
+        (aside / part).mkdir(parents=True)
+        _write_text(recipe, corpora, aside / part, dropped if part == "train" else None, progress)
+    languages = recipe.data.languages if len(recipe.data.directions) > 1 else ()
+    tokenizer = Tokenizer(
+        train_tokenizer(
+            _tokenizer_sentences(aside / "train", recipe.tokenizer.training_sentences),
+            vocabulary_size=recipe.tokenizer.vocabulary_size,
+            languages=languages,
+            nfkc=recipe.tokenizer.nfkc,
+            threads=threads,
+        )
+    )
+    (aside / "tokenizer.model").write_bytes(tokenizer.serialised)
+    for part in ("train", "valid"):
+        _write_ids(aside / part, tokenizer, threads, lambda pairs, part=part: progress(f"encode {part}", pairs))
+    meta = {
+        "directions": list(recipe.data.directions),
+        "vocabulary_size": len(tokenizer),
+        "pairs": {part: len(np.load(aside / part / "direction.npy")) for part in ("train", "valid")},
+        "dropped": dropped,
+    }
+    (aside / "meta.json").write_text(json.dumps(meta, indent=2, ensure_ascii=False), encoding="utf-8")
+    aside.rename(folder)
+    return folder
+
+
+def load_prepared(folder: Path) -> Prepared:
+    """Map a folder that `prepare` made."""
+    return Prepared(
+        folder,
+        Tokenizer.load(folder / "tokenizer.model"),
+        ParallelDataset.load(folder / "train"),
+        ParallelDataset.load(folder / "valid"),
+        json.loads((folder / "meta.json").read_text(encoding="utf-8")),
+    )
+
+
+def _write_text(
+    recipe: Recipe,
+    corpora: Sequence[CorpusConfig],
+    folder: Path,
+    dropped: dict[str, list[dict[str, object]]] | None,
+    progress: Callable[[str, int], None],
+) -> None:
+    """The pairs of every corpus and direction as text; with `dropped`, cleaned, and what was dropped and why in it."""
+    writers = [RaggedWriter(folder / f"{side}_text", np.uint8) for side in ("source", "target")]
+    directions: list[int] = []
+    for index, direction in enumerate(recipe.data.directions):
+        cleaner = Cleaner(recipe.cleaning, *direction.split("-"))
+        pairs = (pair for corpus in corpora for pair in read_corpus(corpus, recipe.data.root, direction))
+        kept = pairs if dropped is None else cleaner.clean(pairs)
+        before = len(directions)
+        for pair in kept:
+            for writer, text in zip(writers, (pair.source, pair.target), strict=True):
+                writer.append([np.frombuffer(text.encode(), np.uint8)])
+            directions.append(index)
+            if len(directions) % CHUNK == 0:
+                progress(f"read {folder.name}", len(directions))
+        if len(directions) == before:
+            raise DataError(f"no {folder.name} pairs are left for {direction}; accepted: a corpus that holds both languages")
+        if dropped is not None:
+            dropped[direction] = [asdict(row) for row in cleaner.report()]
+    for writer in writers:
+        writer.close()
+    np.save(folder / "direction.npy", np.array(directions, np.uint8))
+
+
+def _tokenizer_sentences(folder: Path, limit: int) -> Iterator[str]:
+    """Up to `limit` sentences, evenly spaced over both sides."""
+    for side in ("source_text", "target_text"):
+        ragged = Ragged(folder / side)
+        stride = max(1, 2 * len(ragged) // limit)
+        for index in range(0, len(ragged), stride):
+            yield ragged[index].tobytes().decode()
+
+
+def _write_ids(folder: Path, tokenizer: Tokenizer, threads: int, progress: Callable[[int], None]) -> None:
+    dtype = np.uint16 if len(tokenizer) <= 1 << 16 else np.int32
+    for side in ("source", "target"):
+        texts = Ragged(folder / f"{side}_text")
+        writer = RaggedWriter(folder / side, dtype)
+        indices = iter(range(len(texts)))
+        while chunk := list(islice(indices, CHUNK)):
+            encoded = tokenizer.encode_many([texts[index].tobytes().decode() for index in chunk], threads)
+            writer.append(np.array(ids, dtype) for ids in encoded)
+            progress(chunk[-1] + 1)
+        writer.close()

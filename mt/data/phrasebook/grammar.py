@@ -1,0 +1,264 @@
+"""English and German side by side: noun phrases that agree, verb groups, and the order of a German clause.
+
+German order here is one of the orders a native speaker accepts, always the same one: the time before the object;
+"nicht" and "schon" after an object, but before a preposition; the finite verb second, or last after a conjunction.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from mt.data.phrasebook.lexicon import Adjective, Noun, Verb
+
+
+class Person(Enum):
+    """Who a verb agrees with; the polite "Sie" and every plural share the third."""
+
+    FIRST = "I"
+    THIRD = "he"
+    PLURAL = "we"
+
+
+class Case(Enum):
+    NOMINATIVE = 0
+    ACCUSATIVE = 1
+    DATIVE = 2
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """An English piece and its German; `lemmas` are the content words in it."""
+
+    english: str
+    german: str
+    lemmas: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Subject:
+    english: str
+    german: str
+    person: Person
+    lemmas: tuple[str, ...] = ()
+
+
+# What stands before a noun: English, and the German stem whose ending agrees.
+POSSESSIVES = {"my": "mein", "your": "Ihr", "his": "sein", "her": "ihr", "our": "unser", "their": "ihr"}
+EIN_WORDS = {"a": "ein", "no": "kein", **POSSESSIVES}
+# Endings by case, then masculine, feminine, neuter, plural.
+EIN_ENDINGS = (("", "e", "", "e"), ("en", "e", "", "e"), ("em", "er", "em", "en"))
+DIESER_ENDINGS = (("er", "e", "es", "e"), ("en", "e", "es", "e"), ("em", "er", "em", "en"))
+DER = (("der", "die", "das", "die"), ("den", "die", "das", "die"), ("dem", "der", "dem", "den"))
+# Adjectives after der and dieser (weak), after ein and mein (mixed), with no article or a number (strong plural).
+WEAK = (("e", "e", "e", "en"), ("en", "e", "e", "en"), ("en", "en", "en", "en"))
+MIXED = (("er", "e", "es", "en"), ("en", "e", "es", "en"), ("en", "en", "en", "en"))
+STRONG_PLURAL = ("e", "e", "en")
+CONTRACTIONS = {"zu dem": "zum", "zu der": "zur", "von dem": "vom", "an dem": "am", "in dem": "im"}
+
+
+def column(noun: Noun, plural: bool) -> int:
+    """The column of an endings table that `noun` reads."""
+    return 3 if plural else "mfn".index(noun.gender)
+
+
+def noun_form(noun: Noun, case: Case, plural: bool) -> str:
+    """The German noun, declined: "Jungen" (den Jungen), "Häusern" (den Häusern)."""
+    if not plural:
+        return noun.german if case is Case.NOMINATIVE else noun.oblique
+    if case is Case.DATIVE and not noun.german_plural.endswith(("n", "s")):
+        return noun.german_plural + "n"
+    return noun.german_plural
+
+
+def adjective_ending(determiner: str, noun: Noun, case: Case, plural: bool) -> str:
+    """The ending of an adjective between `determiner` (English; "" for none or a number) and `noun`."""
+    if not determiner:
+        return STRONG_PLURAL[case.value]
+    table = WEAK if determiner in ("the", "this") else MIXED
+    return table[case.value][column(noun, plural)]
+
+
+@dataclass(frozen=True)
+class NounPhrase:
+    """A determiner, an adjective and a noun.
+
+    The determiner is "the", "this", a key of EIN_WORDS ("no" is the "a" of "not a": "kein"), or "" for a `number`.
+    """
+
+    determiner: str
+    noun: Noun
+    plural: bool = False
+    adjective: Adjective | None = None
+    number: tuple[str, str] = ("", "")
+
+    @property
+    def lemmas(self) -> tuple[str, ...]:
+        return (self.noun.lemma,) if self.adjective is None else (self.adjective.lemma, self.noun.lemma)
+
+    def english(self) -> str:
+        adjective = self.adjective.lemma if self.adjective else ""
+        bare = words(adjective, self.noun.plural if self.plural else self.noun.lemma)
+        if self.determiner in ("a", "no"):
+            vowel = bare[0] in "aeiou" and not bare.startswith("uni")
+            return words("an" if vowel else "a", bare)
+        determiner = "these" if self.determiner == "this" and self.plural else self.determiner
+        return words(determiner, self.number[0], bare)
+
+    def german(self, case: Case) -> str:
+        agreement = column(self.noun, self.plural)
+        if self.determiner in EIN_WORDS:
+            article = EIN_WORDS[self.determiner] + EIN_ENDINGS[case.value][agreement]
+        elif self.determiner == "this":
+            article = "dies" + DIESER_ENDINGS[case.value][agreement]
+        else:
+            article = DER[case.value][agreement] if self.determiner else ""
+        ending = adjective_ending(self.determiner, self.noun, case, self.plural)
+        adjective = self.adjective.stem + ending if self.adjective else ""
+        return words(article, self.number[1], adjective, noun_form(self.noun, case, self.plural))
+
+    def after(self, preposition: str, case: Case = Case.DATIVE) -> str:
+        """The German phrase after `preposition`, drawn together with the article where German does so."""
+        first, second, *rest = f"{preposition} {self.german(case)}".split()
+        return words(CONTRACTIONS.get(f"{first} {second}", f"{first} {second}"), *rest)
+
+    def subject(self) -> Subject:
+        person = Person.PLURAL if self.plural else Person.THIRD
+        return Subject(self.english(), self.german(Case.NOMINATIVE), person, self.lemmas)
+
+
+class Place(Enum):
+    """Where an object stands to "nicht": before it, or, with its preposition, after it."""
+
+    BEFORE = 0
+    AFTER = 1
+
+
+@dataclass(frozen=True)
+class Action:
+    """A verb and its object, the part of a sentence that most constructions share."""
+
+    verb: Verb
+    english: str = ""
+    german: str = ""
+    place: Place = Place.BEFORE
+    lemmas: tuple[str, ...] = ()
+
+    def field(self, time: str = "", particle: str = "") -> str:
+        """The German between the finite verb and the end of the clause."""
+        if self.place is Place.AFTER:
+            return words(time, particle, self.german)
+        return words(time, self.german, particle)
+
+    def with_form(self, form: str, time: str = "") -> str:
+        """English: a form of the verb, its particle, the object, the time."""
+        return words(form + self.verb.particle, self.english, time)
+
+
+def act(verb: Verb, phrase: NounPhrase | None) -> Action:
+    """`verb` done to `phrase`, in the case or with the preposition that it governs."""
+    if phrase is None:
+        return Action(verb, lemmas=(verb.lemma,))
+    case = Case.DATIVE if verb.dative else Case.ACCUSATIVE
+    english = f"to {phrase.english()}" if verb.preposition == "zu" else phrase.english()
+    lemmas = (verb.lemma, *phrase.lemmas)
+    if verb.preposition:
+        return Action(verb, english, phrase.after(verb.preposition, case), Place.AFTER, lemmas)
+    return Action(verb, english, phrase.german(case), Place.BEFORE, lemmas)
+
+
+def travel(verb: Verb, city: Phrase) -> Action:
+    """`verb` to a city: "to Vienna", "nach Wien"."""
+    return Action(verb, f"to {city.english}", f"nach {city.german}", Place.AFTER, (verb.lemma,))
+
+
+@dataclass(frozen=True)
+class Group:
+    """A German verb group: second, `finite` and at the end `tail`; or all of it last, `final`."""
+
+    finite: str
+    tail: str
+    final: str
+
+
+@dataclass(frozen=True)
+class Auxiliary:
+    """A modal or other helper. `english` is by Person (I, he, we); `helper` and `base` make English questions."""
+
+    english: tuple[str, str, str]
+    helper: tuple[str, str, str]
+    base: str
+    german: tuple[str, str, str]
+
+    def group(self, verb: Verb, person: Person) -> Group:
+        finite = by_person(self.german, person)
+        return Group(finite, infinitive(verb), f"{infinitive(verb)} {finite}")
+
+
+BE = ("am", "is", "are")
+MOECHTE = ("möchte", "möchte", "möchten")
+SEIN = ("bin", "ist", "sind")
+HAVE = ("have", "has", "have")
+HABEN = ("habe", "hat", "haben")
+DO = ("do", "does", "do")
+WILL = Auxiliary(("will",) * 3, ("will",) * 3, "", ("werde", "wird", "werden"))
+MODALS = (
+    Auxiliary(("can",) * 3, ("can",) * 3, "", ("kann", "kann", "können")),
+    Auxiliary(("should",) * 3, ("should",) * 3, "", ("sollte", "sollte", "sollten")),
+    Auxiliary(("have to", "has to", "have to"), DO, "have to", ("muss", "muss", "müssen")),
+    Auxiliary(("want to", "wants to", "want to"), DO, "want to", ("will", "will", "wollen")),
+    Auxiliary(("would like to",) * 3, ("would",) * 3, "like to", MOECHTE),
+)
+
+
+def by_person(forms: tuple[str, str, str], person: Person) -> str:
+    return forms[(Person.FIRST, Person.THIRD, Person.PLURAL).index(person)]
+
+
+def infinitive(verb: Verb) -> str:
+    return verb.prefix + verb.infinitive
+
+
+def zu_infinitive(verb: Verb) -> str:
+    """ "zu kaufen", "abzuholen"."""
+    return f"{verb.prefix}zu{verb.infinitive}" if verb.prefix else f"zu {verb.infinitive}"
+
+
+def german_present(verb: Verb, person: Person) -> Group:
+    stem = verb.infinitive[:-1] if verb.infinitive.endswith("ern") else verb.infinitive[:-2]
+    finite = by_person((stem + "e", verb.german_third, verb.infinitive), person)
+    return Group(finite, verb.prefix, verb.prefix + finite)
+
+
+def german_perfect(verb: Verb, person: Person) -> Group:
+    finite = by_person(SEIN if verb.sein else HABEN, person)
+    return Group(finite, verb.german_participle, f"{verb.german_participle} {finite}")
+
+
+def english_present(verb: Verb, person: Person) -> str:
+    return verb.third if person is Person.THIRD else verb.base
+
+
+def german_finite(verb: Verb, subject: Subject, past: bool) -> Group:
+    return (german_perfect if past else german_present)(verb, subject.person)
+
+
+def english_finite(verb: Verb, subject: Subject, past: bool) -> str:
+    return verb.past if past else english_present(verb, subject.person)
+
+
+def second(front: str, group: Group, subject: str, field: str) -> str:
+    """A clause with its finite verb after `front` (empty in a yes-no question)."""
+    return words(front, group.finite, subject, field, group.tail)
+
+
+def last(conjunction: str, group: Group, subject: str, field: str) -> str:
+    """A subordinate clause."""
+    return words(conjunction, subject, field, group.final)
+
+
+def words(*parts: str) -> str:
+    """The parts that are there, a space between."""
+    return " ".join(part for part in parts if part)
+
+
+def sentence(text: str, mark: str = ".") -> str:
+    return text[0].upper() + text[1:] + mark

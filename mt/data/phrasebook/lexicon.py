@@ -1,0 +1,180 @@
+"""The vocabulary as records, with the English forms that a rule gives."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from mt.data.phrasebook import vocabulary
+
+
+@dataclass(frozen=True)
+class Noun:
+    """A noun; `oblique` is its German accusative and dative singular, `german_plural` empty where it has none here."""
+
+    lemma: str
+    kind: str
+    plural: str
+    gender: str
+    german: str
+    oblique: str
+    german_plural: str
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb. `particle` follows the English verb (" up"); `prefix` parts from the German one; `preposition` and
+    `dative` say how it takes its German object."""
+
+    lemma: str
+    base: str
+    third: str
+    past: str
+    participle: str
+    ing: str
+    particle: str
+    prefix: str
+    infinitive: str
+    german_third: str
+    german_participle: str
+    kinds: tuple[str, ...]
+    preposition: str
+    dative: bool
+    sein: bool
+    stative: bool
+    company: bool
+
+
+@dataclass(frozen=True)
+class Adjective:
+    """An adjective; `stem` takes the German endings; the comparatives are empty where it has none here."""
+
+    lemma: str
+    comparative: str
+    german: str
+    stem: str
+    german_comparative: str
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Every table, read. `nouns` is keyed by kind; closed lists are (English, German) pairs."""
+
+    nouns: dict[str, tuple[Noun, ...]]
+    verbs: tuple[Verb, ...]
+    giving: tuple[Verb, ...]
+    departing: tuple[Verb, ...]
+    happening: tuple[Verb, ...]
+    adjectives: tuple[Adjective, ...]
+    cities: tuple[tuple[str, str], ...]
+    names: tuple[str, ...]
+    days: tuple[tuple[str, str], ...]
+    months: tuple[tuple[str, str], ...]
+    numbers: tuple[tuple[str, str], ...]
+
+    def adjectives_for(self, kind: str) -> tuple[Adjective, ...]:
+        return tuple(adjective for adjective in self.adjectives if kind in adjective.kinds)
+
+
+@cache
+def lexicon() -> Lexicon:
+    """The tables of vocabulary.py as records; read once a process."""
+    tables = vocabulary.NOUNS.items()
+    return Lexicon(
+        nouns={kind: tuple(_noun(kind, line) for line in table.split("\n") if line) for kind, table in tables},
+        verbs=_verbs(vocabulary.VERBS),
+        giving=_verbs(vocabulary.GIVING),
+        departing=_verbs(vocabulary.DEPARTING),
+        happening=_verbs(vocabulary.HAPPENING),
+        adjectives=tuple(_adjective(line) for line in vocabulary.ADJECTIVES.split("\n") if line),
+        cities=_pairs(vocabulary.CITIES),
+        names=tuple(vocabulary.NAMES.split()),
+        days=_pairs(vocabulary.DAYS),
+        months=_pairs(vocabulary.MONTHS),
+        numbers=_pairs(vocabulary.NUMBERS),
+    )
+
+
+def _pairs(table: str) -> tuple[tuple[str, str], ...]:
+    rows = [entry.split("|") for entry in table.split()]
+    return tuple((english, german) for english, german in rows)
+
+
+def _noun(kind: str, line: str) -> Noun:
+    english, singular, german_plural = line.split("|")
+    lemma, _, plural = english.partition("/")
+    article, forms = singular.split()
+    german, _, oblique = forms.partition("/")
+    return Noun(
+        lemma=lemma,
+        kind=kind,
+        plural=plural or _with_s(lemma),
+        gender={"der": "m", "die": "f", "das": "n"}[article],
+        german=german,
+        oblique=oblique or german,
+        german_plural="" if german_plural == "-" else german_plural,
+    )
+
+
+def _verbs(table: str) -> tuple[Verb, ...]:
+    return tuple(_verb(line) for line in table.split("\n") if line)
+
+
+def _verb(line: str) -> Verb:
+    english, german, kinds, marks = line.split("|")
+    head, space, particle = english.partition(" ")
+    base, *irregular = head.split("/")
+    past = irregular[0] if irregular else _with_ed(base)
+    infinitive, third, german_participle = german.split()
+    prefix, _, rest = infinitive.rpartition("-")
+    governed = [mark for mark in marks.split() if "+" in mark]
+    preposition, _, case = governed[0].partition("+") if governed else ("", "", "")
+    return Verb(
+        lemma=base + space + particle,
+        base=base,
+        third="has" if base == "have" else _with_s(base),
+        past=past,
+        participle=irregular[1] if len(irregular) > 1 else past,
+        ing=irregular[2] if len(irregular) > 2 else _with_ing(base),
+        particle=space + particle,
+        prefix=prefix,
+        infinitive=rest,
+        german_third=third,
+        german_participle=german_participle,
+        kinds=tuple(kinds.split()),
+        preposition=preposition,
+        dative=case == "dat" or "dat" in marks.split(),
+        sein="sein" in marks.split(),
+        stative="stative" in marks.split(),
+        company="company" in marks.split(),
+    )
+
+
+def _adjective(line: str) -> Adjective:
+    english, german, kinds = line.split("|")
+    lemma, comparative = english.split()
+    forms, german_comparative = german.split()
+    base, _, stem = forms.partition("/")
+    return Adjective(
+        lemma=lemma,
+        comparative=comparative.replace("_", " ").strip("-"),
+        german=base,
+        stem=stem or base,
+        german_comparative=german_comparative.strip("-"),
+        kinds=tuple(kinds.split()),
+    )
+
+
+def _with_s(word: str) -> str:
+    if word[-1] == "y" and word[-2] not in "aeou":
+        return word[:-1] + "ies"
+    return word + ("es" if word.endswith(("s", "x", "ch", "sh", "go")) else "s")
+
+
+def _with_ed(word: str) -> str:
+    if word[-1] == "y" and word[-2] not in "aeou":
+        return word[:-1] + "ied"
+    return word + ("d" if word[-1] == "e" else "ed")
+
+
+def _with_ing(word: str) -> str:
+    return word[:-1] + "ing" if word[-1] == "e" and word[-2] != "e" else word + "ing"

@@ -1,0 +1,167 @@
+"""The embedded corpus: what a traveller would say, in English and German, written by a grammar of our own.
+
+The English decides the German, so that an exact match is a fair test. The split holds out combinations: a
+(lemma, construction) pair chosen by a hash never occurs in training, and every test sentence has one; each form
+that it needs of the lemma stays in at least two other constructions of the training set. The choice of held-out
+pairs does not depend on the seed of a sample, so samples of any seeds may be mixed.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from itertools import islice
+from math import ceil
+from pathlib import Path
+from random import Random
+
+from mt.data.phrasebook import clauses, scenes
+from mt.data.phrasebook.slots import Construction, lemmas_of
+from mt.errors import DataError
+
+CONSTRUCTIONS = (
+    "statement",
+    "past",
+    "fronted time",
+    "right now",
+    "future",
+    "modal",
+    "already",
+    "negation",
+    "not a",
+    "company",
+    "yes-no question",
+    "wh question",
+    "modal question",
+    "already question",
+    "because clause",
+    "that clause",
+    "if clause",
+    "indirect question",
+    "purpose",
+    "infinitive",
+    "attempt",
+    "relative clause",
+    "request",
+    "polite request",
+    "order",
+    "reservation",
+    "possession",
+    "quantity",
+    "price",
+    "description",
+    "comparison",
+    "gift",
+    "directions",
+    "location",
+    "schedule",
+    "transport",
+    "date",
+)  # in the order of the tables that report on them
+
+HELD_OUT_SHARE = 0.09
+REMAINING_USES = 2  # constructions of the training set in which each form of a held-out lemma still occurs
+SPLIT_NAME = "phrasebook split 1"
+PATIENCE = 200  # draws in a row without a new sentence after which a construction counts as used up
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An English sentence and its German, the construction they follow, the content lemmas in them."""
+
+    english: str
+    german: str
+    construction: str
+    lemmas: tuple[str, ...]
+
+
+@cache
+def constructions() -> tuple[Construction, ...]:
+    """What CONSTRUCTIONS names."""
+    grammar = (*clauses.main_clauses(), *clauses.questions(), *clauses.subordinate_clauses())
+    return (*grammar, *scenes.requests(), *scenes.things(), *scenes.travel())
+
+
+def generate(count: int, *, seed: int, held_out: bool) -> Iterator[Pair]:
+    """`count` different pairs, the constructions in turn; the same for the same arguments.
+
+    Training pairs have no held-out combination, test pairs (`held_out`) at least one.
+    Raises DataError if the grammar cannot give so many.
+    """
+    random = Random(f"{seed} {held_out}")
+    open_constructions = list(constructions())
+    seen: set[str] = set()
+    while open_constructions:
+        for construction in list(open_constructions):
+            if len(seen) == count:
+                return
+            pair = _draw(construction, random, held_out, seen)
+            if pair is None:
+                open_constructions.remove(construction)
+            else:
+                seen.add(pair.english)
+                yield pair
+    raise DataError(f"phrasebook: {count} pairs asked for, with held_out={held_out} it has only {len(seen)}")
+
+
+def number_of_pairs() -> int:
+    """How many fillings the constructions have; each is a pair of its own."""
+    return sum(construction.filling.size for construction in constructions())
+
+
+def write(folder: Path, *, train: int, valid: int, test: int, seed: int) -> None:
+    """Write train.tsv, valid.tsv and test.tsv: English, German and construction, parted by tabs, in UTF-8.
+
+    Half of the validation pairs have a held-out combination, half are new sentences of training combinations.
+    No sentence is in two files.
+    """
+    known = generate(train + valid // 2, seed=seed, held_out=False)
+    unknown = generate(test + valid - valid // 2, seed=seed, held_out=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {"train.tsv": list(islice(known, train)), "test.tsv": list(islice(unknown, test))}
+    files["valid.tsv"] = [*known, *unknown]
+    for name, pairs in files.items():
+        Random(f"{seed} {name}").shuffle(pairs)
+        lines = [f"{pair.english}\t{pair.german}\t{pair.construction}\n" for pair in pairs]
+        (folder / name).write_text("".join(lines), encoding="utf-8")
+
+
+@cache
+def held_out_pairs() -> frozenset[tuple[str, str]]:
+    """The (lemma, construction) pairs kept from training: of each construction's lemmas, the first by a hash.
+
+    A lemma is passed over where one of its forms would be left in fewer than REMAINING_USES constructions.
+    """
+    held: set[tuple[str, str]] = set()
+    left = Counter(form for construction in constructions() for form in construction.filling.forms)
+    for construction in constructions():
+        uses: dict[str, list[str]] = {}
+        for lemma, form in construction.filling.forms:
+            uses.setdefault(lemma, []).append(form)
+        wanted = max(2, ceil(HELD_OUT_SHARE * len(uses)))
+        for lemma in sorted(uses, key=lambda lemma: _hash(f"{SPLIT_NAME}/{construction.name}/{lemma}")):
+            forms = [(lemma, form) for form in uses[lemma]]
+            if wanted and all(left[form] > REMAINING_USES for form in forms):
+                wanted -= 1
+                left.subtract(forms)
+                held.add((lemma, construction.name))
+    return frozenset(held)
+
+
+def _hash(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=8).digest()
+
+
+def _draw(construction: Construction, random: Random, held_out: bool, seen: set[str]) -> Pair | None:
+    """A new pair of the wanted kind, or None when PATIENCE draws gave none."""
+    held = held_out_pairs()
+    for _ in range(PATIENCE):
+        filling = construction.filling.draw(random)
+        lemmas = lemmas_of(filling)
+        if any((lemma, construction.name) in held for lemma in lemmas) != held_out:
+            continue
+        english, german = construction.render(*filling)
+        if english not in seen:
+            return Pair(english, german, construction.name, lemmas)
+    return None

@@ -1,0 +1,138 @@
+"""What a translation must and must not contain: forced prefixes, lengths, repetition, as masks over scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from mt.decoding.options import SearchOptions, SpecialIds
+from mt.decoding.rows import SentenceTable
+from mt.decoding.scores import penalize_repetition, repeating_ngrams, seen_tokens
+from mt.errors import RequestError, problems
+
+
+@dataclass(frozen=True)
+class Features:
+    """Which constraints any sentence of the batch uses: the others cost nothing."""
+
+    minimum: bool
+    prefix: bool
+    repetition: bool
+    ngram: int
+
+    @property
+    def history(self) -> bool:
+        return self.repetition or self.ngram > 0
+
+
+@dataclass
+class Constraints(SentenceTable):
+    """The constraints of B sentences. A step is the number of tokens that a row has produced so far."""
+
+    last: Tensor  # [B] the step at which only EOS is allowed
+    first_end: Tensor  # [B] the first step at which EOS is allowed
+    prefix: Tensor  # [B, P]
+    prefix_length: Tensor  # [B]
+    repetition: Tensor  # [B]
+    ngram: Tensor  # [B]
+    features: Features
+
+    @classmethod
+    def start(
+        cls,
+        source_lengths: Sequence[int],
+        options: Sequence[SearchOptions],
+        prefixes: Sequence[Sequence[int]],
+        device: torch.device,
+    ) -> Self:
+        told = [len(prefix) for prefix in prefixes]
+        last = [o.longest(s, p) - 1 for o, s, p in zip(options, source_lengths, told, strict=True)]
+        shortest = [o.shortest(s) - 1 for o, s in zip(options, source_lengths, strict=True)]
+        first_end = [min(max(s, p), limit) for s, p, limit in zip(shortest, told, last, strict=True)]
+        width = max(told, default=0)
+        return cls(
+            last=torch.tensor(last, device=device),
+            first_end=torch.tensor(first_end, device=device),
+            prefix=torch.tensor([[*p] + [0] * (width - len(p)) for p in prefixes], dtype=torch.int64, device=device),
+            prefix_length=torch.tensor(told, device=device),
+            repetition=torch.tensor([o.repetition_penalty for o in options], device=device),
+            ngram=torch.tensor([o.no_repeat_ngram for o in options], device=device),
+            features=Features(
+                minimum=any(first_end),
+                prefix=width > 0,
+                repetition=any(o.repetition_penalty != 1 for o in options),
+                ngram=max((o.no_repeat_ngram for o in options), default=0),
+            ),
+        )
+
+    def select(self, sentences: Tensor) -> None:
+        super().select(sentences)
+        self.features = self._used()
+
+    def extend(self, other: Self) -> None:
+        super().extend(other)
+        self.features = self._used()
+
+    def _used(self) -> Features:
+        if not self.last.numel():
+            return Features(minimum=False, prefix=False, repetition=False, ngram=0)
+        asked = torch.stack(
+            (self.first_end.max(), self.prefix_length.max(), (self.repetition != 1).sum(), self.ngram.max())
+        )
+        minimum, prefix, repetition, ngram = asked.tolist()  # all in one visit to the device
+        return Features(minimum=minimum > 0, prefix=prefix > 0, repetition=repetition > 0, ngram=ngram)
+
+    def apply(self, log_probs: Tensor, never: Tensor, steps: Tensor, history: Tensor) -> Tensor:
+        """Log-probabilities [R, V], which are overwritten, with -inf for each token that may not come next.
+
+        `never` are ids that no row may produce, `steps` [B], and `history` [B, K, T] what each row has produced,
+        read only if `features.history`. A forced prefix comes before every other wish. For EOS see `forbid_early_ends`.
+        """
+        used = self.features
+        rows = log_probs.shape[0] // steps.shape[0]
+        if used.prefix:
+            told = steps.clamp(max=self.prefix.shape[1] - 1)[:, None]
+            forced = self.prefix.gather(1, told).repeat_interleave(rows, 0)  # [R, 1]; any id where none is forced
+            forced_scores = log_probs.gather(1, forced)
+        log_probs.index_fill_(1, never, -torch.inf)
+        if used.history:
+            log_probs = self._without_repetition(log_probs, steps.repeat_interleave(rows), history.flatten(0, 1))
+        if used.prefix:
+            active = (steps < self.prefix_length).repeat_interleave(rows)[:, None]
+            free_scores = log_probs.gather(1, forced)
+            log_probs.masked_fill_(active, -torch.inf)
+            log_probs.scatter_(1, forced, torch.where(active, forced_scores, free_scores))
+        return log_probs
+
+    def _without_repetition(self, log_probs: Tensor, lengths: Tensor, history: Tensor) -> Tensor:
+        rows, vocabulary = log_probs.shape
+        share = rows // self.last.shape[0]
+        if self.features.repetition:
+            valid = torch.arange(history.shape[1], device=history.device) < lengths[:, None]
+            seen = seen_tokens(history, valid, vocabulary)
+            log_probs = penalize_repetition(log_probs, seen, self.repetition.repeat_interleave(share))
+        if self.features.ngram:
+            n = self.ngram.repeat_interleave(share)
+            repeats = repeating_ngrams(history, lengths, n, self.features.ngram)
+            log_probs.masked_fill_(seen_tokens(history, repeats, vocabulary), -torch.inf)
+        return log_probs
+
+    def forbid_early_ends(self, scores: Tensor, steps: Tensor) -> None:
+        """Scores of EOS [B, K] become -inf where it is too early to end."""
+        if self.features.minimum:
+            scores.masked_fill_((steps < self.first_end)[:, None], -torch.inf)
+
+
+def check_prefixes(prefixes: Sequence[Sequence[int]], options: Sequence[SearchOptions], special: SpecialIds) -> None:
+    """Raises RequestError, naming each sentence whose prefix holds a special id or leaves no room for EOS."""
+    outside = {special.pad, special.bos, special.eos}
+    found = []
+    for sentence, (prefix, wanted) in enumerate(zip(prefixes, options, strict=True)):
+        if bad := outside.intersection(prefix):
+            found.append(f"sentence {sentence}: the prefix holds the special ids {sorted(bad)}")
+        if len(prefix) >= wanted.max_length:
+            found.append(f"sentence {sentence}: {len(prefix)} prefix ids, but max_length is {wanted.max_length}")
+    if found:
+        raise RequestError(problems("the forced prefixes cannot be used", found))

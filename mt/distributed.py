@@ -1,0 +1,77 @@
+"""torchrun's processes: who we are, and sums over all of us. Nothing else in the project knows of ranks."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class World:
+    """This process among `size`; a single process is rank 0 of 1."""
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes files and shows progress."""
+        return self.rank == 0
+
+
+@contextmanager
+def joined(device_type: str) -> Iterator[World]:
+    """Join the processes that torchrun started, if it did: nccl between GPUs, gloo between CPUs."""
+    if "RANK" not in os.environ:
+        yield World()
+        return
+    dist.init_process_group("nccl" if device_type == "cuda" else "gloo")
+    try:
+        yield World(dist.get_rank(), dist.get_world_size(), int(os.environ.get("LOCAL_RANK", "0")))
+    finally:
+        dist.destroy_process_group()
+
+
+def all_reduce(world: World, values: Tensor) -> Tensor:
+    """The sum over all processes, in place."""
+    if world.size > 1:
+        dist.all_reduce(values)
+    return values
+
+
+def all_reduce_gradients(world: World, parameters: Iterable[torch.nn.Parameter]) -> None:
+    """Sum gradients over all processes, in one message. A process without a batch counts as zeros."""
+    if world.size == 1:
+        return
+    parameters = list(parameters)
+    for parameter in parameters:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    dist.all_reduce(flat)
+    for gradient, summed in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+        gradient.copy_(summed.view_as(gradient))
+
+
+def broadcast_object(world: World, value: T) -> T:
+    """Rank 0's value, in every process."""
+    if world.size == 1:
+        return value
+    box = [value]
+    dist.broadcast_object_list(box, src=0)
+    return box[0]
+
+
+def barrier(world: World) -> None:
+    """Wait for all processes."""
+    if world.size > 1:
+        dist.barrier()

@@ -1,0 +1,59 @@
+"""Many sentences in flight: submit; step = schedule, run, settle; drain."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mt.decoding.scorer import Scorer
+from mt.engine.messages import Request, Result
+from mt.engine.runner import Runner
+from mt.engine.scheduler import Kind, Limits, Scheduler
+
+
+class Engine:
+    """Continuous batching over one scorer. Speaks ids; owned by one thread, which calls `step` while it is `busy`.
+
+    A batch that raises is taken apart and its sentences run again one at a time, so that only the one to blame fails.
+    """
+
+    def __init__(self, scorer: Scorer[Any], limits: Limits | None = None) -> None:
+        self.scheduler = Scheduler(limits or Limits())
+        self.runner = Runner(scorer)
+        self.steps = 0  # decoder steps so far
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything waits or runs."""
+        return bool(self.runner.requests) or len(self.scheduler) > 0
+
+    def submit(self, request: Request) -> None:
+        """Queue a request; its result comes out of a later `step`."""
+        self.scheduler.add(request)
+
+    def cancel(self, request_id: int) -> None:
+        """Forget a request, waiting or in flight: no result will come."""
+        if not self.scheduler.remove(request_id):
+            self.runner.drop(request_id)
+
+    def step(self) -> list[Result]:
+        """Admit what may join, decode one token for every row, and return what finished."""
+        running = self.runner.requests
+        kind = Kind.of(running[0]) if running else None
+        admitted = self.scheduler.admit(kind, len(running) * (kind.rows if kind else 0))
+        try:
+            if admitted:
+                self.runner.join(admitted)
+            if not self.runner.requests:
+                return []
+            self.steps += 1
+            return self.runner.step()
+        except Exception as error:  # whatever a model can raise: out of memory, a kernel's complaint
+            involved = {request.id: request for request in (*self.runner.clear(), *admitted)}
+            if len(involved) > 1:
+                self.scheduler.isolate(involved.values())
+                return []
+            return [Result(request_id, (), f"{type(error).__name__}: {error}") for request_id in involved]
+
+    def drain(self) -> Iterator[Result]:
+        """Step until nothing is left."""
+        while self.busy:
+            yield from self.step()

@@ -1,0 +1,82 @@
+"""What runs next. Knows sentences only as numbers of rows and tokens: no torch."""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mt.engine.messages import Request
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much runs at a time: decoder rows, and padded source tokens in one call of the encoder."""
+
+    rows: int = 320
+    source_tokens: int = 8192
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Requests of one kind can share a batch: equal rows a sentence, and the same search."""
+
+    rows: int
+    beams: bool
+
+    @classmethod
+    def of(cls, request: Request) -> "Kind":
+        options = request.options
+        return cls(options.rows, not options.sample and options.beam_size > 1)
+
+
+class Scheduler:
+    """First come, first served, among requests of one kind at a time.
+
+    New sentences join those that run as soon as a quarter of the rows is free: at low load at once, at high load a
+    few at a time, so that the encoder is not called for each. A request of another kind waits until those before it
+    have finished, and lets none overtake it. One that is `isolated` runs alone.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._waiting: deque[Request] = deque()
+        self._isolated: deque[Request] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._isolated)
+
+    def add(self, request: Request) -> None:
+        self._waiting.append(request)
+
+    def isolate(self, requests: Iterable[Request]) -> None:
+        """These ran together and one of them failed: each shall run alone."""
+        self._isolated.extend(requests)
+
+    def remove(self, request_id: int) -> bool:
+        """Forget a request that has not begun; whether there was one."""
+        for queue in (self._waiting, self._isolated):
+            for request in queue:
+                if request.id == request_id:
+                    queue.remove(request)
+                    return True
+        return False
+
+    def admit(self, running: Kind | None, running_rows: int) -> list[Request]:
+        """Take the requests that shall join the `running_rows` rows of a kind, or begin if nothing runs."""
+        if running is None and self._isolated:
+            return [self._isolated.popleft()]
+        if not self._waiting or self._isolated:
+            return []
+        kind = Kind.of(self._waiting[0])
+        free = self.limits.rows - running_rows
+        if running is not None and (running != kind or 4 * free < self.limits.rows):
+            return []
+        admitted: list[Request] = []
+        longest = 0
+        while self._waiting and Kind.of(self._waiting[0]) == kind:
+            longest = max(longest, len(self._waiting[0].source))
+            count = len(admitted) + 1
+            fits = count * kind.rows <= free and count * longest <= self.limits.source_tokens
+            if not fits and (admitted or running is not None):  # what is too large for any batch runs alone
+                break
+            admitted.append(self._waiting.popleft())
+        return admitted

@@ -1,0 +1,150 @@
+"""What a decoder keeps between steps: the keys and values of what it has written, and those of the source."""
+
+import torch
+from torch import Tensor
+
+BLOCK = 32  # columns are allocated by the block, so that most steps find room
+
+
+class DecoderCache:
+    """Keys and values for B sentences with K beams each: R = B x K rows, row r of sentence r // K.
+
+    Self-attention: `[C, L, R, H, d_k]` buffers with columns first, so that the part in use is contiguous. All rows
+    write to the same column, `length`; a row that joined later simply begins at a later column, its sentence's
+    `start`. Two sentences, the second joined when the first had written 3 tokens, one step later:
+
+        column      0 1 2 3 | 4 = length, written next
+        sentence 0  x x x x |     start 0, position 4
+        sentence 1  . . . x |     start 3, position 1
+
+    Cross-attention: keys and values `[B, H, S, d_k]` a layer, once a sentence: its beams are extra queries.
+    A decoder without cross-attention has none, and `memory_mask` is None.
+    """
+
+    def __init__(
+        self,
+        keys: Tensor,
+        cross: list[tuple[Tensor, Tensor]],
+        memory_mask: Tensor | None,
+        beams: int,
+    ) -> None:
+        """`keys` is an empty buffer [0, L, R, H, d_k] that gives shapes, dtype and device."""
+        self.beams = beams
+        self.cross = cross
+        self.memory_mask = memory_mask  # [B, 1, 1, S]
+        self.length = 0
+        self.starts = [0] * (keys.shape[2] // beams)
+        self._buffers = [keys, keys.clone()]  # keys, values
+        self._spares = [keys.clone(), keys.clone()]  # `reorder` copies there, then they change places
+        self._describe_rows()
+
+    @property
+    def sentences(self) -> int:
+        return len(self.starts)
+
+    @property
+    def rows(self) -> int:
+        return self.sentences * self.beams
+
+    def _describe_rows(self) -> None:
+        """The starts as tensors, made when sentences come or go rather than at each step."""
+        self._row_starts: Tensor | None = None
+        if any(self.starts):
+            starts = torch.tensor(self.starts, device=self._buffers[0].device)
+            self._row_starts = starts.repeat_interleave(self.beams)  # [R]
+
+    def positions(self) -> Tensor:
+        """The position, counted from 0, of the token that each row writes next: [R, 1]."""
+        if self._row_starts is None:
+            return torch.full((self.rows, 1), self.length, device=self._buffers[0].device)
+        return (self.length - self._row_starts).unsqueeze(1)
+
+    def mask(self) -> Tensor | None:
+        """Which columns, the next one included, each row may attend to: [R, 1, 1, length + 1], or None for all."""
+        if self._row_starts is None:
+            return None
+        columns = torch.arange(self.length + 1, device=self._row_starts.device)
+        return (columns >= self._row_starts.unsqueeze(1))[:, None, None, :]
+
+    def append(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Write keys and values [R, H, 1, d_k] of a layer; returns all of them so far, [R, H, length + 1, d_k]."""
+        if self.length == self._buffers[0].shape[0]:
+            self._grow()
+        written = []
+        for buffer, new in zip(self._buffers, (keys, values), strict=True):
+            buffer[self.length, layer] = new.squeeze(2)
+            written.append(buffer[: self.length + 1, layer].permute(1, 2, 0, 3))
+        return written[0], written[1]
+
+    def advance(self) -> None:
+        """All layers have appended: the next column."""
+        self.length += 1
+
+    def reorder(self, rows: Tensor) -> None:
+        """Row r goes on from what row rows[r], of the same sentence, has written: rows [R]."""
+        if self._spares[0].shape != self._buffers[0].shape:
+            self._spares = [torch.zeros_like(buffer) for buffer in self._buffers]
+        for buffer, spare in zip(self._buffers, self._spares, strict=True):
+            torch.index_select(buffer[: self.length], 2, rows, out=spare[: self.length])
+        self._buffers, self._spares = self._spares, self._buffers
+
+    def select(self, sentences: Tensor) -> None:
+        """Keep these sentences [B'], in this order, with all their beams; columns that none needs are dropped."""
+        kept = sentences.tolist()
+        first = min((self.starts[sentence] for sentence in kept), default=0)
+        rows = (sentences.unsqueeze(1) * self.beams + torch.arange(self.beams, device=sentences.device)).flatten()
+        self._buffers = [buffer[first : self.length].index_select(2, rows) for buffer in self._buffers]
+        self.length -= first
+        self.starts = [self.starts[sentence] - first for sentence in kept]
+        self.cross = [(k.index_select(0, sentences), v.index_select(0, sentences)) for k, v in self.cross]
+        if self.memory_mask is not None:
+            self.memory_mask = self.memory_mask.index_select(0, sentences)
+            longest = int(self.memory_mask.sum(-1).max()) if kept else 0
+            self.memory_mask = self.memory_mask[..., :longest]
+            self.cross = [(k[:, :, :longest], v[:, :, :longest]) for k, v in self.cross]
+        self._describe_rows()
+
+    def extend(self, other: "DecoderCache") -> None:
+        """Append another cache's sentences, which may be at another step; `other` is used up."""
+        assert self.beams == other.beams, "sentences are grouped by their number of beams"
+        length = max(self.length, other.length)
+        self._buffers = [
+            torch.cat((_shift(mine, self.length, length), _shift(theirs, other.length, length)), dim=2)
+            for mine, theirs in zip(self._buffers, other._buffers, strict=True)
+        ]
+        self.starts = [start + length - self.length for start in self.starts] + [
+            start + length - other.length for start in other.starts
+        ]
+        self.length = length
+        if self.memory_mask is not None and other.memory_mask is not None:
+            width = max(self.memory_mask.shape[-1], other.memory_mask.shape[-1])
+            self.memory_mask = torch.cat((_pad(self.memory_mask, width, -1), _pad(other.memory_mask, width, -1)))
+            self.cross = [
+                (
+                    torch.cat((_pad(mine[0], width, -2), _pad(theirs[0], width, -2))),
+                    torch.cat((_pad(mine[1], width, -2), _pad(theirs[1], width, -2))),
+                )
+                for mine, theirs in zip(self.cross, other.cross, strict=True)
+            ]
+        self._describe_rows()
+
+    def _grow(self) -> None:
+        shape = (self.length + BLOCK, *self._buffers[0].shape[1:])
+        for index, buffer in enumerate(self._buffers):
+            grown = buffer.new_zeros(shape)
+            grown[: self.length] = buffer[: self.length]
+            self._buffers[index] = grown
+
+
+def _shift(buffer: Tensor, length: int, to: int) -> Tensor:
+    """The used columns of a buffer, moved right so that they end at column `to`; zeros, which a mask hides, before."""
+    used = buffer[:length]
+    return torch.cat((used.new_zeros(to - length, *used.shape[1:]), used)) if to > length else used
+
+
+def _pad(x: Tensor, width: int, dim: int) -> Tensor:
+    """Zeros, or False, at the end of a dimension."""
+    missing = width - x.shape[dim]
+    shape = list(x.shape)
+    shape[dim] = missing
+    return torch.cat((x, x.new_zeros(shape)), dim=dim) if missing else x

@@ -1,0 +1,111 @@
+"""The layers of encoder and decoder (Vaswani et al. 2017, sections 3.1 to 3.3)."""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from mt.config import ModelConfig
+from mt.model.attention import AttentionFunction, MultiHeadAttention, fused_attention
+from mt.model.cache import DecoderCache
+from mt.model.dropout import Dropout
+
+
+class FeedForward(nn.Module):
+    """max(0, x W_1 + b_1) W_2 + b_2, at each position alike (equation 2)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.inner = nn.Linear(config.d_model, config.d_ff)
+        self.activation = nn.GELU() if config.activation == "gelu" else nn.ReLU()
+        self.dropout = Dropout(config.activation_dropout)
+        self.outer = nn.Linear(config.d_ff, config.d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., D] -> [..., D]."""
+        out: Tensor = self.outer(self.dropout(self.activation(self.inner(x))))
+        return out
+
+
+class Sublayer(nn.Module):
+    """Residual connection, LayerNorm and dropout around a function.
+
+    post (section 3.1): norm(x + dropout(f(x))); pre (Xiong et al. 2020): x + dropout(f(norm(x))).
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.pre = config.norm == "pre"
+        self.norm = nn.LayerNorm(config.d_model)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        if self.pre:
+            return x + self.dropout(function(self.norm(x)))  # type: ignore[no-any-return]
+        return self.norm(x + self.dropout(function(x)))  # type: ignore[no-any-return]
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then feed-forward."""
+
+    def __init__(self, config: ModelConfig, attend: AttentionFunction = fused_attention) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(config.d_model, config.heads, config.attention_dropout, attend)
+        self.feed_forward = FeedForward(config)
+        self.around_self_attention = Sublayer(config)
+        self.around_feed_forward = Sublayer(config)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """x [B, S, D], mask [B, 1, 1, S] -> [B, S, D]."""
+        x = self.around_self_attention(x, lambda h: self.self_attention(h, h, mask))
+        return self.around_feed_forward(x, self.feed_forward)  # type: ignore[no-any-return]
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, cross-attention unless it is a language model's, then feed-forward."""
+
+    def __init__(
+        self, config: ModelConfig, cross_attention: bool = True, attend: AttentionFunction = fused_attention
+    ) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(config.d_model, config.heads, config.attention_dropout, attend)
+        self.around_self_attention = Sublayer(config)
+        self.cross_attention = None
+        if cross_attention:
+            self.cross_attention = MultiHeadAttention(config.d_model, config.heads, config.attention_dropout, attend)
+            self.around_cross_attention = Sublayer(config)
+        self.feed_forward = FeedForward(config)
+        self.around_feed_forward = Sublayer(config)
+
+    def forward(self, x: Tensor, mask: Tensor, memory: Tensor | None, memory_mask: Tensor | None) -> Tensor:
+        """x [B, T, D], mask [T, T], memory [B, S, D], memory_mask [B, 1, 1, S] -> [B, T, D]."""
+        x = self.around_self_attention(x, lambda h: self.self_attention(h, h, mask))
+        cross = self.cross_attention
+        if cross is not None:
+            assert memory is not None
+            x = self.around_cross_attention(x, lambda h: cross(h, memory, memory_mask))
+        return self.around_feed_forward(x, self.feed_forward)  # type: ignore[no-any-return]
+
+    def step(self, x: Tensor, cache: DecoderCache, layer: int, mask: Tensor | None) -> Tensor:
+        """One position for each row: x [R, 1, D], mask [R, 1, 1, length + 1] -> [R, 1, D]; writes to the cache."""
+
+        def attend_to_written(h: Tensor) -> Tensor:
+            keys, values = cache.append(layer, *self.self_attention.keys_values(h))
+            return self.self_attention.attend(h, keys, values, mask)
+
+        def attend_to_source(h: Tensor) -> Tensor:
+            assert self.cross_attention is not None
+            queries = h.view(cache.sentences, cache.beams, -1)  # [R, 1, D] -> [B, K, D]
+            return self.cross_attention.attend(queries, *cache.cross[layer], cache.memory_mask).view_as(h)
+
+        x = self.around_self_attention(x, attend_to_written)
+        if self.cross_attention is not None:
+            x = self.around_cross_attention(x, attend_to_source)
+        return self.around_feed_forward(x, self.feed_forward)  # type: ignore[no-any-return]
+
+    def cross_weights(self, x: Tensor, mask: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
+        """The cross-attention weights behind `forward`: [B, H, T, S]."""
+        assert self.cross_attention is not None
+        x = self.around_self_attention(x, lambda h: self.self_attention(h, h, mask))
+        normed = self.around_cross_attention.norm(x) if self.around_cross_attention.pre else x
+        return self.cross_attention.weights(normed, memory, memory_mask)

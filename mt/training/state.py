@@ -1,0 +1,98 @@
+"""All that a run needs to go on as if it had never stopped, written aside and renamed.
+
+A checkpoint is a directory, `checkpoints/00001500` for update 1,500:
+
+1. `model.safetensors`: the parameters, by name.
+2. `optimizer.safetensors`: Adam's two moments, the exponential average if there is one, the random states.
+3. `state.json`: counters, the position in the data, what validation has said so far.
+
+The learning rate follows from the counters, so the schedule has no state of its own.
+"""
+
+import json
+import shutil
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from mt.checkpoint import check_weights, load_weights, save_weights, written_aside
+from mt.data.batching import Position
+from mt.errors import TrainingError
+
+
+@dataclass
+class Progress:
+    """Counters of a run."""
+
+    updates: int = 0
+    position: Position = field(default_factory=Position)
+    seconds: float = 0.0  # spent in training, validation included
+    skipped: int = 0  # updates skipped in a row
+    best_score: float = -1.0  # BLEU on the validation set
+    best_update: int = 0
+    stale_validations: int = 0  # since the best
+
+
+@dataclass(frozen=True)
+class RunState:
+    """The live objects of a run; `average` is the exponential average of the parameters, or empty."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    average: dict[str, Tensor]
+    progress: Progress
+
+
+def save_checkpoint(folder: Path, state: RunState) -> Path:
+    """Write `folder/<update>`; returns its path."""
+    path = folder / f"{state.progress.updates:08d}"
+    tensors = {f"average.{name}": tensor for name, tensor in state.average.items()}
+    for name, parameter in state.model.named_parameters():
+        moments = state.optimizer.state.get(parameter, {})
+        tensors |= {f"{key}.{name}": value for key, value in moments.items()}
+    tensors["random.cpu"] = torch.get_rng_state()
+    if torch.cuda.is_available():
+        tensors["random.cuda"] = torch.cuda.get_rng_state()
+    with written_aside(path) as aside:
+        save_weights(aside / "model.safetensors", state.model.state_dict())
+        save_weights(aside / "optimizer.safetensors", tensors)
+        (aside / "state.json").write_text(json.dumps(asdict(state.progress), indent=2), encoding="utf-8")
+    return path
+
+
+def restore_checkpoint(path: Path, state: RunState) -> None:
+    """Put a checkpoint into the live objects. Raises ModelError if a file of it is missing, cut short or foreign."""
+    weights = load_weights(path / "model.safetensors")
+    check_weights(weights, state.model, path / "model.safetensors")
+    tensors = load_weights(path / "optimizer.safetensors")
+    try:
+        values = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        restored = Progress(**{**values, "position": Position(**values["position"])})
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise TrainingError(f"{path / 'state.json'}: not the state of a run ({error})") from error
+    state.model.load_state_dict(weights)
+    vars(state.progress).update(vars(restored))
+    for name, parameter in state.model.named_parameters():
+        moments = {key: tensors.get(f"{key}.{name}") for key in ("step", "exp_avg", "exp_avg_sq")}
+        state.optimizer.state[parameter] = {
+            key: value.to(parameter.device) for key, value in moments.items() if value is not None
+        }
+    for name in state.average:
+        state.average[name].copy_(tensors[f"average.{name}"])
+    torch.set_rng_state(tensors["random.cpu"])
+    if "random.cuda" in tensors and torch.cuda.is_available():
+        torch.cuda.set_rng_state(tensors["random.cuda"])
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """All checkpoints of a run, the oldest first."""
+    return sorted(path for path in folder.glob("[0-9]*") if (path / "state.json").is_file())
+
+
+def prune_checkpoints(folder: Path, keep: int, best_update: int) -> None:
+    """Keep the last `keep` and the best; of the others nothing."""
+    for path in checkpoints(folder)[:-keep]:
+        if int(path.name) != best_update:
+            shutil.rmtree(path)

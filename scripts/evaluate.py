@@ -1,0 +1,234 @@
+"""Score a model, or translations that are there already: BLEU, chrF2 and TER, each with its signature.
+
+    python scripts/evaluate.py runs/multi30k-en-de/model --source test.en --reference test.de
+    python scripts/evaluate.py runs/phrasebook-en-de/model --tsv test.tsv --columns en,de,construction --by construction
+    python scripts/evaluate.py NEW --baseline OLD --source test.en --reference test.de --worst 10
+    python scripts/evaluate.py --hypothesis out.de --source test.en --reference test.de --direction en-de
+
+Tables go to stderr, one JSON object to stdout.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+from mt import evaluation
+from mt.data.corpus import read_lines, read_parallel, read_tsv
+from mt.decoding.options import SearchOptions
+from mt.engine.translator import Translator, select_device
+from mt.errors import DataError, MTError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A test set; `groups` names for each sentence the group that it is counted in, or is empty."""
+
+    sources: list[str]
+    references: list[str]
+    groups: list[str] = field(default_factory=list)
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parse(arguments)
+    console = Console(stderr=True)
+    try:
+        found = run(options, console)
+    except MTError as error:
+        console.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
+        return 2
+    print(json.dumps(found, ensure_ascii=False, indent=2))
+    return 0
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("model", nargs="?", type=Path, help="a model directory")
+    parser.add_argument("--hypothesis", type=Path, help="translations to score instead of a model's, one a line")
+    parser.add_argument("--baseline", type=Path, help="another model directory, compared by paired bootstrap")
+    parser.add_argument("--direction", help="such as en-de; needed where a model translates several")
+    corpus = parser.add_argument_group("test set: two files, or one tab-separated file")
+    corpus.add_argument("--source", type=Path, help="one sentence a line; plain, .gz or .xz")
+    corpus.add_argument("--reference", type=Path, help="its translations, line by line")
+    corpus.add_argument("--tsv", type=Path, help="a tab-separated file; plain, .gz or .xz")
+    corpus.add_argument("--columns", default="en,de", help="names of its columns in order (default: %(default)s)")
+    corpus.add_argument("--by", metavar="COLUMN", help="count exact matches for each value of this column")
+    search = parser.add_argument_group("search (default: what the model's recipe says)")
+    search.add_argument("--beam-size", type=int)
+    search.add_argument("--length-penalty", type=float)
+    search.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)")
+    scores = parser.add_argument_group("scores")
+    scores.add_argument("--tokenize", help="sacreBLEU's tokenizer for BLEU (default: by language; zh for Chinese)")
+    scores.add_argument("--worst", type=int, default=0, metavar="N", help="list the N worst sentences")
+    scores.add_argument("--show", type=int, default=0, metavar="N", help="show N translations, evenly spaced")
+    options = parser.parse_args(arguments)
+    if (options.model is None) == (options.hypothesis is None):
+        parser.error("name either a MODEL or --hypothesis FILE")
+    if (options.tsv is None) == (options.source is None or options.reference is None):
+        parser.error("name either --source FILE and --reference FILE, or --tsv FILE")
+    if options.hypothesis is not None and options.baseline is not None:
+        parser.error("--baseline compares models: name a MODEL, not --hypothesis")
+    if options.by is not None and options.tsv is None:
+        parser.error("--by names a column of --tsv")
+    return options
+
+
+def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    """Everything that was asked for, as JSON values; tables on the way. Raises MTError."""
+    translator = None if options.model is None else Translator.load(options.model, device=options.device)
+    source_language, target_language = direction_of(options, () if translator is None else translator.directions)
+    direction = f"{source_language}-{target_language}"
+    tokenize = evaluation.checked_tokenizer(options.tokenize, target_language)
+    corpus = read_corpus(options, source_language, target_language)
+    if translator is None:
+        found: dict[str, Any] = {"hypothesis": str(options.hypothesis), "direction": direction}
+        hypotheses = list(read_lines(options.hypothesis))
+    else:
+        search = asked_search(translator, options)
+        found = conditions(options.model, options.device, direction, search)
+        hypotheses = translate(translator, corpus, direction, search)
+
+    report = evaluation.evaluate(hypotheses, corpus.references, target_language=target_language, tokenize=tokenize)
+    found |= report.to_json()
+    console.print(score_table(report, str(options.model or options.hypothesis)))
+    if corpus.groups:
+        groups = evaluation.exact_match_by_group(hypotheses, corpus.references, corpus.groups)
+        found["by"] = {options.by: {group: match.to_json() for group, match in groups.items()}}
+        console.print(group_table(groups, options.by))
+    if options.baseline is not None:
+        baseline = Translator.load(options.baseline, device=options.device)
+        search = asked_search(baseline, options)
+        comparisons = evaluation.paired_bootstrap(
+            translate(baseline, corpus, direction, search),
+            hypotheses,
+            corpus.references,
+            target_language=target_language,
+            tokenize=tokenize,
+        )
+        found["baseline"] = conditions(options.baseline, options.device, direction, search)
+        found["comparison"] = [comparison.to_json() for comparison in comparisons]
+        console.print(comparison_table(comparisons, str(options.baseline)))
+    if options.show:
+        console.print(sentence_table("Translations", sampled(corpus, hypotheses, options.show)))
+    if options.worst:
+        sentences = evaluation.worst(corpus.sources, hypotheses, corpus.references, options.worst)
+        found["worst"] = [sentence.to_json() for sentence in sentences]
+        console.print(sentence_table("Worst", [(s.source, s.hypothesis, s.reference) for s in sentences]))
+    return found
+
+
+def direction_of(options: argparse.Namespace, directions: Sequence[str]) -> tuple[str, str]:
+    """The direction asked for, else the only one of the model, else the first two columns. Raises DataError."""
+    if options.direction is not None:
+        direction = options.direction
+    elif len(directions) == 1:
+        direction = directions[0]
+    elif options.tsv is not None:
+        direction = "-".join(options.columns.split(",")[:2])
+    else:
+        known = f", one of {', '.join(directions)}" if directions else ", such as en-de"
+        raise DataError(f"the direction is not known: give --direction{known}")
+    source, separator, target = direction.partition("-")
+    if not (source and separator and target):
+        raise DataError(f"{direction!r} is no direction; accepted: source-target, such as en-de")
+    return source, target
+
+
+def read_corpus(options: argparse.Namespace, source_language: str, target_language: str) -> Corpus:
+    """Raises DataError for files that cannot be used and for columns that are not there."""
+    if options.tsv is None:
+        pairs = list(read_parallel(options.source, options.reference))
+        return Corpus([pair.source for pair in pairs], [pair.target for pair in pairs])
+    names = options.columns.split(",")
+    wanted = [source_language, target_language, *([] if options.by is None else [options.by])]
+    if unknown := [f"{name}{did_you_mean(name, names)}" for name in wanted if name not in names]:
+        raise DataError(f"{options.tsv}: --columns {options.columns} does not name {', '.join(unknown)}")
+    source, target, *group = map(names.index, wanted)
+    pairs = list(read_tsv(options.tsv, source, target))
+    groups = [pair.target for pair in read_tsv(options.tsv, source, group[0])] if group else []
+    return Corpus([pair.source for pair in pairs], [pair.target for pair in pairs], groups)
+
+
+def asked_search(translator: Translator, options: argparse.Namespace) -> SearchOptions:
+    """The model's own search but for what the command line says. Raises RequestError."""
+    asked = {"beam_size": options.beam_size, "length_penalty": options.length_penalty}
+    return replace(translator.options, **{name: value for name, value in asked.items() if value is not None})
+
+
+def translate(translator: Translator, corpus: Corpus, direction: str, search: SearchOptions) -> list[str]:
+    source, target = direction.split("-", 1)
+    return [t.text for t in translator.translate(corpus.sources, source=source, target=target, options=search)]
+
+
+def conditions(model: Path, device: str, direction: str, search: SearchOptions) -> dict[str, Any]:
+    """What a figure depends on besides the test set."""
+    return {
+        "model": str(model),
+        "direction": direction,
+        "beam_size": search.beam_size,
+        "length_penalty": search.length_penalty,
+        "normalization": str(search.normalization),
+        "device": str(select_device(device)),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+
+
+def sampled(corpus: Corpus, hypotheses: Sequence[str], n: int) -> list[tuple[str, str, str]]:
+    """At most n sentences, evenly spaced."""
+    step = max(1, len(hypotheses) // n)
+    return list(zip(corpus.sources, hypotheses, corpus.references, strict=True))[::step][:n]
+
+
+def score_table(report: evaluation.Report, title: str) -> Table:
+    table = Table(
+        "score",
+        Column("value", justify="right"),
+        Column("signature", overflow="fold"),
+        title=title,
+        title_justify="left",
+    )
+    for score in report.scores:
+        table.add_row(score.name, f"{score.value:.2f}", score.signature)
+    match = report.exact_match
+    table.add_row("exact match", f"{match.percent:.2f}", f"{match.exact:,} of {match.sentences:,} sentences")
+    return table
+
+
+def group_table(groups: dict[str, evaluation.ExactMatch], column: str) -> Table:
+    table = Table(column, *(Column(name, justify="right") for name in ("sentences", "exact", "%")))
+    for group, match in groups.items():
+        table.add_row(escape(group), f"{match.sentences:,}", f"{match.exact:,}", f"{match.percent:.1f}")
+    return table
+
+
+def comparison_table(comparisons: Sequence[evaluation.Comparison], baseline: str) -> Table:
+    right = [Column(name, justify="right") for name in ("baseline", "model", "difference", "p")]
+    table = Table("score", *right, title=f"against {baseline}", title_justify="left")
+    for c in comparisons:
+        table.add_row(
+            c.name, f"{c.baseline:.2f}", f"{c.system:.2f}", f"{c.system - c.baseline:+.2f}", f"{c.p_value:.3f}"
+        )
+    return table
+
+
+def sentence_table(title: str, rows: Iterable[tuple[str, str, str]]) -> Table:
+    """Three columns, the reference only where the translation is another."""
+    table = Table("source", "translation", "reference, if another", title=title, title_justify="left", show_lines=True)
+    for source, hypothesis, reference in rows:
+        table.add_row(*map(escape, (source, hypothesis, "" if hypothesis.strip() == reference.strip() else reference)))
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

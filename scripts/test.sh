@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Sets up and runs every check: style, types, tests.
+#   bash scripts/test.sh          all but the slow tests and those that need a GPU
+#   bash scripts/test.sh --all    those too
+# MT_TEST_CORPORA names a folder of real corpora; without it the tests that read them are skipped.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
+
+case "${1:-}" in
+    "") selection=(-m "not slow and not gpu") ;;
+    --all) selection=() ;;
+    *)
+        echo "usage: bash scripts/test.sh [--all]" >&2
+        exit 2
+        ;;
+esac
+bash scripts/setup.sh dev || exit
+
+failed=()
+check() {
+    echo "== $*"
+    if ! command -v "$1" > /dev/null; then
+        echo "SKIPPED: $1 is not installed"
+    elif ! "$@"; then
+        failed+=("$*")
+    fi
+}
+
+export PATH="$PWD/.venv/bin:$PATH"
+check ruff check
+check ruff format --check
+check mypy
+check shellcheck scripts/*.sh .ci/run
+check pytest -ra "${selection[@]+"${selection[@]}"}"
+
+if [ ${#failed[@]} -gt 0 ]; then
+    printf '\nFAILED: %s\n' "${failed[@]}" >&2
+    exit 1
+fi
+printf '\nEvery check passed.\n'

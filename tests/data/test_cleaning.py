@@ -1,0 +1,249 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from mt.config import CleaningConfig
+from mt.data import cleaning
+from mt.data.cleaning import Cleaner
+from mt.data.corpus import Pair, read_parallel, read_tsv
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("A dog.", "Ein Hund.", False),
+        ("7", "七", False),
+        ("A dog.", " ", True),
+        ("", "Ein Hund.", True),
+        ("A dog.", "@@", True),
+        ("—", "—", True),
+    ],
+)
+def test_is_empty(source: str, target: str, expected: bool) -> None:
+    assert cleaning.is_empty(source, target) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", 0),
+        ("A dog.", 2),
+        ("  a   b ", 2),
+        ("你好。", 3),
+        ("用 Azure SQL 吧", 4),
+        ("カタカナ", 4),
+        ("안녕 하세요", 2),
+    ],
+)
+def test_words_are_counted_with_and_without_spaces(text: str, words: int) -> None:
+    assert cleaning.has_fewer_words(text, "a b c d e f", words + 1)
+    assert not cleaning.has_fewer_words(text, "a b c d e f", words)
+    assert cleaning.has_more_words(text, "", words - 1)
+    assert not cleaning.has_more_words("", text, words)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("x" * 10, "x" * 40, False),  # 40 <= 3 * 10 + 10
+        ("x" * 10, "x" * 41, True),
+        ("Thanks.", "Vielen herzlichen Dank!", False),
+        ("x" * 50, "学" * 6, False),  # 50 <= 3 * 18 + 10
+        ("x" * 50, "学" * 4, True),  # 50 > 3 * 12 + 10
+        ("x" * 10, "学" * 13, False),
+        ("x" * 10, "学" * 14, True),
+    ],
+)
+def test_is_lopsided(source: str, target: str, expected: bool) -> None:
+    assert cleaning.is_lopsided(source, target, 3.0) is expected
+    assert cleaning.is_lopsided(target, source, 3.0) is expected
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("This was not translated.", "This was not translated.", True),
+        ("This was not translated.", " this  was NOT translated.", True),
+        ("This was translated here.", "Dies wurde hier übersetzt.", False),
+        ("Azure Cosmos DB", "Azure Cosmos DB", False),
+        ("未经翻译", "未经翻译", True),
+    ],
+)
+def test_is_identical(source: str, target: str, expected: bool) -> None:
+    assert cleaning.is_identical(source, target) is expected
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("S.C. 1991", "L.C. 2000", True),
+        ("in 1991 and 1992", "1991 und 1993", True),
+        ("lot 5 626 190", "lot 5 788 504", True),
+        ("10,000 lbs", "5.000 kg", True),
+        ("in 1991", "im Jahr neunzehnhunderteinundneunzig", False),
+        ("in 1991 and 1992", "1991 und im Jahr darauf", False),
+        ("$1,234,567.50", "1.234.567,50 $", False),
+        ("1 234 567", "1234567", False),
+        ("12/9/2015", "09.12.2015", False),
+        ("at 7:30 pm", "um 19.30 Uhr", False),
+        ("the 1950s", "die 50er Jahre", False),
+        ("10,000 yen", "1万日元", False),
+        ("90 miles", "140 Kilometer", False),
+        ("in 2020", "在２０２０年", False),
+        ("in 2020", "سنة ٢٠٢٠", False),
+        ("in 2020", "سنة ٢٠٢١", True),
+    ],
+)
+def test_differs_in_digits(source: str, target: str, expected: bool) -> None:
+    assert cleaning.differs_in_digits(source, target) is expected
+    assert cleaning.differs_in_digits(target, source) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("a b c d", 1),
+        ("ha ha ha ha ha ha", 6),
+        ("so he he he he said", 4),
+        ("he said that he said that he said that he said that x", 4),
+        ("one two three four one two three four one two three four", 3),
+        ("好好好好好", 5),
+        ("a b a c a d a e a f a g", 1),
+    ],
+)
+def test_is_repetitive(text: str, times: int) -> None:
+    assert not cleaning.is_repetitive("a sentence", text, times)
+    if times > 1:
+        assert cleaning.is_repetitive("a sentence", text, times - 1)
+        assert cleaning.is_repetitive(text, "a sentence", times - 1)
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=30), st.integers(1, 4))
+def test_repetition_finds_what_a_search_by_slices_finds(words: list[str], most: int) -> None:
+    plain = any(
+        words[start : start + size] * (most + 1) == words[start : start + size * (most + 1)] != []
+        for size in range(1, 5)
+        for start in range(len(words))
+        if start + size * (most + 1) <= len(words)
+    )
+    assert cleaning.is_repetitive(" ".join(words), "", most) is plain
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("zh", "This whole sentence was never translated.", True),
+        ("zh", "Azure Active Directory B2C 应用", False),
+        ("zh-CN", "LINQ to XML 与 DOM (C#)", False),
+        ("zh", "Windows Server", False),  # a name
+        ("zh", "1 2 3 4 5 6", False),  # no letters
+        ("ja", "これは日本語の文です", False),
+        ("de", "Это предложение написано по-русски.", True),
+        ("de", "Ein Satz über das Wort правда.", False),
+        ("ru", "Это предложение по-русски.", False),
+        ("ru", "Dieser Satz ist nicht russisch.", True),
+        ("ar", "هذه جملة باللغة العربية", False),
+        ("hi", "यह एक हिन्दी वाक्य है", False),
+        ("ko", "이것은 한국어 문장 입니다", False),
+        ("he", "זה משפט בעברית שלנו", False),
+        ("el", "Αυτή είναι μια πρόταση", False),
+        ("th", "นี่คือประโยคภาษาไทย", False),
+        ("sr", "Ovo je rečenica latinicom", False),
+    ],
+)
+def test_is_in_another_script(language: str, text: str, expected: bool) -> None:
+    letters = cleaning.letters_of(language)
+    assert letters is not None
+    assert cleaning.is_in_another_script(text, letters, 0.1) is expected
+
+
+def test_a_language_we_do_not_know_is_not_checked() -> None:
+    assert cleaning.letters_of("tlh") is None
+    assert Cleaner(CleaningConfig(), "en", "tlh").reason("What do you want now?", "Это предложение по-русски.") is None
+
+
+def test_each_language_has_one_entry() -> None:
+    languages = " ".join(cleaning.LANGUAGES_OF_SCRIPTS.values()).split()
+    assert len(languages) == len(set(languages))
+
+
+REASONS = [
+    ("A dog.", "", "empty"),
+    ("word " * 251, "Wort " * 251, "too long"),
+    ("x" * 2001, "y" * 2001, "too long"),
+    ("A dog.", "Ein Hund, der schon lange vor dem Haus auf uns wartet.", "length ratio"),
+    ("This was not translated.", "This was not translated.", "identical"),
+    ("the act of 1991", "das Gesetz von 2000", "digits differ"),
+    ("ha ha ha ha ha ha", "ha ha ha", "repetition"),
+    ("This is not in German.", "Это не по-немецки, увы.", "wrong script"),
+    ("A dog.", "Ein Hund.", None),
+    ("A dog.", "Ein Hund. ", "duplicate"),
+    ("A dog.", "Ein Köter.", None),
+]
+
+
+def test_the_cleaner_counts_each_reason_and_shows_examples() -> None:
+    cleaner = Cleaner(CleaningConfig(), "en", "de")
+    pairs = [Pair(source, target, line, "f") for line, (source, target, _) in enumerate(REASONS, start=1)]
+    kept = list(cleaner.clean(pairs))
+    assert [pair.line for pair in kept] == [9, 11]
+    assert cleaner.kept == 2
+    expected = [reason for _, _, reason in REASONS if reason]
+    assert cleaner.counts == {reason: expected.count(reason) for reason in expected}
+    report = {dropped.reason: dropped for dropped in cleaner.report()}
+    assert report["identical"].examples == ("f:5: This was not translated. ||| This was not translated.",)
+    assert cleaner.report()[0].reason == "too long"
+
+
+def test_at_most_three_examples_are_kept() -> None:
+    cleaner = Cleaner(CleaningConfig(), "en", "de")
+    assert list(cleaner.clean(Pair("a", "", line, "f") for line in range(10))) == []
+    (dropped,) = cleaner.report()
+    assert (dropped.count, len(dropped.examples)) == (10, 3)
+
+
+def test_every_filter_can_be_switched_off() -> None:
+    options = CleaningConfig(
+        min_words=0, max_words=0, max_characters=0, max_ratio=0, drop_identical=False, match_digits=False,
+        max_repetition=0, min_script=0, deduplicate=False,
+    )  # fmt: skip
+    cleaner = Cleaner(options, "en", "de")
+    assert [cleaner.reason(source, target) for source, target, _ in REASONS] == ["empty", *[None] * (len(REASONS) - 1)]
+
+
+def test_a_minimum_of_words() -> None:
+    cleaner = Cleaner(CleaningConfig(min_words=2), "en", "zh")
+    assert cleaner.reason("Hello", "你好") == "too short"
+    assert cleaner.reason("Hello you", "你好") is None
+
+
+def test_an_unknown_option_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        CleaningConfig.model_validate({"max_ration": 3})
+
+
+@given(st.text(), st.text())
+def test_any_text_has_an_answer_and_comes_once(source: str, target: str) -> None:
+    cleaner = Cleaner(CleaningConfig(), "en", "zh")
+    if cleaner.reason(source, target) is None:
+        assert cleaner.reason(source, target) == "duplicate"
+
+
+@pytest.mark.parametrize(
+    ("corpus", "language", "most"), [("multi30k", "de", 0.005), ("tatoeba", "zh", 0.001), ("docs", "zh", 0.001)]
+)
+def test_the_defaults_are_gentle_on_real_corpora(corpus: str, language: str, most: float) -> None:
+    if "MT_TEST_CORPORA" not in os.environ:
+        pytest.skip("MT_TEST_CORPORA is not set")
+    folder = Path(os.environ["MT_TEST_CORPORA"]) / corpus
+    if corpus == "multi30k":
+        pairs = read_parallel(folder / "train.en.gz", folder / f"train.{language}.gz")
+    else:
+        pairs = read_tsv(folder / f"dev.en-{language}.tsv.xz", 0, 1)
+    cleaner = Cleaner(CleaningConfig(), "en", language)
+    kept = sum(1 for _ in cleaner.clean(pairs))
+    assert sum(cleaner.counts.values()) <= most * kept

@@ -1,0 +1,159 @@
+import gzip
+import lzma
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mt.data.corpus import MAX_LINE_BYTES, MAX_PROBLEMS, Pair, read_lines, read_parallel, read_tsv
+from mt.errors import DataError
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
+
+every_kind = pytest.mark.parametrize("suffix", PACKERS)
+
+
+def put(path: Path, content: bytes) -> Path:
+    path.write_bytes(PACKERS.get(path.suffix, bytes)(content))
+    return path
+
+
+def failure(items: Iterator[object]) -> str:
+    with pytest.raises(DataError) as caught:
+        list(items)
+    return str(caught.value)
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"one\ntwo\n", ["one", "two"]),
+        (b"one\ntwo", ["one", "two"]),
+        (b"one\r\ntwo\r\n", ["one", "two"]),
+        (b"\n \n", ["", " "]),
+        (b"\xef\xbb\xbfone\n\xef\xbb\xbftwo\n", ["one", "\ufefftwo"]),
+        ("a\u2028b\x85c\rd\x0be\x0cf\x1cg\n".encode(), ["a\u2028b\x85c\rd\x0be\x0cf\x1cg"]),
+        ("你好。\n".encode(), ["你好。"]),
+    ],
+)
+def test_lines_end_at_a_newline_and_nowhere_else(tmp_path: Path, suffix: str, content: bytes, lines: list[str]) -> None:
+    assert list(read_lines(put(tmp_path / f"text{suffix}", content))) == lines
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])), min_size=1))
+def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    path = put(tmp_path_factory.mktemp("corpus") / "text", "".join(f"{line}\r\n" for line in lines).encode())
+    lines[0] = lines[0].removeprefix("\ufeff")
+    assert list(read_lines(path)) == lines
+
+
+@every_kind
+def test_parallel_files_give_pairs_with_their_place(tmp_path: Path, suffix: str) -> None:
+    source, target = put(tmp_path / f"en{suffix}", b"one\ntwo\n"), put(tmp_path / "de", b"eins\nzwei\n")
+    assert list(read_parallel(source, target)) == [
+        Pair("one", "eins", 1, str(source)),
+        Pair("two", "zwei", 2, str(source)),
+    ]
+
+
+@every_kind
+def test_tab_separated_columns(tmp_path: Path, suffix: str) -> None:
+    path = put(tmp_path / f"pairs.tsv{suffix}", b"one\teins\tun\ntwo\tzwei\n")
+    assert list(read_tsv(path, 1, 0)) == [Pair("eins", "one", 1, str(path)), Pair("zwei", "two", 2, str(path))]
+
+
+@pytest.mark.parametrize("longer", ["en", "de"])
+def test_misaligned_files_name_both_and_their_counts(tmp_path: Path, longer: str) -> None:
+    for name in ("en", "de"):
+        put(tmp_path / name, b"line\n" * (1_234 if name == longer else 2))
+    message = failure(read_parallel(tmp_path / "en", tmp_path / "de"))
+    for name in ("en", "de"):
+        assert f"{tmp_path / name} has {'1,234' if name == longer else '2'} lines" in message
+
+
+def test_good_lines_before_a_fault_are_streamed(tmp_path: Path) -> None:
+    lines = read_lines(put(tmp_path / "text", b"good\nb\xe4d\nnever seen\n"))
+    assert next(lines) == "good"
+    with pytest.raises(DataError):
+        next(lines)
+
+
+def test_bad_utf8_names_file_line_and_bytes(tmp_path: Path) -> None:
+    path = put(tmp_path / "text", b"good\nM\xe4dchen\ngood\n\xff\n")
+    message = failure(read_lines(path))
+    assert rf"{path}:2: not UTF-8 at byte 2 of the line, in b'M\xe4dchen'" in message
+    assert f"{path}:4: " in message
+    assert message.count("not UTF-8") == 2
+
+
+def test_bad_utf8_in_one_of_two_files(tmp_path: Path) -> None:
+    message = failure(read_parallel(put(tmp_path / "en", b"a\n\xff\n"), put(tmp_path / "de", b"\xff\nb\n")))
+    assert f"{tmp_path / 'en'}:2: " in message
+    assert f"{tmp_path / 'de'}:1: " in message
+    assert message.count("not UTF-8") == 2
+    assert "aligned" not in message
+
+
+def test_only_the_first_faults_are_listed(tmp_path: Path) -> None:
+    message = failure(read_lines(put(tmp_path / "text", b"\xff\n" * 1000)))
+    assert message.count("not UTF-8") == MAX_PROBLEMS
+    assert "perhaps more" in message
+
+
+def test_a_missing_column_names_file_line_and_what_it_has(tmp_path: Path) -> None:
+    path = put(tmp_path / "pairs.tsv", b"one\teins\nno tab\n" + b"x" * 500 + b"\ty\nlast\n")
+    message = failure(read_tsv(path, 0, 1))
+    assert f"{path}:2: has 1 column where at least 2 are needed: 'no tab'" in message
+    assert f"{path}:4: has 1 column" in message
+    assert ":3:" not in message
+    assert "has 2 columns where at least 3 are needed: 'xxx" in failure(read_tsv(path, 0, 2))
+    assert "x" * 100 not in failure(read_tsv(path, 0, 2))
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+def test_a_compressed_file_cut_short(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"text{suffix}"
+    text = "".join(f"line {number * 7919 % 10_007}\n" for number in range(20_000)).encode()
+    whole = PACKERS[suffix](text)
+    path.write_bytes(whole[: len(whole) // 2])
+    message = failure(read_lines(path))
+    assert f"{path}: the compressed file is cut short after line " in message
+    other = put(tmp_path / "other", text)
+    assert "aligned" not in failure(read_parallel(path, other))
+    assert f"{path}: the compressed file is cut short" in failure(read_parallel(other, path))
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+def test_a_corrupt_compressed_file(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(b"not compressed\n")
+    assert f"{path}: not a good {suffix} file after line 0" in failure(read_lines(path))
+    whole = bytearray(PACKERS[suffix](bytes(range(32, 127)) * 50))
+    whole[len(whole) // 2] ^= 0xFF
+    path.write_bytes(whole)
+    assert str(path) in failure(read_lines(path))
+
+
+@every_kind
+def test_an_empty_corpus(tmp_path: Path, suffix: str) -> None:
+    path = put(tmp_path / f"text{suffix}", b"")
+    assert f"{path}: empty" in failure(read_lines(path))
+    assert "empty" in failure(read_parallel(path, path))
+    assert f"{path}: empty" in failure(read_tsv(path, 0, 1))
+
+
+def test_missing_files_are_named_at_once_with_where_we_looked(tmp_path: Path) -> None:
+    put(tmp_path / "train.en.gz", b"")
+    with pytest.raises(DataError) as caught:
+        read_parallel(tmp_path / "train.en", tmp_path / "nowhere" / "train.de")
+    message = str(caught.value)
+    assert f"not in {tmp_path} (did you mean train.en.gz?)" in message
+    assert f"the folder {tmp_path / 'nowhere'} does not exist" in message
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
+    path = put(tmp_path / "text", b"good\n" + b"x" * (MAX_LINE_BYTES + 1))
+    assert f"{path}:2: a line of more than 1,048,576 bytes" in failure(read_lines(path))

@@ -1,0 +1,192 @@
+"""Beam search against tables made by hand, against all sentences there are, and against a plain reference."""
+
+import math
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+
+from mt.decoding.beam import BeamSearch
+from mt.decoding.options import Normalization, SearchOptions, SpecialIds
+from mt.decoding.rows import Hypothesis
+from mt.decoding.search import decode
+
+Ids = tuple[int, ...]
+Table = Callable[[Ids, Ids], list[float]]
+EOS = 3
+A, B = 4, 5
+SOURCE = (7, EOS)
+
+
+def by_hand(source: Ids, tokens: Ids) -> list[float]:
+    """The greedy start A (0.6) leads to poor ends; B (0.4) ends well: P(A A) = 0.6 * 0.5 * 0.9, P(B) = 0.4 * 0.9."""
+    table = {
+        (): {A: 0.6, B: 0.4},
+        (A,): {A: 0.5, B: 0.3, EOS: 0.2},
+        (B,): {EOS: 0.9, A: 0.1},
+        (A, A): {EOS: 0.9, B: 0.1},
+        (A, B): {EOS: 0.9, B: 0.1},
+    }
+    following = table.get(tokens, {EOS: 1.0})
+    return [math.log(following[token]) if token in following else -math.inf for token in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (SearchOptions(beam_size=1, length_penalty=0), [((A, A), 0.27)]),
+        (SearchOptions(beam_size=2, length_penalty=0), [((B,), 0.36)]),
+        (SearchOptions(beam_size=2, n_best=2, length_penalty=0), [((B,), 0.36), ((A, A), 0.27)]),
+        (
+            SearchOptions(beam_size=4, n_best=4, length_penalty=0),
+            [((B,), 0.36), ((A, A), 0.27), ((A, B), 0.162), ((A,), 0.12)],
+        ),
+    ],
+)
+def test_sentences_worked_out_by_hand(
+    table_scorer: Any, options: SearchOptions, expected: list[tuple[Ids, float]]
+) -> None:
+    [found] = decode(table_scorer(by_hand), [SOURCE], options)
+    assert [hypothesis.tokens for hypothesis in found] == [tokens for tokens, _ in expected]
+    for hypothesis, (_, probability) in zip(found, expected, strict=True):
+        assert math.exp(hypothesis.log_probability) == pytest.approx(probability, rel=1e-5)
+
+
+def test_a_hypothesis_tells_the_probability_of_each_token_and_its_normalised_score(table_scorer: Any) -> None:
+    options = SearchOptions(beam_size=2, n_best=2, length_penalty=0.6, normalization=Normalization.GNMT)
+    [found] = decode(table_scorer(by_hand), [SOURCE], options)
+    [longer] = [hypothesis for hypothesis in found if hypothesis.tokens == (A, A)]
+    assert [math.exp(each) for each in longer.token_log_probabilities] == pytest.approx([0.6, 0.5, 0.9], rel=1e-5)
+    assert longer.score == pytest.approx(math.log(0.27) / (8 / 6) ** 0.6, rel=1e-5)  # three tokens with EOS
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def log_probs(table: Table, source: Ids, tokens: Ids) -> list[float]:
+    scores: list[float] = torch.tensor(table(source, tokens)).log_softmax(0).tolist()
+    return scores
+
+
+def divided(total: float, length: int, options: SearchOptions) -> float:
+    base = (5 + length) / 6 if options.normalization is Normalization.GNMT else length
+    return float(total / base**options.length_penalty)
+
+
+@pytest.mark.parametrize("normalization", list(Normalization))
+@pytest.mark.parametrize("alpha", [0.0, 0.7, 1.0])
+def test_a_beam_wider_than_all_sentences_finds_them_all(
+    random_scorer: Any, alpha: float, normalization: Normalization
+) -> None:
+    """With two words and at most four tokens there are 1 + 2 + 4 + 8 sentences."""
+    scorer = random_scorer(6)
+    options = SearchOptions(beam_size=16, n_best=15, length_penalty=alpha, normalization=normalization, max_length=4)
+    [found] = decode(scorer, [SOURCE], options)
+    every = []
+    for words in (words for length in range(4) for words in product((A, B), repeat=length)):
+        steps = [*words, EOS]
+        each = [log_probs(scorer.table, SOURCE, words[:at])[token] for at, token in enumerate(steps)]
+        every.append((divided(sum(each), len(each), options), words))
+    every.sort(reverse=True)
+    assert [hypothesis.tokens for hypothesis in found] == [words for _, words in every]
+    assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in every], rel=1e-4)
+    assert decode(scorer, [SOURCE], replace(options, n_best=1)) == [found[:1]]
+
+
+def reference(table: Table, source: Ids, options: SearchOptions, vocabulary: int) -> list[tuple[float, Ids]]:
+    """Beam search as its description reads, in plain Python, with no early stop but a full pool."""
+    beams = options.beam_size
+    alive: list[tuple[float, Ids]] = [(0.0, ())]
+    pool: list[tuple[float, Ids]] = []
+    longest = options.longest(len(source))
+    for length in range(1, longest + 1):
+        candidates = []
+        for total, tokens in alive:
+            scores = log_probs(table, source, tokens)
+            ids = [EOS] if length == longest else range(EOS, vocabulary)
+            candidates += [(total + scores[token], (*tokens, token)) for token in ids]
+        candidates.sort(reverse=True)
+        pool += [(divided(s, length, options), t[:-1]) for s, t in candidates[:beams] if t[-1] == EOS]
+        alive = [candidate for candidate in candidates if candidate[1][-1] != EOS][:beams]
+        if len(pool) >= beams:
+            break
+    return sorted(pool, reverse=True)[: options.n_best]
+
+
+@pytest.mark.parametrize("beams", [1, 2, 3, 5])
+@pytest.mark.parametrize("n_best", [1, 2, 5])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
+def test_stopping_early_changes_nothing(random_scorer: Any, beams: int, n_best: int, alpha: float) -> None:
+    scorer = random_scorer(9)
+    options = SearchOptions(
+        beam_size=beams, n_best=min(n_best, beams), length_penalty=alpha, max_length_factor=1, max_length_offset=4
+    )
+    sources = [(word, word + 1, EOS)[word % 2 :] for word in range(10, 26)]
+    for source, found in zip(sources, decode(scorer, sources, options), strict=True):
+        expected = reference(scorer.table, source, options, 9)
+        assert [hypothesis.tokens for hypothesis in found] == [tokens for _, tokens in expected]
+        assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], rel=1e-4)
+
+
+def test_the_bound_stops_the_search_when_nothing_can_improve(table_scorer: Any) -> None:
+    """Two words of P = 0.05 beside EOS of P = 0.9: without a length penalty one step decides."""
+    scorer = table_scorer(lambda source, tokens: [-math.inf] * 3 + [math.log(p) for p in (0.9, 0.05, 0.05)])
+    options = SearchOptions(beam_size=4, length_penalty=0, max_length=50)
+    assert decode(scorer, [SOURCE], options)[0][0].tokens == ()
+    assert scorer.steps == 1
+    decode(scorer, [SOURCE], replace(options, n_best=4))
+    assert scorer.steps > 3
+
+
+def test_n_best_lists_are_sorted_and_distinct(random_scorer: Any) -> None:
+    for found in decode(random_scorer(12), [(i, EOS) for i in range(4, 30)], SearchOptions(n_best=5)):
+        scores = [hypothesis.score for hypothesis in found]
+        assert len(found) == 5 and scores == sorted(scores, reverse=True)
+        assert len({hypothesis.tokens for hypothesis in found}) == 5
+        for hypothesis in found:
+            assert sum(hypothesis.token_log_probabilities) == pytest.approx(hypothesis.log_probability, rel=1e-5)
+            assert not set(hypothesis.tokens) & {0, 1, 2, 3}
+
+
+def test_one_beam_is_greedy(random_scorer: Any) -> None:
+    """The state machine of beam search with K = 1 against the one of greedy search."""
+    scorer = random_scorer(30)
+    options = SearchOptions(beam_size=1, max_length=12)
+    sources = [(i, EOS) for i in range(4, 40)]
+    search = BeamSearch.start([2] * 36, [options] * 36, [()] * 36, SpecialIds(), torch.device("cpu"))
+    state = scorer.start(sources, 1)
+    while not search.finished.all():
+        assert search.advance(scorer.step(state, search.tokens)) is None
+    greedy = decode(scorer, sources, options)
+    assert [[h.tokens for h in found] for found in search.results(range(36))] == [
+        [h.tokens for h in found] for found in greedy
+    ]
+    assert len({found[0].tokens for found in greedy}) > 10
+
+
+def test_a_sentence_with_no_way_on_ends_empty_and_has_not_failed(table_scorer: Any) -> None:
+    scorer = table_scorer(lambda source, tokens: [0.0] * 4 + [1.0])  # one word, which must not be said twice
+    options = SearchOptions(beam_size=2, n_best=2, min_length=5, no_repeat_ngram=1)
+    assert decode(scorer, [SOURCE], options) == [[]]
+    search = BeamSearch.start([2], [options], [()], SpecialIds(), torch.device("cpu"))
+    for _ in range(2):
+        search.advance(torch.tensor([[0.0, 0, 0, 0, 1]] * 2))
+    assert search.finished.tolist() == [True] and search.failed.tolist() == [False]
+
+
+def test_results_stay_when_a_finished_sentence_goes_on(random_scorer: Any) -> None:
+    scorer = random_scorer(9)
+    options = SearchOptions(beam_size=3, n_best=3, max_length=6)
+    search = BeamSearch.start([2], [options], [()], SpecialIds(), torch.device("cpu"))
+    state = scorer.start([SOURCE], 3)
+    seen: list[list[Hypothesis]] = []
+    for step in range(30):
+        rows = search.advance(scorer.step(state, search.tokens) if step < 20 else torch.full((3, 9), math.nan))
+        assert rows is not None
+        state.reorder(rows)
+        if search.finished.item():
+            seen += search.results([0])
+            assert not search.failed.item()
+    assert len(seen) > 20 and all(found == seen[0] for found in seen)

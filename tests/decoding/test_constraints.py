@@ -1,0 +1,70 @@
+import pytest
+import torch
+
+from mt.decoding.constraints import Constraints, check_prefixes
+from mt.decoding.options import SearchOptions, SpecialIds
+from mt.errors import RequestError
+
+CPU = torch.device("cpu")
+NEVER = torch.tensor([0, 1, 2])
+
+
+def allowed(log_probs: torch.Tensor) -> list[list[int]]:
+    return [row.isfinite().nonzero().flatten().tolist() for row in log_probs]
+
+
+def test_a_forced_prefix_leaves_one_token_and_its_probability() -> None:
+    options = [SearchOptions()] * 3
+    constraints = Constraints.start([5, 5, 5], options, [[4, 1], [], [5]], CPU)
+    scores = torch.arange(-14.0, -7.0).expand(6, 7)
+    steps = torch.tensor([1, 1, 1])
+    out = constraints.apply(scores.clone(), NEVER, steps, torch.zeros(3, 2, 0, dtype=torch.int64))
+    assert allowed(out) == [[1], [1], [3, 4, 5, 6], [3, 4, 5, 6], [3, 4, 5, 6], [3, 4, 5, 6]]
+    assert out[0, 1] == scores[0, 1]  # an unknown token that is forced is no longer forbidden
+
+
+def test_only_what_is_used_is_done() -> None:
+    plain, careful = SearchOptions(), SearchOptions(min_length=3, repetition_penalty=2.0, no_repeat_ngram=2)
+    constraints = Constraints.start([5], [plain], [[]], CPU)
+    assert not (constraints.features.minimum or constraints.features.prefix or constraints.features.history)
+    constraints.extend(Constraints.start([5], [careful], [[4]], CPU))
+    features = constraints.features
+    assert (features.minimum, features.prefix, features.repetition, features.ngram) == (True, True, True, 2)
+    constraints.select(torch.tensor([0]))
+    assert not (constraints.features.minimum or constraints.features.prefix or constraints.features.history)
+
+
+@pytest.mark.parametrize(
+    ("options", "prefix", "first_end", "last"),
+    [
+        (SearchOptions(), [], 0, 19),
+        (SearchOptions(min_length=3), [], 2, 19),  # three tokens with EOS: EOS is the third
+        (SearchOptions(min_length=3), [4, 4, 4, 4], 4, 19),
+        (SearchOptions(min_length_factor=2.0, max_length=4), [], 3, 3),
+    ],
+)
+def test_when_a_sentence_may_and_must_end(options: SearchOptions, prefix: list[int], first_end: int, last: int) -> None:
+    constraints = Constraints.start([5], [options], [prefix], CPU)
+    assert (constraints.first_end.item(), constraints.last.item()) == (first_end, last)
+    for step in range(last + 1):
+        scores = torch.zeros(1, 2)
+        constraints.forbid_early_ends(scores, torch.tensor([step]))
+        assert scores.isfinite().all().item() == (step >= first_end)
+
+
+def test_repetition_acts_on_what_a_row_has_said() -> None:
+    options = [SearchOptions(repetition_penalty=2.0), SearchOptions(no_repeat_ngram=1), SearchOptions()]
+    constraints = Constraints.start([5, 5, 5], options, [[], [], []], CPU)
+    history = torch.tensor([[[4, 6]], [[4, 6]], [[4, 6]]])  # 6 belongs to a later step
+    out = constraints.apply(torch.full((3, 7), -1.0), NEVER, torch.tensor([1, 1, 1]), history)
+    assert out[:, 4:].tolist() == [[-2, -1, -1], [-torch.inf, -1, -1], [-1, -1, -1]]
+
+
+def test_every_prefix_that_cannot_be_used_is_named() -> None:
+    options = [SearchOptions(), SearchOptions(max_length=2), SearchOptions()]
+    with pytest.raises(RequestError) as caught:
+        check_prefixes([[5, 3], [5, 5], [5]], options, SpecialIds())
+    message = str(caught.value)
+    assert "sentence 0" in message and "[3]" in message
+    assert "sentence 1" in message and "max_length is 2" in message
+    assert "sentence 2" not in message

@@ -1,0 +1,64 @@
+import pickle
+from typing import Any
+
+import pytest
+
+from mt.decoding.options import Normalization, SearchOptions
+from mt.errors import RequestError
+
+
+def test_all_problems_are_told_at_once() -> None:
+    with pytest.raises(RequestError) as caught:
+        SearchOptions(
+            beam_size=0,
+            n_best=0,
+            length_penalty=-1.0,
+            max_length_factor=float("nan"),
+            max_length_offset=-1,
+            max_length=0,
+            min_length_factor=-0.5,
+            min_length=7,
+            no_repeat_ngram=-1,
+            repetition_penalty=0.0,
+            temperature=0.0,
+            top_k=-1,
+            top_p=1.5,
+            seed=-1,
+        )
+    message = str(caught.value)
+    for name in (
+        *("beam_size", "n_best", "length_penalty", "max_length_factor", "max_length_offset", "max_length is 0"),
+        *("min_length_factor", "min_length is 7", "no_repeat_ngram", "repetition_penalty"),
+        *("temperature is 0.0", "top_k", "top_p is 1.5", "seed"),
+    ):
+        assert name in message
+
+
+@pytest.mark.parametrize("wrong", [{"n_best": 6}, {"top_k": 3}, {"top_p": 0.5}, {"temperature": 0.7}])
+def test_options_that_would_have_no_effect_or_no_room_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(RequestError):
+        SearchOptions(**wrong)
+    SearchOptions(sample=True, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "source", "prefix", "longest", "shortest"),
+    [
+        (SearchOptions(), 7, 0, 24, 0),
+        (SearchOptions(max_length=20), 7, 0, 20, 0),
+        (SearchOptions(max_length_factor=0, max_length_offset=0, max_length=9), 7, 4, 5, 0),
+        (SearchOptions(max_length_factor=1.5, max_length_offset=1), 3, 0, 5, 0),
+        (SearchOptions(min_length_factor=0.5, min_length=2), 3, 0, 16, 2),
+        (SearchOptions(min_length_factor=0.5, min_length=2), 8, 0, 26, 4),
+    ],
+)
+def test_lengths_follow_the_source(
+    options: SearchOptions, source: int, prefix: int, longest: int, shortest: int
+) -> None:
+    assert (options.longest(source, prefix), options.shortest(source)) == (longest, shortest)
+
+
+def test_options_travel_between_processes() -> None:
+    options = SearchOptions(beam_size=3, n_best=2, normalization=Normalization.GNMT, length_penalty=0.6)
+    assert pickle.loads(pickle.dumps(options)) == options
+    assert hash(options) == hash(SearchOptions(3, 2, 0.6, Normalization.GNMT))

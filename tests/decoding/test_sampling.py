@@ -1,0 +1,110 @@
+import math
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import torch
+
+from mt.decoding.options import SearchOptions
+from mt.decoding.sampling import gumbel_noise, mixed
+from mt.decoding.search import decode
+
+EOS = 3
+SAMPLE = SearchOptions(sample=True, n_best=1000, max_length=2, max_length_offset=2)
+PROBABILITIES = {4: 0.5, 5: 0.3, 6: 0.15, 7: 0.05}
+
+
+def one_word(source: tuple[int, ...], tokens: tuple[int, ...]) -> list[float]:
+    """A word by PROBABILITIES, then the end."""
+    if tokens:
+        return [0.0 if token == EOS else -math.inf for token in range(8)]
+    return [math.log(PROBABILITIES[token]) if token in PROBABILITIES else -math.inf for token in range(8)]
+
+
+def shares(scorer: Any, options: SearchOptions) -> dict[int, float]:
+    [found] = decode(scorer, [(9, EOS)], options)
+    assert len(found) == options.n_best
+    counts = Counter(hypothesis.tokens[0] for hypothesis in found)
+    return {token: count / options.n_best for token, count in counts.items()}
+
+
+def test_the_noise_is_uniform_before_it_is_gumbel() -> None:
+    noise = gumbel_noise(mixed(torch.arange(100)), 1000)
+    uniform = torch.exp(-torch.exp(-noise))
+    shares = torch.histc(uniform, bins=20, min=0, max=1) / uniform.numel()
+    assert (shares - 0.05).abs().max() < 0.004  # six standard deviations
+    assert torch.corrcoef(uniform)[~torch.eye(100, dtype=torch.bool)].abs().max() < 0.2
+    assert torch.corrcoef(uniform.T[:200])[~torch.eye(200, dtype=torch.bool)].abs().max() < 0.55
+    assert noise.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (SAMPLE, PROBABILITIES),
+        (replace(SAMPLE, seed=2**40 + 1), PROBABILITIES),
+        (replace(SAMPLE, top_k=2), {4: 0.625, 5: 0.375}),
+        (replace(SAMPLE, top_p=0.9), {4: 0.5 / 0.95, 5: 0.3 / 0.95, 6: 0.15 / 0.95}),
+        (replace(SAMPLE, temperature=0.5), {4: 0.25 / 0.365, 5: 0.09 / 0.365, 6: 0.0225 / 0.365, 7: 0.0025 / 0.365}),
+        (replace(SAMPLE, top_k=1), {4: 1.0}),
+    ],
+)
+def test_words_are_drawn_as_often_as_they_should(
+    table_scorer: Any, options: SearchOptions, expected: dict[int, float]
+) -> None:
+    found = shares(table_scorer(one_word), options)
+    assert found.keys() <= expected.keys()
+    for token, share in expected.items():
+        deviation = math.sqrt(share * (1 - share) / options.n_best)
+        assert found.get(token, 0.0) == pytest.approx(share, abs=4 * deviation + 1e-9)
+
+
+def test_samples_tell_the_probability_that_the_model_gives(table_scorer: Any) -> None:
+    options = replace(SAMPLE, n_best=20, temperature=2.0, top_k=3, length_penalty=1.0)
+    [found] = decode(table_scorer(one_word), [(9, EOS)], options)
+    for hypothesis in found:
+        log_probability = math.log(PROBABILITIES[hypothesis.tokens[0]])
+        assert hypothesis.token_log_probabilities == pytest.approx((log_probability, 0.0), abs=1e-6)
+        assert hypothesis.score == pytest.approx(log_probability / 2)
+    scores = [hypothesis.score for hypothesis in found]
+    assert scores == sorted(scores, reverse=True) and len(set(scores)) > 1
+
+
+def test_a_seed_repeats_its_samples_and_another_does_not(random_scorer: Any) -> None:
+    scorer = random_scorer(20)
+    options = SearchOptions(sample=True, n_best=10, max_length=10)
+    first, again = decode(scorer, [(9, EOS)], options), decode(scorer, [(9, EOS)], options)
+    assert first == again
+    assert first != decode(scorer, [(9, EOS)], replace(options, seed=1))
+    assert len({hypothesis.tokens for hypothesis in first[0]}) > 5
+    fewer = decode(scorer, [(9, EOS)], replace(options, n_best=4))[0]
+    assert {h.tokens for h in fewer} <= {h.tokens for h in first[0]}
+
+
+def test_each_step_draws_anew(table_scorer: Any) -> None:
+    """Two words, equally likely at every step: as often the same as before as not."""
+    scorer = table_scorer(lambda source, tokens: [-99.0] * 4 + [0.0, 0.0])
+    [found] = decode(scorer, [(9, EOS)], SearchOptions(sample=True, n_best=50, max_length=21, max_length_offset=30))
+    changes = [one != other for h in found for one, other in pairwise(h.tokens)]
+    assert len(changes) == 50 * 19
+    assert sum(changes) / len(changes) == pytest.approx(0.5, abs=0.07)  # four standard deviations
+
+
+def test_greedy_takes_the_most_probable_token(random_scorer: Any) -> None:
+    scorer = random_scorer(20)
+    for source, [hypothesis] in zip(
+        [(9, EOS), (8, 7, EOS)],
+        decode(scorer, [(9, EOS), (8, 7, EOS)], SearchOptions(beam_size=1, max_length=8)),
+        strict=True,
+    ):
+        tokens: tuple[int, ...] = ()
+        while len(tokens) < 7:
+            scores = scorer.table(source, tokens)
+            token = max(range(3, 20), key=scores.__getitem__)
+            if token == EOS:
+                break
+            tokens = (*tokens, token)
+        assert hypothesis.tokens == tokens
+        assert hypothesis.score == pytest.approx(hypothesis.log_probability / (len(tokens) + 1))

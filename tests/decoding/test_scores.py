@@ -1,0 +1,116 @@
+"""Each function against a table that can be checked by hand."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mt.decoding.scores import (
+    best,
+    keep_top_k,
+    keep_top_p,
+    length_penalty,
+    penalize_repetition,
+    repeating_ngrams,
+    seen_tokens,
+)
+
+NO = -torch.inf
+
+
+@pytest.mark.parametrize(
+    ("length", "alpha", "gnmt", "expected"),
+    [
+        (1, 0.6, True, 1.0),  # (5 + 1) / 6
+        (7, 1.0, True, 2.0),  # (5 + 7) / 6
+        (7, 0.6, True, 1.5157166),  # 2 ** 0.6
+        (19, 0.5, True, 2.0),  # sqrt(24 / 6)
+        (9, 0.0, True, 1.0),
+        (9, 0.0, False, 1.0),
+        (9, 1.0, False, 9.0),
+        (9, 0.5, False, 3.0),
+    ],
+)
+def test_length_penalty(length: int, alpha: float, gnmt: bool, expected: float) -> None:
+    penalty = length_penalty(torch.tensor(length), torch.tensor(alpha).double(), torch.tensor(gnmt))
+    assert penalty.dtype is torch.float32
+    assert penalty.item() == pytest.approx(expected, rel=1e-6)
+
+
+@given(st.integers(1, 6), st.integers(4, 2600), st.integers(1, 20), st.integers(0, 2**31))
+def test_the_best_are_those_of_a_plain_sort(rows: int, size: int, k: int, seed: int) -> None:
+    scores = torch.randn(rows, size, generator=torch.Generator().manual_seed(seed))
+    k = min(k, size)
+    values, ids = best(scores, k)
+    expected = scores.sort(dim=1, descending=True)
+    assert torch.equal(values, expected.values[:, :k])
+    assert torch.equal(ids, expected.indices[:, :k])
+
+
+@pytest.mark.parametrize("rows", [1, 50])
+def test_the_first_of_equals_is_best_both_ways(rows: int) -> None:
+    scores = torch.zeros(rows, 1100)
+    scores[:, [130, 170, 700, 1090]] = 1.0
+    assert best(scores, 1)[1].flatten().tolist() == [130] * rows
+
+
+@pytest.mark.parametrize("place", [0, 500, 1099])
+def test_not_a_number_comes_first(place: int) -> None:
+    scores = torch.randn(2, 1100, generator=torch.Generator().manual_seed(1))
+    scores[0, place] = torch.nan
+    values, _ = best(scores, 3)
+    assert values[0, 0].isnan()
+    assert not values[1].isnan().any()
+
+
+def test_top_k_of_each_row_its_own() -> None:
+    scores = torch.tensor([[1.0, 3.0, 2.0, 0.0]] * 4)
+    kept = keep_top_k(scores, torch.tensor([1, 2, 0, 9]))
+    assert kept.tolist() == [[NO, 3, NO, NO], [NO, 3, 2, NO], [1, 3, 2, 0], [1, 3, 2, 0]]
+
+
+def test_top_p_keeps_the_smallest_set_that_reaches_p() -> None:
+    scores = torch.tensor([[0.5, 0.125, 0.25, 0.125]] * 5).log()
+    kept = keep_top_p(scores, torch.tensor([0.01, 0.5, 0.51, 0.76, 1.0]))
+    assert [row.isfinite().nonzero().flatten().tolist() for row in kept] == [
+        [0],
+        [0],
+        [0, 2],
+        [0, 1, 2],  # one of the equals suffices
+        [0, 1, 2, 3],
+    ]
+    assert torch.equal(keep_top_p(scores + 7, torch.full((5,), 0.51)).isfinite(), kept[[2] * 5].isfinite())
+
+
+def test_seen_tokens_count_only_where_valid() -> None:
+    history = torch.tensor([[2, 2, 0], [1, 3, 0]])
+    valid = torch.tensor([[True, True, False], [True, False, True]])
+    assert seen_tokens(history, valid, 4).int().tolist() == [[0, 0, 1, 0], [1, 1, 0, 0]]
+
+
+def test_repetition_penalty_multiplies_the_log_probability_once() -> None:
+    log_probs = torch.tensor([[-1.0, -2.0, -3.0]] * 2)
+    seen = torch.tensor([[True, False, True]] * 2)
+    assert penalize_repetition(log_probs, seen, torch.tensor([1.5, 1.0])).tolist() == [[-1.5, -2, -4.5], [-1, -2, -3]]
+
+
+@pytest.mark.parametrize(
+    ("said", "n", "banned"),
+    [
+        ([4, 5, 4, 6, 4], 2, {5, 6}),  # 4 5 and 4 6 were said, and 4 is the last word
+        ([4, 5, 4, 6, 4], 1, {4, 5, 6}),
+        ([4, 5, 6, 4, 5], 3, {6}),
+        ([4, 5, 6, 5, 4], 3, set()),
+        ([4, 4, 4], 2, {4}),
+        ([4, 4], 3, set()),
+        ([4], 2, set()),
+        ([], 1, set()),
+        ([], 3, set()),
+        ([4, 5, 4, 6, 4], 0, set()),
+    ],
+)
+def test_ngrams_that_would_repeat(said: list[int], n: int, banned: set[int]) -> None:
+    history = torch.tensor([said + [7] * (6 - len(said))] * 2)  # what follows is not yet said
+    repeats = repeating_ngrams(history, torch.tensor([len(said)] * 2), torch.tensor([n, 0]), max(n, 1))
+    assert {token for token, hit in zip(history[0].tolist(), repeats[0].tolist(), strict=True) if hit} == banned
+    assert not repeats[1].any()

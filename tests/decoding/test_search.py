@@ -1,0 +1,228 @@
+"""A sentence does not depend on its neighbours, whatever it asks for and whenever it joins."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mt.decoding.options import Normalization, SearchOptions, SpecialIds
+from mt.decoding.rows import Hypothesis
+from mt.decoding.scorer import ModelScorer
+from mt.decoding.search import decode, score, start_search
+
+EOS = 3
+VOCABULARY = 10
+CPU = torch.device("cpu")
+Ids = tuple[int, ...]
+
+wishes = st.fixed_dictionaries(
+    {
+        "length_penalty": st.sampled_from([0.0, 0.6, 1.0]),
+        "normalization": st.sampled_from(Normalization),
+        "max_length_offset": st.integers(1, 8),
+        "min_length": st.sampled_from([0, 0, 4]),
+        "no_repeat_ngram": st.sampled_from([0, 0, 1, 2, 3]),
+        "repetition_penalty": st.sampled_from([1.0, 1.0, 1.5]),
+        "max_length": st.sampled_from([12, 30]),
+        "max_length_factor": st.just(1.0),
+    }
+)
+draws = st.fixed_dictionaries(
+    {
+        "sample": st.just(True),
+        "temperature": st.sampled_from([0.5, 1.0, 2.0]),
+        "top_k": st.sampled_from([0, 2, 5]),
+        "top_p": st.sampled_from([0.6, 1.0]),
+        "seed": st.integers(0, 3),
+    }
+)
+sentences = st.tuples(
+    st.lists(st.integers(4, VOCABULARY - 1), max_size=4).map(lambda ids: (*ids, EOS)),
+    st.lists(st.sampled_from([1, 4, 5, 6]), max_size=3).map(tuple) | st.just(()),
+)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> list[tuple[Ids, Ids, SearchOptions]]:
+    kind, rows, wanted = draw(st.sampled_from(["beam", "sample", "greedy"])), draw(st.integers(2, 4)), []
+    for source, prefix in draw(st.lists(sentences, min_size=2, max_size=5)):
+        asked: dict[str, Any] = draw(wishes)
+        if kind == "beam":
+            asked |= {"beam_size": rows, "n_best": draw(st.integers(1, rows))}
+        elif kind == "sample":
+            asked |= draw(draws) | {"n_best": rows}
+        else:  # and some that draw one sample
+            asked |= {"beam_size": 1} | draw(st.just({}) | draws)
+        wanted.append((source, prefix, SearchOptions(**asked)))
+    return wanted
+
+
+class Run:
+    """A search beside a scorer, with the numbers of the sentences in it."""
+
+    def __init__(self, scorer: Any, wanted: list[tuple[Ids, Ids, SearchOptions]], numbers: list[int]) -> None:
+        sources, prefixes, options = zip(*(wanted[number] for number in numbers), strict=True)
+        self.scorer, self.numbers = scorer, list(numbers)
+        self.search = start_search([len(ids) for ids in sources], options, prefixes, SpecialIds(), CPU)
+        self.state = scorer.start(sources, options[0].rows)
+
+    def step(self) -> None:
+        rows = self.search.advance(self.scorer.step(self.state, self.search.tokens))
+        if rows is not None:
+            self.state.reorder(rows)
+
+    def extend(self, other: "Run") -> None:
+        self.search.extend(other.search)
+        self.state.extend(other.state)
+        self.numbers += other.numbers
+
+    def settle(self, order: Any) -> dict[int, list[Hypothesis]]:
+        """Take the finished sentences out and leave the rest in some order."""
+        finished = self.search.finished.tolist()
+        done = [place for place, over in enumerate(finished) if over]
+        results = dict(zip([self.numbers[place] for place in done], self.search.results(done), strict=True))
+        left = order([place for place, over in enumerate(finished) if not over])
+        self.search.select(torch.tensor(left, dtype=torch.int64))
+        self.state.select(torch.tensor(left, dtype=torch.int64))
+        self.numbers = [self.numbers[place] for place in left]
+        return results
+
+
+@settings(max_examples=60, deadline=None)
+@given(batches(), st.data())
+def test_alone_in_a_batch_or_joined_late_it_comes_out_the_same(
+    random_scorer: Any, wanted: list[tuple[Ids, Ids, SearchOptions]], data: st.DataObject
+) -> None:
+    scorer = random_scorer(VOCABULARY)
+    alone = {
+        number: decode(scorer, [source], options, [prefix])[0]
+        for number, (source, prefix, options) in enumerate(wanted)
+    }
+    cut = data.draw(st.integers(1, len(wanted) - 1))
+    run, late = Run(scorer, wanted, list(range(cut))), Run(scorer, wanted, list(range(cut, len(wanted))))
+    for _ in range(data.draw(st.integers(0, 5))):
+        run.step()
+    for _ in range(data.draw(st.integers(0, 3))):
+        late.step()
+    found: dict[int, list[Hypothesis]] = {}
+    if data.draw(st.booleans()):
+        found |= run.settle(lambda left: left)
+    run.extend(late)
+    while run.numbers:
+        for _ in range(3):
+            run.step()
+        found |= run.settle(lambda left: data.draw(st.permutations(left)))
+    assert found == alone
+    for number, (_, prefix, options) in enumerate(wanted):
+        assert len(found[number]) <= options.n_best
+        for hypothesis in found[number]:
+            assert hypothesis.tokens[: len(prefix)] == prefix
+
+
+def test_a_batch_is_compacted_and_keeps_its_order(random_scorer: Any) -> None:
+    scorer = random_scorer(VOCABULARY)
+    sources = [(4 + i % 6, 4 + i // 6, EOS) for i in range(30)]
+    for options in (SearchOptions(beam_size=3, n_best=2), SearchOptions(beam_size=1)):
+        assert decode(scorer, sources, options) == [decode(scorer, [source], options)[0] for source in sources]
+    assert decode(scorer, [], SearchOptions()) == []
+
+
+@pytest.mark.parametrize("options", [SearchOptions(n_best=5), SearchOptions(sample=True, n_best=5)])
+@pytest.mark.parametrize(("least", "most"), [(0, 1), (0, 4), (3, 5), (6, 6)])
+def test_lengths_are_kept(random_scorer: Any, options: SearchOptions, least: int, most: int) -> None:
+    options = replace(options, min_length=least, max_length=most)
+    for found in decode(random_scorer(VOCABULARY), [(word, EOS) for word in range(4, 14)], options):
+        assert found
+        assert all(least <= len(hypothesis.tokens) + 1 <= most for hypothesis in found)
+
+
+@pytest.mark.parametrize("options", [SearchOptions(n_best=5), SearchOptions(beam_size=1)])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_no_ngram_is_said_twice(random_scorer: Any, options: SearchOptions, n: int) -> None:
+    sources = [(word, EOS) for word in range(4, 14)]
+    free = replace(options, min_length=8)
+
+    def repeats(found: list[Hypothesis]) -> bool:
+        ngrams = [[h.tokens[at : at + n] for at in range(len(h.tokens) - n + 1)] for h in found]
+        return any(len(set(each)) < len(each) for each in ngrams)
+
+    scorer = random_scorer(6 if n > 1 else VOCABULARY)
+    assert any(map(repeats, decode(scorer, sources, free)))
+    assert not any(map(repeats, decode(scorer, sources, replace(options, no_repeat_ngram=n))))
+
+
+@pytest.mark.parametrize("options", [SearchOptions(), SearchOptions(beam_size=1), SearchOptions(sample=True)])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_score_that_is_no_number_fails_its_own_sentence_only(
+    random_scorer: Any, table_scorer: Any, options: SearchOptions, bad: float
+) -> None:
+    good = random_scorer(VOCABULARY)
+    options = replace(options, min_length=4)
+
+    def table(source: Ids, tokens: Ids) -> list[float]:
+        if source[0] == 9 and len(tokens) == 2:
+            return [bad] * VOCABULARY
+        return list(good.table(source, tokens))
+
+    sources = [(4, EOS), (9, EOS), (5, EOS)]
+    found = decode(table_scorer(table), sources, options)
+    assert found[1] == []
+    assert [found[0], found[2]] == decode(good, [sources[0], sources[2]], options)
+    search = start_search([2], [options], [()], SpecialIds(), CPU)
+    assert search.failed.tolist() == [False]
+    search.advance(torch.full((options.rows, VOCABULARY), bad))
+    assert (search.finished.tolist(), search.failed.tolist(), search.results([0])) == ([True], [True], [[]])
+
+
+def test_a_sentence_that_fails_late_gives_nothing() -> None:
+    """Not a best guess: nothing at all, so that nobody takes it for a translation."""
+    search = start_search([2], [SearchOptions(beam_size=2, n_best=2)], [()], SpecialIds(), CPU)
+    search.advance(torch.tensor([[0.0, 0, 0, 2, 1, 1]] * 2))
+    assert not search.finished.item() and [hypothesis.tokens for hypothesis in search.results([0])[0]] == [()]
+    search.advance(torch.full((2, 6), math.nan))
+    assert search.failed.item() and search.results([0]) == [[]]
+
+
+class CopyModel:
+    """Logits that depend on the source alone: token t of the source, read in order, is likely at place t."""
+
+    def encode(self, source: torch.Tensor, source_mask: torch.Tensor) -> torch.Tensor:
+        return source.masked_fill(~source_mask, EOS)[:, :, None].float()
+
+    def __call__(self, source: torch.Tensor, source_mask: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        likely = self.encode(source, source_mask)[:, : target.shape[1], 0].long()
+        return torch.nn.functional.one_hot(likely, 8) * 3.0
+
+
+def test_given_pairs_are_scored_with_their_end() -> None:
+    scorer = ModelScorer(SteppingModel())
+    right, wrong = -math.log(1 + 7 * math.exp(-3)), -3 - math.log(1 + 7 * math.exp(-3))
+    scored = score(scorer, [(4, 5, EOS), (6, EOS)], [(4, 5), (7,)])
+    assert scored[0].token_log_probabilities == pytest.approx([right] * 3, rel=1e-5)
+    assert scored[1].token_log_probabilities == pytest.approx([wrong, right], rel=1e-5)
+    assert scored[1].log_probability == pytest.approx(wrong + right, rel=1e-5)
+    assert score(scorer, [], []) == []
+
+
+class SteppingModel(CopyModel):
+    """Knows its place: decode_step gives what the teacher-forced pass gives."""
+
+    def start(self, memory: torch.Tensor, source_mask: torch.Tensor, beams: int) -> Any:
+        return {"memory": memory.repeat_interleave(beams, 0), "at": 0}
+
+    def decode_step(self, tokens: torch.Tensor, cache: Any) -> torch.Tensor:
+        cache["at"] += 1
+        likely = cache["memory"][:, cache["at"] - 1, 0].long()
+        return torch.nn.functional.one_hot(likely, 8) * 3.0
+
+
+def test_a_model_and_its_search_agree_on_probabilities() -> None:
+    scorer = ModelScorer(SteppingModel())
+    [[best]] = decode(scorer, [(4, 5, EOS)], SearchOptions(beam_size=1))
+    [scored] = score(scorer, [(4, 5, EOS)], [best.tokens])
+    assert best.tokens == (4, 5)
+    assert best.token_log_probabilities == pytest.approx(scored.token_log_probabilities, rel=1e-5)

@@ -1,0 +1,310 @@
+"""The law of the house, held by reading the source. Each rule is shown a snippet that breaks it, too."""
+
+import ast
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+FLOORS = (
+    ("mt.errors",),
+    ("mt.config",),
+    ("mt.distributed",),
+    ("mt.tokenizer", "mt.evaluation", "mt.text", "mt.model", "mt.kernels"),
+    ("mt.data", "mt.decoding", "mt.checkpoint"),
+    ("mt.engine",),
+    ("mt.training", "mt.interop"),
+    ("mt",),
+    ("scripts", "service"),
+)
+"""Rooms from the ground up. A file imports from lower floors and its own room; `mt` is the package's front door."""
+
+OWNERS = {
+    "sentencepiece": ("mt.tokenizer",),
+    "sacrebleu": ("mt.evaluation",),
+    "sacremoses": ("mt.evaluation",),
+    "sentencex": ("mt.text.segment",),
+    "transformers": ("mt.interop",),
+    "ctranslate2": ("mt.interop",),
+    "fastapi": ("service",),
+    "starlette": ("service",),
+    "uvicorn": ("service",),
+}
+
+TOP_LEVEL = {
+    *("mt", "service", "scripts", "tests", "pyproject.toml", "Dockerfile", "README.md"),
+    *("LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "EXPERIMENTS.md", "requirements.lock"),
+}
+
+MAX_FILE_LINES = 450
+MAX_FUNCTION_LINES = 60
+MAX_TRAINING_LOOP_LINES = 90
+MAX_POSITIONAL = 7
+MAX_PARAMETERS = 9
+
+Sources = Mapping[str, str]
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@pytest.fixture(scope="module")
+def sources() -> dict[str, str]:
+    paths = [path for room in ("mt", "service", "scripts") for path in sorted((ROOT / room).rglob("*.py"))]
+    assert paths
+    return {module_name(path): path.read_text(encoding="utf-8") for path in paths}
+
+
+def within(module: str, room: str) -> bool:
+    return module == room or module.startswith(room + ".")
+
+
+def room_of(module: str) -> str | None:
+    """The room that a module lies in. Only `import mt` itself goes through the front door."""
+    rooms = (room for floor in FLOORS for room in floor if module == room or (room != "mt" and within(module, room)))
+    return next(rooms, None)
+
+
+def imports(module: str, sources: Sources) -> Iterator[str]:
+    """What a module imports, as full names: `from mt import errors` is mt.errors, `from mt import Translator` mt."""
+    package = module if any(other.startswith(module + ".") for other in sources) else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(sources[module])):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, *([base] if base else [])])
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                yield full if full in sources else base
+
+
+def functions(source: str) -> Iterator[Function]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def is_ours(module: str) -> bool:
+    return module.split(".")[0] in ("mt", "scripts", "service")
+
+
+def floor_problems(sources: Sources) -> list[str]:
+    height = {room: number for number, floor in enumerate(FLOORS) for room in floor}
+    found = []
+    for module in sources:
+        here = room_of(module)
+        if here is None:
+            found.append(f"{module} lies in no room of the design card")
+            continue
+        for target in filter(is_ours, imports(module, sources)):
+            there = room_of(target)
+            if there is None:
+                found.append(f"{module} imports {target}, which lies in no room of the design card")
+            elif there != here and height[there] >= height[here]:
+                found.append(f"{module} must not import {target}: {there} is not below {here}")
+    return found
+
+
+def circles(sources: Sources) -> list[str]:
+    graph = {module: sorted(set(imports(module, sources)) & sources.keys()) for module in sources}
+    found: list[str] = []
+    finished: set[str] = set()
+
+    def visit(module: str, path: tuple[str, ...]) -> None:
+        if module in path:
+            found.append(" -> ".join((*path[path.index(module) :], module)))
+        elif module not in finished:
+            for target in graph[module]:
+                visit(target, (*path, module))
+            finished.add(module)
+
+    for module in graph:
+        visit(module, ())
+    return found
+
+
+def hidden_imports(sources: Sources) -> list[str]:
+    """Imports inside a function, by which a circle would be dodged."""
+    return [
+        f"{module}.{function.name}, line {node.lineno}"
+        for module, source in sources.items()
+        for function in functions(source)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+
+
+def ownership_problems(sources: Sources) -> list[str]:
+    return [
+        f"{module} imports {target}; its owner is {' or '.join(OWNERS[package])}"
+        for module in sources
+        for target in imports(module, sources)
+        if (package := target.split(".")[0]) in OWNERS and not any(within(module, owner) for owner in OWNERS[package])
+    ]
+
+
+def long_files(sources: Sources) -> list[str]:
+    return [
+        f"{module}: {lines} lines"
+        for module, source in sources.items()
+        if (lines := source.count("\n")) > MAX_FILE_LINES
+    ]
+
+
+def length(function: Function) -> int:
+    """Lines of a function without its docstring, which is there for the reader."""
+    assert function.end_lineno is not None
+    docstring = ast.get_docstring(function, clean=False)
+    documentation = 0 if docstring is None else docstring.count("\n") + 1
+    return function.end_lineno - function.lineno + 1 - documentation
+
+
+def long_functions(sources: Sources) -> list[str]:
+    return [
+        f"{module}.{function.name}: {length(function)} lines"
+        for module, source in sources.items()
+        for function in functions(source)
+        if length(function) > (MAX_TRAINING_LOOP_LINES if module == "mt.training.trainer" else MAX_FUNCTION_LINES)
+    ]
+
+
+def wide_signatures(sources: Sources) -> list[str]:
+    """Functions with too many parameters: self does not count, and keyword-only ones may go beyond the positional."""
+    found = []
+    for module, source in sources.items():
+        for function in functions(source):
+            positional = [
+                argument.arg
+                for argument in (*function.args.posonlyargs, *function.args.args)
+                if argument.arg not in ("self", "cls")
+            ]
+            total = len(positional) + len(function.args.kwonlyargs)
+            if len(positional) > MAX_POSITIONAL or total > MAX_PARAMETERS:
+                found.append(f"{module}.{function.name}: {len(positional)} positional of {total} parameters")
+    return found
+
+
+def open_signatures(sources: Sources) -> list[str]:
+    return [
+        f"{module}.{function.name}(**{function.args.kwarg.arg})"
+        for module, source in sources.items()
+        for function in functions(source)
+        if function.args.kwarg is not None
+    ]
+
+
+def global_statements(sources: Sources) -> list[str]:
+    return [
+        f"{module}, line {node.lineno}"
+        for module, source in sources.items()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Global)
+    ]
+
+
+def neighbours_named(sources: Sources) -> list[str]:
+    """Modules that name a folder outside the repository."""
+    return [module for module, source in sources.items() if "../shared" in source]
+
+
+def unexpected_top_level(names: set[str]) -> list[str]:
+    return sorted(name for name in names if name not in TOP_LEVEL and not name.startswith("."))
+
+
+RULES = (
+    floor_problems,
+    circles,
+    hidden_imports,
+    ownership_problems,
+    long_files,
+    long_functions,
+    wide_signatures,
+    open_signatures,
+    global_statements,
+    neighbours_named,
+)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_house_keeps_the_law(rule: Callable[[Sources], list[str]], sources: Sources) -> None:
+    assert rule(sources) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "bad"),
+    [
+        (floor_problems, {"mt.model.layers": "from mt.data import corpus", "mt.data.corpus": ""}),
+        (floor_problems, {"mt.errors": "import mt.config"}),
+        (floor_problems, {"mt.decoding.beam": "import mt.data.corpus"}),
+        (floor_problems, {"mt.training.loss": "from mt.interop.marian import read"}),
+        (floor_problems, {"mt.tokenizer": "from .evaluation import evaluate"}),
+        (floor_problems, {"mt.engine.engine": "from mt import Translator"}),
+        (floor_problems, {"mt.training.trainer": "import service.app"}),
+        (floor_problems, {"service.app": "import scripts.train"}),
+        (floor_problems, {"mt.helpers": ""}),
+        (
+            circles,
+            {"mt.data.a": "import mt.data.b", "mt.data.b": "from mt.data import c", "mt.data.c": "from . import a"},
+        ),
+        (hidden_imports, {"mt.a": "def f():\n    import os"}),
+        (hidden_imports, {"mt.a": "class A:\n    async def f(self):\n        from os import path"}),
+        (ownership_problems, {"mt.data.dataset": "import sentencepiece as spm"}),
+        (ownership_problems, {"mt.training.report": "from sacrebleu.metrics.bleu import BLEU"}),
+        (ownership_problems, {"mt.engine.engine": "from fastapi import FastAPI"}),
+        (long_files, {"mt.a": "x = 1\n" * 451}),
+        (long_functions, {"mt.a": "def f():\n" + "    x = 1\n" * 60}),
+        (long_functions, {"mt.training.trainer": "def f():\n" + "    x = 1\n" * 90}),
+        (wide_signatures, {"mt.a": "def f(a, b, c, d, e, f, g, h): ..."}),
+        (wide_signatures, {"mt.a": "def f(a, b, c, *, d, e, f, g, h, i, j): ..."}),
+        (open_signatures, {"mt.a": "async def f(a, **kwargs): ..."}),
+        (global_statements, {"mt.a": "def f():\n    global x\n    x = 1"}),
+        (neighbours_named, {"mt.a": "path = '../shared/data'"}),
+    ],
+)
+def test_each_rule_can_be_broken(rule: Callable[[Sources], list[str]], bad: Sources) -> None:
+    assert len(rule(bad)) == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "good"),
+    [
+        (floor_problems, {"mt.config": "from mt.errors import MTError", "mt.errors": ""}),
+        (floor_problems, {"mt.model.layers": "from mt.model.attention import attention\nimport torch"}),
+        (
+            floor_problems,
+            {"service.routes.translate": "from mt import Translator\nfrom service.schemas import Request"},
+        ),
+        (floor_problems, {"mt": "from mt.engine.translator import Translator"}),
+        (
+            circles,
+            {"mt.data.a": "import mt.data.b\nimport mt.data.c", "mt.data.b": "import mt.data.c", "mt.data.c": ""},
+        ),
+        (ownership_problems, {"mt.tokenizer": "import sentencepiece", "service.routes.health": "import fastapi"}),
+        (long_functions, {"mt.a": 'def f():\n    """\n' + "    words\n" * 90 + '    """\n' + "    x = 1\n" * 50}),
+        (wide_signatures, {"mt.a": "class A:\n    def f(self, a, b, c, d, e, f, g, *, h, i): ..."}),
+    ],
+)
+def test_no_rule_forbids_what_is_allowed(rule: Callable[[Sources], list[str]], good: Sources) -> None:
+    assert rule(good) == []
+
+
+def test_top_level_is_that_of_the_design_card() -> None:
+    listing = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
+    )
+    if listing.returncode != 0:
+        pytest.skip("not a git checkout")
+    assert unexpected_top_level({line.split("/")[0] for line in listing.stdout.splitlines()}) == []
+
+
+def test_a_stranger_at_the_top_is_seen() -> None:
+    assert unexpected_top_level({"mt", "README.md", ".gitignore", "notes.txt"}) == ["notes.txt"]

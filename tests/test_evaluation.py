@@ -1,0 +1,192 @@
+"""Scores against figures that a person can check by hand, and against sacreBLEU's own examples."""
+
+import gzip
+import math
+import os
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mt.errors import DataError
+from mt.evaluation import (
+    checked_tokenizer,
+    evaluate,
+    exact_match,
+    exact_match_by_group,
+    lowercased_moses_bleu,
+    moses_tokens,
+    paired_bootstrap,
+    worst,
+)
+
+# 8 tokens against 9. N-grams that match: 7 of 8, 5 of 7, 3 of 6, 1 of 5; the brevity penalty is exp(1 - 9/8).
+HYPOTHESIS = "the cat sat on a mat today ."
+REFERENCE = "the cat sat on the old mat today ."
+BY_HAND = 100 * math.exp(1 - 9 / 8) * (7 / 8 * 5 / 7 * 3 / 6 * 1 / 5) ** 0.25
+
+
+def corpora() -> Path:
+    root = os.environ.get("MT_TEST_CORPORA")
+    if root is None:
+        pytest.skip("MT_TEST_CORPORA is not set")
+    return Path(root)
+
+
+def test_bleu_by_hand() -> None:
+    report = evaluate([HYPOTHESIS], [REFERENCE], target_language="en")
+    assert report["BLEU"].value == pytest.approx(BY_HAND)
+
+
+def test_ter_by_hand() -> None:
+    # One word of the nine replaced, one missing.
+    report = evaluate([HYPOTHESIS], [REFERENCE], target_language="en")
+    assert report["TER"].value == pytest.approx(100 * 2 / 9)
+
+
+def test_chrf_by_hand() -> None:
+    # Of `ab` in `abc`: unigrams 2 of 2 and 2 of 3, bigrams 1 of 1 and 1 of 2; trigrams are missing on one side, so
+    # precision and recall are averaged over two orders, and chrF2 counts recall four times.
+    precision, recall = (1 + 1) / 2, (2 / 3 + 1 / 2) / 2
+    (sentence,) = worst(["x"], ["ab"], ["abc"], 1)
+    assert sentence.chrf == pytest.approx(100 * 5 * precision * recall / (4 * precision + recall))
+
+
+def test_bleu_of_sacrebleus_readme() -> None:
+    hypotheses = ["The dog bit the man.", "It wasn't surprising.", "The man had just bitten him."]
+    references = ["The dog bit the man.", "It was not unexpected.", "The man bit him first."]
+    report = evaluate(hypotheses, references, target_language="en")
+    assert report["BLEU"].value == pytest.approx(45.07, abs=0.005)
+
+
+def test_scores_are_cased_and_carry_their_signatures() -> None:
+    report = evaluate(["Ein Hund bellt sehr laut."], ["ein hund bellt sehr laut."], target_language="de")
+    assert [score.name for score in report.scores] == ["BLEU", "chrF2", "TER", "BLEU-lc-moses"]
+    assert report["BLEU"].value < 100
+    assert report["chrF2"].value < 100
+    assert report["TER"].value == pytest.approx(100 * 2 / 5)
+    assert report["BLEU-lc-moses"].value == pytest.approx(100)
+    assert "case:mixed" in report["BLEU"].signature and "tok:13a" in report["BLEU"].signature
+    assert "case:mixed" in report["TER"].signature
+    assert "case:lc" in report["BLEU-lc-moses"].signature and "moses:de" in report["BLEU-lc-moses"].signature
+    assert all("version:" in score.signature for score in report.scores)
+
+
+def test_report_as_json_keeps_signatures() -> None:
+    report = evaluate(["a b c d e"], ["a b c d e"], target_language="en").to_json()
+    assert report["sentences"] == 1
+    assert report["exact_match"] == {"exact": 1, "sentences": 1, "percent": 100.0}
+    assert {"name", "value", "signature"} == set(report["scores"][0])
+
+
+@given(st.lists(st.text(alphabet="abc de", min_size=1, max_size=30), min_size=1, max_size=5))
+def test_a_perfect_translation_is_perfect(lines: list[str]) -> None:
+    assert exact_match(lines, lines).percent == 100
+    assert all(sentence.hypothesis == sentence.reference for sentence in worst(lines, lines, lines, len(lines)))
+
+
+def test_moses_tokens_lower_case_split_and_keep_hyphens() -> None:
+    assert moses_tokens(["Ein T-Shirt, „rot“ & neu.", "Das ist z.B. gut!"], "de-AT") == [
+        'ein t-shirt , " rot " & neu .',
+        "das ist z.b. gut !",
+    ]
+
+
+def test_multi30k_reference_has_the_tokens_of_the_literature() -> None:
+    path = corpora() / "multi30k" / "test_2016_flickr.de.gz"
+    lines = gzip.decompress(path.read_bytes()).decode("utf-8").split("\n")[:-1]
+    assert len(lines) == 1000
+    assert sum(len(line.split()) for line in moses_tokens(lines, "de")) == 12_103
+
+
+def test_lower_cased_moses_bleu_ignores_case_and_spacing_of_punctuation() -> None:
+    score = lowercased_moses_bleu(["ein mann fährt rad , heute ."], ["Ein Mann fährt Rad, heute."], "de")
+    assert score.value == pytest.approx(100)
+
+
+def test_chinese_is_split_into_characters() -> None:
+    report = evaluate(["我喜欢吃苹果。"], ["我喜欢吃香蕉。"], target_language="zh")
+    assert [score.name for score in report.scores] == ["BLEU", "chrF2", "TER"]
+    assert "tok:zh" in report["BLEU"].signature and "asian:yes" in report["TER"].signature
+    # Characters that match: 5 of 7, 3 of 6, 2 of 5, 1 of 4. TER: 2 of 7 are replaced.
+    assert report["BLEU"].value == pytest.approx(100 * (5 / 7 * 3 / 6 * 2 / 5 * 1 / 4) ** 0.25)
+    assert report["TER"].value == pytest.approx(100 * 2 / 7)
+
+
+@pytest.mark.parametrize(
+    ("language", "tokenizer"), [("zh", "zh"), ("zh-Hans", "zh"), ("zh_TW", "zh"), ("de", "13a"), ("en", "13a")]
+)
+def test_tokenizer_of_a_language(language: str, tokenizer: str) -> None:
+    assert checked_tokenizer(None, language) == tokenizer
+
+
+def test_tokenizer_asked_for_wins() -> None:
+    assert checked_tokenizer("char", "zh") == "char"
+    assert "tok:intl" in evaluate(["a"], ["a"], target_language="de", tokenize="intl")["BLEU"].signature
+
+
+def test_unknown_tokenizer_names_the_nearest() -> None:
+    with pytest.raises(DataError, match=r"'zhh' \(did you mean zh\?\).*13a"):
+        evaluate(["a"], ["a"], target_language="zh", tokenize="zhh")
+
+
+def test_lengths_that_differ_are_named() -> None:
+    with pytest.raises(DataError, match=r"(?s)2 references.*hypotheses: 1"):
+        evaluate(["a"], ["a", "b"], target_language="de")
+    with pytest.raises(DataError, match=r"(?s)baseline: 1.*system: 3"):
+        paired_bootstrap(["a"], ["a"] * 3, ["a", "b"], target_language="de")
+    with pytest.raises(DataError, match="sources: 0"):
+        worst([], ["a"], ["a"], 1)
+    with pytest.raises(DataError, match="groups: 1"):
+        exact_match_by_group(["a", "b"], ["a", "b"], ["g"])
+    with pytest.raises(DataError, match="nothing to score"):
+        evaluate([], [], target_language="de")
+
+
+def noisy(references: list[str], share: float, seed: int) -> list[str]:
+    """References in which a share of the words, drawn by seed, is wrong."""
+    draw = random.Random(seed)
+    return [" ".join("wrong" if draw.random() < share else word for word in line.split()) for line in references]
+
+
+def sentences(n: int) -> list[str]:
+    draw = random.Random(0)
+    return [" ".join(f"w{draw.randrange(50)}" for _ in range(10)) for _ in range(n)]
+
+
+def test_bootstrap_finds_a_real_difference() -> None:
+    references = sentences(200)
+    for comparison in paired_bootstrap(
+        noisy(references, 0.4, 1), noisy(references, 0.1, 2), references, target_language="en", samples=300
+    ):
+        assert comparison.system > comparison.baseline
+        assert comparison.p_value < 0.05
+        assert "bs:300" in comparison.signature
+
+
+@pytest.mark.parametrize("seed", [1, 2], ids=["the same translations", "as many mistakes elsewhere"])
+def test_bootstrap_finds_none_between_equal_systems(seed: int) -> None:
+    references = sentences(200)
+    comparisons = paired_bootstrap(
+        noisy(references, 0.2, 1), noisy(references, 0.2, seed), references, target_language="en", samples=300
+    )
+    assert [comparison.name for comparison in comparisons] == ["BLEU", "chrF2"]
+    assert all(comparison.p_value > 0.05 for comparison in comparisons)
+
+
+def test_worst_come_first_and_keep_their_place() -> None:
+    found = worst(["s0", "s1", "s2"], ["same", "zzz", "sane"], ["same", "abc", "same"], 2)
+    assert [(sentence.index, sentence.source) for sentence in found] == [(1, "s1"), (2, "s2")]
+    assert found[0].chrf == 0
+    assert found[1].to_json()["hypothesis"] == "sane"
+
+
+def test_exact_match_by_group() -> None:
+    groups = exact_match_by_group(["a", "b ", "x", "d"], ["a", "b", "c", "d"], ["q", "q", "n", "n"])
+    assert {name: (match.exact, match.sentences, match.percent) for name, match in groups.items()} == {
+        "n": (1, 2, 50.0),
+        "q": (2, 2, 100.0),
+    }
+    assert list(groups) == ["n", "q"]

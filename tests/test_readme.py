@@ -1,0 +1,186 @@
+"""The README's commands exist, take the options they are shown with, and the first screen's do what it says."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import cache
+from itertools import takewhile
+from pathlib import Path
+from urllib.request import ProxyHandler, build_opener
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+COMMANDS = ("python scripts/", "bash scripts/", "python -m service", "torchrun ", "curl ")
+FENCE = re.compile(r"^```bash[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SCRIPT = re.compile(r"\bscripts/[\w/.-]+\.(?:py|sh|toml)\b")
+DEMO_MODEL = ROOT / "runs" / "phrasebook-en-de" / "model"
+PORT = ":8000"
+
+
+def commands(markdown: str) -> list[str]:
+    """The commands in a text's bash blocks, each on one line of its own, without comments, prompts and pipes."""
+    found = []
+    for block in FENCE.findall(markdown):
+        pending = ""
+        for line in block.splitlines():
+            pending += line.removeprefix("$ ") if not pending else f"\n{line}"
+            if pending.endswith("\\"):
+                pending = pending[:-1].rstrip() + " "
+                continue
+            try:
+                words = shlex.split(pending, comments=True)
+            except ValueError:  # a quotation goes on in the next line
+                continue
+            text, pending = shlex.join(takewhile(lambda word: word not in ("|", "&", "&&", ";", ">"), words)), ""
+            if text.startswith(COMMANDS):
+                found.append(text)
+    return found
+
+
+@cache
+def readme_commands() -> tuple[str, ...]:
+    return tuple(commands(README.read_text(encoding="utf-8")))
+
+
+def program(command: str) -> tuple[str, ...] | None:
+    """The words that start a Python program of ours, or None for another command."""
+    words = shlex.split(command)
+    if words[:3] == ["python", "-m", "service"]:
+        return (sys.executable, "-m", "service")
+    script = next((word for word in words if word.startswith("scripts/") and word.endswith(".py")), None)
+    return None if script is None else (sys.executable, script)
+
+
+@cache
+def help_of(words: tuple[str, ...]) -> str:
+    done = subprocess.run([*words, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def options(command: str) -> set[str]:
+    """`--beam-size` of `--beam-size 5` and of `--beam-size=5`."""
+    return {word.split("=")[0] for word in shlex.split(command) if re.match(r"--[a-z]", word)}
+
+
+def test_commands_are_found_in_every_shape() -> None:
+    markdown = """
+```bash
+bash scripts/demo.sh          # a comment
+$ python scripts/train.py R.toml \\
+      --resume
+cd elsewhere && ls
+curl localhost:8000/translate -d '{
+  "q": "a"}' | python -m json.tool
+```
+```python
+python scripts/no.py
+```
+"""
+    assert commands(markdown) == [
+        "bash scripts/demo.sh",
+        "python scripts/train.py R.toml --resume",
+        'curl localhost:8000/translate -d \'{\n  "q": "a"}\'',
+    ]
+    assert program("torchrun --nproc-per-node 2 scripts/train.py R.toml") == (sys.executable, "scripts/train.py")
+    assert program("bash scripts/demo.sh") is None
+    assert options("x --beam-size=5 --json -n 3 'a --b'") == {"--beam-size", "--json"}
+
+
+def test_first_screen_names_the_two_commands() -> None:
+    first_screen = "\n".join(README.read_text(encoding="utf-8").splitlines()[:40])
+    assert {"bash scripts/demo.sh", "bash scripts/test.sh"} <= set(commands(first_screen))
+
+
+def test_files_that_the_readme_names_exist() -> None:
+    named = {path for command in readme_commands() for path in SCRIPT.findall(command)}
+    assert named
+    assert sorted(path for path in named if not (ROOT / path).is_file()) == []
+
+
+def test_every_program_has_a_help_that_names_the_readmes_options() -> None:
+    for path in sorted((ROOT / "scripts").glob("*.py")):
+        assert "usage:" in help_of((sys.executable, f"scripts/{path.name}"))
+    assert "usage:" in help_of((sys.executable, "-m", "service"))
+    unknown = [
+        f"{option} in: {command}"
+        for command in readme_commands()
+        if (words := program(command)) is not None
+        for option in options(command.partition("scripts/")[2] or command)
+        if option not in help_of(words)
+    ]
+    assert unknown == []
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def demo() -> str:
+    """What `demo.sh --check` prints; afterwards its model is there."""
+    done = subprocess.run(
+        ["bash", "scripts/demo.sh", "--check"],
+        cwd=ROOT,
+        env={**os.environ, "MT_PORT": str(free_port())},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def service_port(demo: str) -> Iterator[int]:
+    """A service with the demo's model."""
+    port = free_port()
+    command = [sys.executable, "-m", "service", "--model", str(DEMO_MODEL), "--port", str(port)]
+    process = subprocess.Popen(command, cwd=ROOT)
+    opener = build_opener(ProxyHandler({}))
+    try:
+        while process.poll() is None:
+            try:
+                opener.open(f"http://127.0.0.1:{port}/health").close()
+                break
+            except OSError:
+                time.sleep(0.2)
+        assert process.poll() is None, "the service stopped before it answered"
+        yield port
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.mark.system
+def test_demo_trains_scores_and_answers(demo: str) -> None:
+    scores = json.loads((DEMO_MODEL.parent / "scores.json").read_text(encoding="utf-8"))
+    assert scores["exact_match"]["percent"] >= 95
+    assert min(match["percent"] for match in scores["by"]["construction"].values()) >= 90
+    assert "translatedText" in demo
+    assert "curl http://localhost:" in demo
+
+
+@pytest.mark.system
+def test_curl_commands_are_answered(service_port: int) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    shown = [command for command in readme_commands() if command.startswith("curl ") and PORT in command]
+    assert shown
+    for command in shown:
+        words = shlex.split(command.replace(PORT, f":{service_port}"))
+        done = subprocess.run([*words, "--silent", "--show-error", "--fail", "--noproxy", "*"], capture_output=True)
+        assert done.returncode == 0, f"{command}\n{done.stderr.decode()}"
+        assert json.loads(done.stdout)

@@ -18,11 +18,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from mt.config import DecodingConfig, ModelConfig, Section
+from mt.config import DecodingConfig, Directions, ModelConfig, Section
 from mt.errors import ModelError, problems
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer
 
+FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 FORMAT_VERSION = 1  # of a model directory; CHANGELOG.md says which releases read it
 
 
@@ -31,7 +32,7 @@ class Description(Section):
 
     format_version: int = FORMAT_VERSION
     name: str
-    directions: tuple[str, ...]
+    directions: Directions
     vocabulary_size: int
     model: ModelConfig
     decoding: DecodingConfig = DecodingConfig()
@@ -48,11 +49,19 @@ class LoadedModel:
 
 @contextmanager
 def written_aside(folder: Path) -> Iterator[Path]:
-    """A folder to write into, which takes the name `folder` when the block ends well."""
+    """A folder to write into, which takes the name `folder` when the block ends well; else it is removed.
+
+    A link stays one: what it points to is replaced.
+    """
+    folder = folder.resolve()
     aside = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
-    yield aside
+    try:
+        yield aside
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
     for file in aside.iterdir():
         _flush(file)
     _flush(aside)
@@ -100,7 +109,10 @@ def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, on the CPU. Raises ModelError if it is missing, cut short or something else."""
+    """The tensors of a safetensors file, on the CPU.
+
+    Raises ModelError if it is missing, cut short or something else.
+    """
     try:
         with safe_open(path, "pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
@@ -112,13 +124,15 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 
 
 def check_weights(weights: Mapping[str, Tensor], model: nn.Module, path: Path) -> None:
-    """Raises ModelError that lists every tensor that is missing, unknown, of another shape or not finite."""
+    """Raises ModelError that lists every tensor that is missing, unknown, of another shape or type, or not finite."""
     expected = model.state_dict()
     found = [f"{name} is missing" for name in expected if name not in weights]
     found += [f"{name} is unknown" for name in weights if name not in expected]
     for name in expected.keys() & weights.keys():
         if weights[name].shape != expected[name].shape:
             found.append(f"{name} has the shape {list(weights[name].shape)}, not {list(expected[name].shape)}")
+        elif weights[name].dtype not in FLOATS:
+            found.append(f"{name} has the type {weights[name].dtype}; accepted: {', '.join(map(str, FLOATS))}")
         elif not bool(weights[name].isfinite().all()):
             found.append(f"{name} has values that are not finite")
     if found:
@@ -126,10 +140,16 @@ def check_weights(weights: Mapping[str, Tensor], model: nn.Module, path: Path) -
 
 
 def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """The mean of the weights of several files (Vaswani et al. 2017, section 6.1)."""
+    """The mean of the weights of several files (Vaswani et al. 2017, section 6.1).
+
+    Raises ModelError if a file cannot be loaded, or holds other tensors than the first.
+    """
     total = {name: tensor.double() for name, tensor in load_weights(paths[0]).items()}
     for path in paths[1:]:
-        for name, tensor in load_weights(path).items():
+        weights = load_weights(path)
+        if {name: w.shape for name, w in weights.items()} != {name: t.shape for name, t in total.items()}:
+            raise ModelError(f"{path}: not the tensors of {paths[0]}; accepted: checkpoints of one model")
+        for name, tensor in weights.items():
             total[name] += tensor
     return {name: (tensor / len(paths)).float() for name, tensor in total.items()}
 
@@ -142,7 +162,7 @@ def _read_description(folder: Path) -> Description:
         raise ModelError(
             f"{folder}: no model here, for it has no config.json; accepted: a directory that scripts/train.py wrote"
         ) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not a JSON file ({error})") from error
     version = values.get("format_version") if isinstance(values, dict) else None
     if version != FORMAT_VERSION:

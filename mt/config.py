@@ -5,13 +5,14 @@ wrong is reported together, each problem with its key, its value and what would 
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from mt.errors import RecipeError, did_you_mean, problems
 
@@ -29,9 +30,26 @@ SIZES: dict[Size, dict[str, Any]] = {
 
 
 class Section(BaseModel):
-    """A frozen table of a recipe; an unknown key is an error."""
+    """A frozen table of a recipe; an unknown key is an error, and so is a number that is not finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def _are_pairs(directions: tuple[str, ...]) -> tuple[str, ...]:
+    wrong = [
+        direction
+        for direction in directions
+        if not re.fullmatch(r"\w+-\w+", direction) or len(set(direction.split("-"))) != 2
+    ]
+    if wrong:
+        raise ValueError(f"no direction: {', '.join(map(repr, wrong))}; accepted: source-target, such as 'en-de'")
+    if len(set(directions)) != len(directions):
+        raise ValueError(f"{list(directions)} names a direction twice")
+    return directions
+
+
+Directions = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_are_pairs)]
+"""What a model translates, such as ("en-de", "de-en"): source and target, each a language code without a hyphen."""
 
 
 class ModelConfig(Section):
@@ -58,8 +76,8 @@ class ModelConfig(Section):
         if not isinstance(values, Mapping) or "size" not in values:
             return values
         explicit = {key: value for key, value in values.items() if key != "size"}
-        if values["size"] not in SIZES:
-            raise ValueError(f"size is {values['size']!r}; accepted: {', '.join(get_args(Size))}")
+        if values["size"] not in get_args(Size):  # the key stays, and is reported with whatever else is wrong
+            return {**SIZES["base"], **values}
         return {**SIZES[values["size"]], **explicit}
 
     @model_validator(mode="after")
@@ -85,9 +103,16 @@ class CorpusConfig(Section):
             )
         return self
 
+    def file(self, root: Path, language: str) -> Path:
+        """Where the text of a language lies."""
+        return root / self.path.replace("{language}", language)
+
 
 class CleaningConfig(Section):
-    """Which training pairs stay; validation and test sets are never cleaned. 0 switches off a filter that has a threshold."""
+    """Which training pairs stay; validation and test sets are never cleaned.
+
+    0 switches off a filter that has a threshold.
+    """
 
     min_words: int = Field(1, ge=0)
     """Each side has at least so many words."""
@@ -114,30 +139,22 @@ class DataConfig(Section):
     """Corpora and what is kept of them."""
 
     root: Path = Field(default_factory=lambda: Path(os.environ.get("MT_DATA", "data")))
-    directions: tuple[str, ...] = Field(min_length=1)
+    directions: Directions
     """What the model translates, such as ["en-de"]; with several, each source carries a tag of its target language."""
     train: tuple[CorpusConfig, ...] = Field(min_length=1)
     valid: tuple[CorpusConfig, ...] = Field(min_length=1)
     test: tuple[CorpusConfig, ...] = ()
     max_tokens: int = Field(200, ge=1)
-    """Training pairs with more tokens than this on a side are dropped."""
+    """Training pairs with more tokens than this on a side, the end and a tag included, are left out."""
 
     @field_validator("train", "valid", "test", mode="before")
     @classmethod
     def _path_alone(cls, corpora: Any) -> Any:
-        if isinstance(corpora, str):
+        if isinstance(corpora, str | Mapping):
             corpora = [corpora]
+        if not isinstance(corpora, Sequence):
+            return corpora
         return [{"path": corpus} if isinstance(corpus, str) else corpus for corpus in corpora]
-
-    @field_validator("directions")
-    @classmethod
-    def _are_pairs(cls, directions: tuple[str, ...]) -> tuple[str, ...]:
-        for direction in directions:
-            if len(set(direction.split("-"))) != 2 or direction.count("-") != 1:
-                raise ValueError(f"{direction!r} is no direction; accepted: source-target, such as 'en-de'")
-        if len(set(directions)) != len(directions):
-            raise ValueError(f"{list(directions)} names a direction twice")
-        return directions
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -153,6 +170,9 @@ class TokenizerConfig(Section):
     """At most so many sentences, evenly spaced, teach the tokenizer."""
 
 
+Beta = Annotated[float, Field(ge=0, lt=1)]
+
+
 class TrainingConfig(Section):
     """One update sees about `update_tokens` target tokens, in batches of at most `batch_tokens` padded ones."""
 
@@ -165,8 +185,10 @@ class TrainingConfig(Section):
     learning_rate: float = Field(1e-3, gt=0)
     """Peak of `inverse_sqrt`; factor of `noam` (the paper's is 1)."""
     warmup_updates: int = Field(1000, ge=1)
-    adam_betas: tuple[float, float] = (0.9, 0.98)
-    adam_epsilon: float = 1e-9
+    cooldown_updates: int = Field(0, ge=0)
+    """The last updates before `max_updates`, over which the rate falls to 0."""
+    adam_betas: tuple[Beta, Beta] = (0.9, 0.98)
+    adam_epsilon: float = Field(1e-9, gt=0)
     weight_decay: float = Field(0.0, ge=0)
     clip_norm: float = Field(1.0, gt=0)
     label_smoothing: float = Field(0.1, ge=0, lt=1)
@@ -191,7 +213,7 @@ class DecodingConfig(Section):
     """How validation decodes, and what the model does unless a request says otherwise."""
 
     beam_size: int = Field(5, ge=1)
-    length_penalty: float = 1.0
+    length_penalty: float = Field(1.0, ge=0)
     max_length_factor: float = Field(2.0, ge=0)
     max_length_offset: int = Field(10, ge=1)
 
@@ -225,12 +247,14 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
         raise RecipeError(f"{path}: there is no such recipe") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise RecipeError(f"{path}: not a TOML file: {error}") from error
-    for override in overrides:
-        _apply(values, override)
+    found = [problem for override in overrides if (problem := _apply(values, override))]
     try:
-        return Recipe.model_validate(values)
+        recipe = Recipe.model_validate(values)
     except ValidationError as error:
-        raise RecipeError(problems(str(path), (_explain(problem) for problem in error.errors()))) from error
+        raise RecipeError(problems(str(path), [*found, *map(_explain, _causes(error))])) from error
+    if found:
+        raise RecipeError(problems(str(path), found))
+    return recipe
 
 
 def save_recipe(recipe: Recipe, path: Path) -> None:
@@ -239,10 +263,11 @@ def save_recipe(recipe: Recipe, path: Path) -> None:
     path.write_text(tomli_w.dumps(values), encoding="utf-8")
 
 
-def _apply(values: dict[str, Any], override: str) -> None:
+def _apply(values: dict[str, Any], override: str) -> str:
+    """Change `values` as an override says; returns what is wrong with the override, or nothing."""
     key, separator, text = override.partition("=")
     if not separator:
-        raise RecipeError(f"{override!r} is no override; accepted: key=value, such as training.max_updates=100")
+        return f"{override!r} is no override; accepted: key=value, such as training.max_updates=100"
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -251,14 +276,24 @@ def _apply(values: dict[str, Any], override: str) -> None:
     for section in sections:
         values = values.setdefault(section, {})
         if not isinstance(values, dict):
-            raise RecipeError(f"{override!r}: {section} is not a section of the recipe")
+            return f"{override!r}: {section} is not a section of the recipe"
     values[last] = value
+    return ""
+
+
+def _causes(error: ValidationError) -> list[Any]:
+    """pydantic's problems, without those of a whole (a list too short) that only follow from one of its parts."""
+    found = error.errors()
+    wholes = {problem["loc"][:length] for problem in found for length in range(len(problem["loc"]))}
+    return [problem for problem in found if problem["loc"] not in wholes]
 
 
 def _explain(problem: Any) -> str:
     """One problem of pydantic's in the words of a recipe."""
     where = [part for part in problem["loc"] if isinstance(part, str)]
-    key = ".".join(where)
+    key = "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in problem["loc"]).removeprefix(".")
+    if where == ["model", "size"]:
+        return f"{key} = {problem['input']!r}; accepted: {', '.join(get_args(Size))}"
     if problem["type"] == "extra_forbidden":
         return f"{key} is unknown{did_you_mean(where[-1], _keys_of(where[:-1]))}"
     if problem["type"] == "missing":
@@ -271,9 +306,7 @@ def _keys_of(sections: Sequence[str]) -> list[str]:
     model: Any = Recipe
     for section in sections:
         annotation = model.model_fields[section].annotation
-        model = next(
-            (kind for kind in (annotation, *get_args(annotation)) if isinstance(kind, type) and issubclass(kind, Section)),
-            Section,
-        )
+        kinds = (kind for kind in (annotation, *get_args(annotation)) if isinstance(kind, type))
+        model = next((kind for kind in kinds if issubclass(kind, Section)), Section)
     keys = list(model.model_fields)
     return [*keys, "size"] if model is ModelConfig else keys

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeVar
 
 import torch
@@ -11,6 +12,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 T = TypeVar("T")
+
+PATIENCE = timedelta(hours=24)  # while one process prepares the data or validates, the others wait for it
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ def joined(device_type: str) -> Iterator[World]:
     if "RANK" not in os.environ:
         yield World()
         return
-    dist.init_process_group("nccl" if device_type == "cuda" else "gloo")
+    dist.init_process_group("nccl" if device_type == "cuda" else "gloo", timeout=PATIENCE)
     try:
         yield World(dist.get_rank(), dist.get_world_size(), int(os.environ.get("LOCAL_RANK", "0")))
     finally:
@@ -58,17 +61,17 @@ def all_reduce_gradients(world: World, parameters: Iterable[torch.nn.Parameter])
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     flat = torch.cat([gradient.flatten() for gradient in gradients])
     dist.all_reduce(flat)
-    for gradient, summed in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+    for gradient, summed in zip(gradients, torch.split(flat, [g.numel() for g in gradients]), strict=True):
         gradient.copy_(summed.view_as(gradient))
 
 
-def broadcast_object(world: World, value: T) -> T:
-    """Rank 0's value, in every process."""
+def gather_objects(world: World, value: T) -> list[T]:
+    """Every process's value, by rank, in every process."""
     if world.size == 1:
-        return value
-    box = [value]
-    dist.broadcast_object_list(box, src=0)
-    return box[0]
+        return [value]
+    gathered = [value] * world.size
+    dist.all_gather_object(gathered, value)
+    return gathered
 
 
 def barrier(world: World) -> None:

@@ -7,7 +7,8 @@ no input text can produce.
 
 import io
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import sentencepiece
@@ -27,7 +28,12 @@ def language_tag(language: str) -> str:
 
 
 def train_tokenizer(
-    sentences: Iterable[str], *, vocabulary_size: int, languages: Sequence[str] = (), nfkc: bool = False, threads: int = 1
+    sentences: Iterable[str],
+    *,
+    vocabulary_size: int,
+    languages: Sequence[str] = (),
+    nfkc: bool = False,
+    threads: int = 1,
 ) -> bytes:
     """Train a BPE model (Sennrich et al. 2016) with byte fallback and split digits; returns the serialised model.
 
@@ -76,9 +82,7 @@ class Tokenizer:
             raise TokenizerError(f"{name}: not a SentencePiece model ({len(serialised)} bytes)") from error
         special = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
         if special != (PAD, UNK, BOS, EOS):
-            raise TokenizerError(
-                f"{name}: pad, unk, bos, eos have the ids {special}; accepted: {(PAD, UNK, BOS, EOS)}"
-            )
+            raise TokenizerError(f"{name}: pad, unk, bos, eos have the ids {special}; accepted: {(PAD, UNK, BOS, EOS)}")
         self.serialised = serialised
         self._processor = processor
         self._space_mark_ids = [processor.piece_to_id(f"<0x{byte:02X}>") for byte in _SPACE_MARK_BYTES]
@@ -96,10 +100,7 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Ids of `text`. A lone surrogate, which is not text, becomes a question mark."""
-        text = _as_utf8(text)
-        if SPACE_MARK in text:
-            return self._encode_with_space_mark(text)
-        return list(self._processor.encode(text))
+        return self._encode(_as_utf8(text), self._processor.encode)
 
     def encode_many(self, texts: Sequence[str], threads: int = 1) -> list[list[int]]:
         """`encode` of each text, on several threads."""
@@ -107,7 +108,7 @@ class Tokenizer:
         ids: list[list[int]] = self._processor.encode(texts, num_threads=threads)
         for index, text in enumerate(texts):
             if SPACE_MARK in text:
-                ids[index] = self._encode_with_space_mark(text)
+                ids[index] = self._encode(text, self._processor.encode)
         return ids
 
     def encode_with_dropout(self, texts: Sequence[str], dropout: float, seed: int) -> list[list[int]]:
@@ -116,11 +117,10 @@ class Tokenizer:
         SentencePiece seeds its random generator once a thread: a thread of our own makes the seed count.
         """
         result: list[list[int]] = []
+        encode = partial(self._processor.encode, enable_sampling=True, alpha=dropout, nbest_size=-1)
 
         def sample() -> None:
-            result.extend(
-                self._processor.encode(text, enable_sampling=True, alpha=dropout, nbest_size=-1) for text in texts
-            )
+            result.extend(self._encode(_as_utf8(text), encode) for text in texts)
 
         sentencepiece.set_random_generator_seed(seed % (1 << 32))
         thread = threading.Thread(target=sample)
@@ -143,12 +143,14 @@ class Tokenizer:
             raise TokenizerError(f"the tokenizer has no tag for the language {language!r}")
         return piece
 
-    def _encode_with_space_mark(self, text: str) -> list[int]:
+    def _encode(self, text: str, encode: Callable[[str], Iterable[int]]) -> list[int]:
         """Spell U+2581 as bytes: a stand-in that the text lacks goes through BPE and is put right afterwards."""
+        if SPACE_MARK not in text:
+            return list(encode(text))
         unknown = (chr(code) for code in _PRIVATE_USE if self._processor.piece_to_id(chr(code)) == UNK)
         stand_in = next(character for character in unknown if character not in text)
         stand_in_ids = [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in stand_in.encode()]
-        ids = list(self._processor.encode(text.replace(SPACE_MARK, stand_in)))
+        ids = list(encode(text.replace(SPACE_MARK, stand_in)))
         for start in range(len(ids) - len(stand_in_ids) + 1):
             if ids[start : start + len(stand_in_ids)] == stand_in_ids:
                 ids[start : start + len(stand_in_ids)] = self._space_mark_ids

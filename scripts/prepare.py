@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument("recipe", type=Path, help="a recipe, such as scripts/recipes/multi30k-en-de.toml")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as tokenizer.vocabulary_size=4000")
     parser.add_argument("--out", type=Path, default=RUNS / "prepared", help="where prepared data goes (%(default)s)")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     console = Console(stderr=True)
     try:
         recipe = load_recipe(arguments.recipe, arguments.overrides)
@@ -29,12 +29,20 @@ def main() -> int:
     except MTError as error:
         console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
         return 2
+    except KeyboardInterrupt:
+        console.print("stopped; what was begun is begun anew next time", style="yellow")
+        return 130
     return 0
 
 
 def prepare_with_progress(recipe: Recipe, out: Path, console: Console) -> Prepared:
     """`prepare` with a line that says what it does and how fast; the result, loaded."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed:,} pairs"), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TextColumn("{task.completed:,} pairs"),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("read", total=None)
         folder = prepare(
@@ -48,13 +56,19 @@ def prepare_with_progress(recipe: Recipe, out: Path, console: Console) -> Prepar
 
 def show(data: Prepared, console: Console) -> None:
     """What there is, and what was dropped and why."""
-    console.print(f"[bold]{data.folder}[/bold]: {len(data.tokenizer):,} pieces", highlight=False)
-    table = Table("direction", "dropped because of", "pairs", "for example", title=f"{len(data.train):,} training and {len(data.valid):,} validation pairs")
+    console.print(f"{data.folder}: {len(data.tokenizer):,} pieces", markup=False, highlight=False, soft_wrap=True)
+    table = Table(
+        "direction",
+        "dropped because of",
+        "pairs",
+        "for example",
+        title=f"{len(data.train):,} training and {len(data.valid):,} validation pairs",
+    )
     dropped = data.meta["dropped"]
     assert isinstance(dropped, dict)
     for direction, rows in dropped.items():
         for row in rows:
-            table.add_row(direction, row["reason"], f"{row['count']:,}", row["examples"][0][:100])
+            table.add_row(direction, row["reason"], f"{row['count']:,}", "".join(row["examples"][:1])[:100])
         if not rows:
             table.add_row(direction, "nothing", "0", "")
     console.print(table, markup=False)

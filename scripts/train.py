@@ -1,8 +1,13 @@
 """Train a model from a recipe: `torchrun --nproc-per-node N scripts/train.py ...` for N GPUs or processes."""
 
 import argparse
+import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import torch
 from prepare import RUNS, prepare_with_progress
@@ -11,13 +16,17 @@ from rich.console import Console
 from mt import evaluation
 from mt.checkpoint import save_model
 from mt.config import Recipe, load_recipe, save_recipe
+from mt.data.corpus import Pair
 from mt.data.dataset import Prepared, load_prepared, prepared_folder, read_corpus
 from mt.distributed import World, barrier, joined
 from mt.engine.translator import Translator, select_device
-from mt.errors import MTError, TrainingError
+from mt.errors import DataError, MTError, TrainingError, problems
 from mt.training.card import write_card
 from mt.training.report import Reporter
 from mt.training.trainer import Trainer
+
+UNCHANGEABLE = ("seed", "data", "cleaning", "tokenizer", "model")  # sections of a recipe, once a run has begun
+Tests = dict[str, list[Pair]]  # by direction
 
 
 def main() -> int:
@@ -28,7 +37,7 @@ def main() -> int:
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint, if there is one")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda (%(default)s)")
     parser.add_argument("--threads", type=int, help="CPU threads (all cores)")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     console = Console(stderr=True)
     try:
         if arguments.threads:
@@ -38,63 +47,102 @@ def main() -> int:
         device = select_device(arguments.device)
         with joined(device.type) as world:
             if device.type == "cuda":
-                device = torch.device("cuda", world.local_rank)
+                device = torch.device("cuda", world.local_rank if world.size > 1 else device.index or 0)
                 torch.cuda.set_device(device)
-            train(recipe, run, device, world, arguments.resume, console)
+            finished = train(recipe, run, device, world, arguments.resume, console)
     except MTError as error:
         console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
         return 2
     except KeyboardInterrupt:
+        finished = False
+    if not finished:
         console.print("stopped; --resume goes on from the last checkpoint", style="yellow")
         return 130
     return 0
 
 
-def train(recipe: Recipe, run: Path, device: torch.device, world: World, resume: bool, console: Console) -> None:
-    """Prepare the data if need be, train, and write the model directory."""
-    claim_run(recipe, run, resume, world)
+def train(recipe: Recipe, run: Path, device: torch.device, world: World, resume: bool, console: Console) -> bool:
+    """Prepare the data if need be, train, and write the model directory; False if a signal ended it before that."""
+    kept = run / "recipe.toml"
+    check_run(recipe, kept, resume)
     if world.leads:
         prepare_with_progress(recipe, RUNS / "prepared", console)
     barrier(world)
     data = load_prepared(prepared_folder(recipe, RUNS / "prepared"))
+    tests = read_tests(recipe, data)
+    if world.leads:
+        keep_recipe(recipe, kept)
     trainer = Trainer(recipe, data, run, device, world)
     resumed = resume and trainer.resume()
-    with Reporter(run, recipe.run_name, recipe.training.max_updates, trainer.progress.updates, not world.leads) as report:
+    with Reporter(
+        run, recipe.run_name, recipe.training.max_updates, trainer.progress.updates, not world.leads
+    ) as report:
         if resumed:
             report.say(f"resumed at update {trainer.progress.updates:,}")
         report.say(
             f"{sum(p.numel() for p in trainer.model.parameters()):,} parameters, {len(data.train):,} pairs, "
             f"{world.size} process(es) on {device}, {torch.get_num_threads()} thread(s) each"
         )
-        trainer.train(report)
-        if world.leads:
-            publish(recipe, data, trainer, report)
+        with signals_stop(trainer, world):
+            finished = trainer.train(report)
+        if finished and world.leads:
+            publish(recipe, data, tests, trainer, report)
+    return finished
 
 
-def claim_run(recipe: Recipe, run: Path, resume: bool, world: World) -> None:
-    """Keep the recipe as used beside the run. Raises TrainingError if another run's results would be overwritten."""
-    kept = run / "recipe.toml"
-    if kept.exists() and not resume:
-        raise TrainingError(f"{run} holds a run already; accepted: --resume to go on with it, or another --run")
-    if kept.exists():
-        before = load_recipe(kept)
-        changed = [key for key in ("seed", "data", "cleaning", "tokenizer", "model") if getattr(before, key) != getattr(recipe, key)]
-        if changed:
-            raise TrainingError(
-                f"{run} was begun with other values in {', '.join(changed)}; accepted: those of {kept}, or another --run"
-            )
-    if world.leads:
-        run.mkdir(parents=True, exist_ok=True)
-        save_recipe(recipe, kept)
+@contextmanager
+def signals_stop(trainer: Trainer, world: World) -> Iterator[None]:
+    """SIGINT (Ctrl-C) and SIGTERM end training after the update in progress; in one process a second SIGINT at once.
+
+    torchrun hands on to its processes a signal that they may have had already, so there the second changes nothing.
+    """
+    heard: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if signal.SIGINT in heard and number == signal.SIGINT and world.size == 1:
+            raise KeyboardInterrupt
+        heard.append(number)
+        trainer.stop()
+        os.write(sys.stderr.fileno(), b"\nstopping: the update in progress ends, and a checkpoint is written\n")
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def publish(recipe: Recipe, data: Prepared, trainer: Trainer, report: Reporter) -> None:
+def check_run(recipe: Recipe, kept: Path, resume: bool) -> None:
+    """Raises TrainingError if another run, whose recipe is `kept`, would be overwritten or gone on with."""
+    if not kept.exists():
+        return
+    if not resume:
+        raise TrainingError(f"{kept.parent} holds a run already; accepted: --resume to go on with it, or another --run")
+    before = load_recipe(kept)
+    changed = [key for key in UNCHANGEABLE if getattr(before, key) != getattr(recipe, key)]
+    if changed:
+        raise TrainingError(
+            f"{kept.parent} was begun with other values in {', '.join(changed)}; accepted: those of {kept}, "
+            "or another --run"
+        )
+
+
+def keep_recipe(recipe: Recipe, kept: Path) -> None:
+    """Write the recipe as used beside the run, or as it is used from now on."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    aside = kept.with_suffix(".part")
+    save_recipe(recipe, aside)
+    aside.replace(kept)
+
+
+def publish(recipe: Recipe, data: Prepared, tests: Tests, trainer: Trainer, report: Reporter) -> None:
     """Choose the weights, score them on the test set and write the model directory."""
     weights, origin, valid_bleu = trainer.finish(report)
     trainer.model.load_state_dict(weights)
     trainer.model.eval()
     translator = Translator(trainer.model, data.tokenizer, trainer.describe())
-    scores = score_test_sets(recipe, translator)
+    scores = score_tests(tests, translator)
     card = write_card(recipe, data, trainer.progress, origin, valid_bleu, scores)
     save_model(trainer.run / "model", weights, data.tokenizer, trainer.describe(), card)
     for direction, scored in scores.items():
@@ -103,11 +151,31 @@ def publish(recipe: Recipe, data: Prepared, trainer: Trainer, report: Reporter) 
     report.say(f"the model is in {trainer.run / 'model'}")
 
 
-def score_test_sets(recipe: Recipe, translator: Translator) -> dict[str, evaluation.Report]:
+def read_tests(recipe: Recipe, data: Prepared) -> Tests:
+    """The test corpora. Read before training, so that what is wrong with them is not found after it.
+
+    Raises DataError for a corpus that cannot be used, or sentences that are longer than the model can read.
+    """
+    tests = {
+        direction: [pair for corpus in recipe.data.test for pair in read_corpus(corpus, recipe.data.root, direction)]
+        for direction in recipe.data.directions
+    }
+    limit = recipe.model.max_length
+    too_long = [
+        f"{pair.file}:{pair.line}: {length} tokens"
+        for pairs in tests.values()
+        for pair in pairs
+        if (length := len(data.tokenizer.encode(pair.source)) + 2) > limit  # a tag before them, and EOS
+    ]
+    if too_long:
+        raise DataError(problems(f"test sentences longer than model.max_length, {limit}", too_long))
+    return tests
+
+
+def score_tests(tests: Tests, translator: Translator) -> dict[str, evaluation.Report]:
     """A report for each direction that has test corpora."""
     reports = {}
-    for direction in recipe.data.directions:
-        pairs = [pair for corpus in recipe.data.test for pair in read_corpus(corpus, recipe.data.root, direction)]
+    for direction, pairs in tests.items():
         if pairs:
             source, target = direction.split("-")
             translations = translator.translate([pair.source for pair in pairs], source=source, target=target)

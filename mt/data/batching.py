@@ -14,6 +14,7 @@ from torch import Tensor
 from mt.config import Recipe
 from mt.data.dataset import ParallelDataset
 from mt.distributed import World
+from mt.errors import DataError
 from mt.tokenizer import BOS, EOS, PAD, Tokenizer
 
 
@@ -36,8 +37,13 @@ class Batch:
     indices: tuple[int, ...]  # of the pairs in the data set
 
     def to(self, device: torch.device) -> "Batch":
-        moved = (tensor.to(device, non_blocking=True) for tensor in (self.source, self.source_mask, self.target, self.labels))
-        return Batch(*moved, self.indices)
+        return Batch(
+            source=self.source.to(device, non_blocking=True),
+            source_mask=self.source_mask.to(device, non_blocking=True),
+            target=self.target.to(device, non_blocking=True),
+            labels=self.labels.to(device, non_blocking=True),
+            indices=self.indices,
+        )
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ def pad(sequences: Sequence[Sequence[int]]) -> Tensor:
     return torch.from_numpy(padded)
 
 
-def make_batch(sources: Sequence[list[int]], targets: Sequence[list[int]], indices: Sequence[int]) -> Batch:
+def make_batch(sources: Sequence[list[int]], targets: Sequence[list[int]], indices: np.ndarray) -> Batch:
     """Sources that end with EOS, and bare targets, as tensors."""
     source = pad(sources)
     return Batch(
@@ -64,11 +70,13 @@ def make_batch(sources: Sequence[list[int]], targets: Sequence[list[int]], indic
         source != PAD,
         pad([[BOS, *target] for target in targets]),
         pad([[*target, EOS] for target in targets]),
-        tuple(int(index) for index in indices),
+        tuple(indices.tolist()),
     )
 
 
-def plan_batches(source_lengths: np.ndarray, target_lengths: np.ndarray, batch_tokens: int, order: np.ndarray) -> list[np.ndarray]:
+def plan_batches(
+    source_lengths: np.ndarray, target_lengths: np.ndarray, batch_tokens: int, order: np.ndarray
+) -> list[np.ndarray]:
     """Cut the pairs `order` into batches of like lengths with at most `batch_tokens` padded tokens on either side.
 
     Lengths count EOS. Pairs of one length keep their order, so that a shuffled `order` mixes them; a pair longer than
@@ -88,10 +96,12 @@ def plan_batches(source_lengths: np.ndarray, target_lengths: np.ndarray, batch_t
     return batches
 
 
-def group_into_updates(batches: Sequence[np.ndarray], target_lengths: np.ndarray, update_tokens: int) -> list[list[np.ndarray]]:
-    """Join batches, in order, until each group holds at least `update_tokens` target tokens; the last may hold fewer.
+def group_into_updates(
+    batches: Sequence[np.ndarray], target_lengths: np.ndarray, update_tokens: int
+) -> list[list[np.ndarray]]:
+    """Join batches, in order, into groups of about `update_tokens` target tokens; the last may hold fewer.
 
-    A batch joins only while at least half of it fits, so that groups come as near to the target as they can.
+    A batch joins while at least half of it fits, so that groups come as near to the target as they can.
     """
     updates: list[list[np.ndarray]] = []
     tokens = update_tokens
@@ -109,6 +119,7 @@ class TrainingBatches:
     """The endless stream of a run's updates, from a position on, for one process."""
 
     def __init__(self, dataset: ParallelDataset, tokenizer: Tokenizer, recipe: Recipe, world: World) -> None:
+        """Raises DataError if no pair is short enough."""
         self.dataset = dataset
         self.tokenizer = tokenizer
         self.recipe = recipe
@@ -120,6 +131,11 @@ class TrainingBatches:
         limit = min(recipe.data.max_tokens, recipe.model.max_length)
         fits = (self.source_lengths <= limit) & (self.target_lengths <= limit)
         self.usable = np.flatnonzero(fits)
+        if not len(self.usable):
+            raise DataError(
+                f"each of the {len(dataset)} training pairs has over {limit} tokens on a side; "
+                "accepted: pairs within data.max_tokens and model.max_length"
+            )
 
     def plan(self, epoch: int) -> list[list[np.ndarray]]:
         """The updates of an epoch as groups of batches of indices, the same in every process."""

@@ -9,6 +9,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from mt.errors import DataError, problems
 from mt.tokenizer import Tokenizer, train_tokenizer
 
 CHUNK = 20_000  # pairs encoded at a time
+
+Progress = Callable[[str, int], None]
 
 
 class Ragged:
@@ -81,8 +84,13 @@ class ParallelDataset:
 
     @classmethod
     def load(cls, folder: Path) -> "ParallelDataset":
-        names = ("source", "target", "source_text", "target_text")
-        return cls(*(Ragged(folder / name) for name in names), np.load(folder / "direction.npy"))
+        return cls(
+            source=Ragged(folder / "source"),
+            target=Ragged(folder / "target"),
+            source_text=Ragged(folder / "source_text"),
+            target_text=Ragged(folder / "target_text"),
+            direction=np.load(folder / "direction.npy"),
+        )
 
     def __len__(self) -> int:
         return len(self.direction)
@@ -108,9 +116,7 @@ def read_corpus(corpus: CorpusConfig, root: Path, direction: str) -> Iterator[Pa
     """The pairs of one corpus in a direction; nothing where its columns lack a language of it."""
     source, target = direction.split("-")
     if not corpus.columns:
-        yield from read_parallel(
-            root / corpus.path.format(language=source), root / corpus.path.format(language=target)
-        )
+        yield from read_parallel(corpus.file(root, source), corpus.file(root, target))
     elif source in corpus.columns and target in corpus.columns:
         yield from read_tsv(root / corpus.path, corpus.columns.index(source), corpus.columns.index(target))
 
@@ -118,7 +124,7 @@ def read_corpus(corpus: CorpusConfig, root: Path, direction: str) -> Iterator[Pa
 def corpus_files(recipe: Recipe) -> list[Path]:
     """Every file that a recipe's training and validation read. Raises DataError naming all that are missing."""
     files = {
-        recipe.data.root / corpus.path.format(language=language)
+        corpus.file(recipe.data.root, language)
         for corpus in (*recipe.data.train, *recipe.data.valid)
         for language in recipe.data.languages
     }
@@ -139,9 +145,7 @@ def prepared_folder(recipe: Recipe, under: Path) -> Path:
     return under / f"{recipe.run_name}-{digest[:12]}"
 
 
-def prepare(
-    recipe: Recipe, under: Path, threads: int = 1, progress: Callable[[str, int], None] = lambda stage, pairs: None
-) -> Path:
+def prepare(recipe: Recipe, under: Path, threads: int = 1, progress: Progress = lambda stage, pairs: None) -> Path:
     """Read, clean, train the tokenizer and encode; returns the prepared folder, at once if it is there already.
 
     `progress` hears the stage and the pairs done. Raises DataError for a corpus that cannot be used.
@@ -151,30 +155,11 @@ def prepare(
         return folder
     aside = folder.with_name(folder.name + ".part")
     shutil.rmtree(aside, ignore_errors=True)
-    dropped: dict[str, list[dict[str, object]]] = {}
-    for part, corpora in (("train", recipe.data.train), ("valid", recipe.data.valid)):
-        (aside / part).mkdir(parents=True)
-        _write_text(recipe, corpora, aside / part, dropped if part == "train" else None, progress)
-    languages = recipe.data.languages if len(recipe.data.directions) > 1 else ()
-    tokenizer = Tokenizer(
-        train_tokenizer(
-            _tokenizer_sentences(aside / "train", recipe.tokenizer.training_sentences),
-            vocabulary_size=recipe.tokenizer.vocabulary_size,
-            languages=languages,
-            nfkc=recipe.tokenizer.nfkc,
-            threads=threads,
-        )
-    )
-    (aside / "tokenizer.model").write_bytes(tokenizer.serialised)
-    for part in ("train", "valid"):
-        _write_ids(aside / part, tokenizer, threads, lambda pairs, part=part: progress(f"encode {part}", pairs))
-    meta = {
-        "directions": list(recipe.data.directions),
-        "vocabulary_size": len(tokenizer),
-        "pairs": {part: len(np.load(aside / part / "direction.npy")) for part in ("train", "valid")},
-        "dropped": dropped,
-    }
-    (aside / "meta.json").write_text(json.dumps(meta, indent=2, ensure_ascii=False), encoding="utf-8")
+    try:
+        _write_prepared(recipe, aside, threads, progress)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
     aside.rename(folder)
     return folder
 
@@ -190,12 +175,39 @@ def load_prepared(folder: Path) -> Prepared:
     )
 
 
+def _write_prepared(recipe: Recipe, folder: Path, threads: int, progress: Progress) -> None:
+    dropped: dict[str, list[dict[str, object]]] = {}
+    for part, corpora in (("train", recipe.data.train), ("valid", recipe.data.valid)):
+        (folder / part).mkdir(parents=True)
+        _write_text(recipe, corpora, folder / part, dropped if part == "train" else None, progress)
+    languages = recipe.data.languages if len(recipe.data.directions) > 1 else ()
+    tokenizer = Tokenizer(
+        train_tokenizer(
+            _tokenizer_sentences(folder / "train", recipe.tokenizer.training_sentences),
+            vocabulary_size=recipe.tokenizer.vocabulary_size,
+            languages=languages,
+            nfkc=recipe.tokenizer.nfkc,
+            threads=threads,
+        )
+    )
+    (folder / "tokenizer.model").write_bytes(tokenizer.serialised)
+    for part in ("train", "valid"):
+        _write_ids(folder / part, tokenizer, threads, partial(progress, f"encode {part}"))
+    meta = {
+        "directions": list(recipe.data.directions),
+        "vocabulary_size": len(tokenizer),
+        "pairs": {part: len(np.load(folder / part / "direction.npy")) for part in ("train", "valid")},
+        "dropped": dropped,
+    }
+    (folder / "meta.json").write_text(json.dumps(meta, indent=2, ensure_ascii=False), encoding="utf-8")
+
+
 def _write_text(
     recipe: Recipe,
     corpora: Sequence[CorpusConfig],
     folder: Path,
     dropped: dict[str, list[dict[str, object]]] | None,
-    progress: Callable[[str, int], None],
+    progress: Progress,
 ) -> None:
     """The pairs of every corpus and direction as text; with `dropped`, cleaned, and what was dropped and why in it."""
     writers = [RaggedWriter(folder / f"{side}_text", np.uint8) for side in ("source", "target")]
@@ -212,12 +224,14 @@ def _write_text(
             if len(directions) % CHUNK == 0:
                 progress(f"read {folder.name}", len(directions))
         if len(directions) == before:
-            raise DataError(f"no {folder.name} pairs are left for {direction}; accepted: a corpus that holds both languages")
+            raise DataError(
+                f"no {folder.name} pairs are left for {direction}; accepted: a corpus that holds both languages"
+            )
         if dropped is not None:
             dropped[direction] = [asdict(row) for row in cleaner.report()]
     for writer in writers:
         writer.close()
-    np.save(folder / "direction.npy", np.array(directions, np.uint8))
+    np.save(folder / "direction.npy", np.array(directions, np.uint16))
 
 
 def _tokenizer_sentences(folder: Path, limit: int) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Many sentences in flight: submit; step = schedule, run, settle; drain."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from mt.decoding.scorer import Scorer
@@ -29,10 +29,9 @@ class Engine:
         """Queue a request; its result comes out of a later `step`."""
         self.scheduler.add(request)
 
-    def cancel(self, request_id: int) -> None:
-        """Forget a request, waiting or in flight: no result will come."""
-        if not self.scheduler.remove(request_id):
-            self.runner.drop(request_id)
+    def cancel(self, request_ids: Collection[int]) -> None:
+        """Forget requests, waiting or in flight: no result will come."""
+        self.runner.drop({request_id for request_id in request_ids if not self.scheduler.remove(request_id)})
 
     def step(self) -> list[Result]:
         """Admit what may join, decode one token for every row, and return what finished."""

@@ -1,6 +1,6 @@
 """The sentences in flight: encode new ones, one decoder step for all, hand out the finished, close the gaps."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Generic
 
 import torch
@@ -75,10 +75,10 @@ class Runner(Generic[State]):
         self._compact(least=len(self._requests) // 4)
         return results
 
-    def drop(self, request_id: int) -> None:
-        """Stop working on a request, if it is in flight."""
+    def drop(self, request_ids: Collection[int]) -> None:
+        """Stop working on these requests, as far as they are in flight."""
         self._requests = [
-            None if request is not None and request.id == request_id else request for request in self._requests
+            None if request is None or request.id in request_ids else request for request in self._requests
         ]
         self._compact(least=1)
 

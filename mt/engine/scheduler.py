@@ -1,6 +1,6 @@
 """What runs next. Knows sentences only as numbers of rows and tokens: no torch."""
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -38,45 +38,43 @@ class Scheduler:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._waiting: deque[Request] = deque()
-        self._isolated: deque[Request] = deque()
+        self._waiting: OrderedDict[int, Request] = OrderedDict()  # by id, so that one is forgotten at no cost
+        self._isolated: OrderedDict[int, Request] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._isolated)
 
     def add(self, request: Request) -> None:
-        self._waiting.append(request)
+        self._waiting[request.id] = request
 
     def isolate(self, requests: Iterable[Request]) -> None:
         """These ran together and one of them failed: each shall run alone."""
-        self._isolated.extend(requests)
+        self._isolated.update((request.id, request) for request in requests)
 
     def remove(self, request_id: int) -> bool:
         """Forget a request that has not begun; whether there was one."""
-        for queue in (self._waiting, self._isolated):
-            for request in queue:
-                if request.id == request_id:
-                    queue.remove(request)
-                    return True
-        return False
+        return any(queue.pop(request_id, None) is not None for queue in (self._waiting, self._isolated))
 
     def admit(self, running: Kind | None, running_rows: int) -> list[Request]:
         """Take the requests that shall join the `running_rows` rows of a kind, or begin if nothing runs."""
         if running is None and self._isolated:
-            return [self._isolated.popleft()]
+            return [self._isolated.popitem(last=False)[1]]
         if not self._waiting or self._isolated:
             return []
-        kind = Kind.of(self._waiting[0])
+        kind = Kind.of(next(iter(self._waiting.values())))
         free = self.limits.rows - running_rows
         if running is not None and (running != kind or 4 * free < self.limits.rows):
             return []
         admitted: list[Request] = []
         longest = 0
-        while self._waiting and Kind.of(self._waiting[0]) == kind:
-            longest = max(longest, len(self._waiting[0].source))
+        for request in self._waiting.values():
+            longest = max(longest, len(request.source))
             count = len(admitted) + 1
             fits = count * kind.rows <= free and count * longest <= self.limits.source_tokens
-            if not fits and (admitted or running is not None):  # what is too large for any batch runs alone
+            alone = not admitted and running is None  # what is too large for any batch runs alone
+            if Kind.of(request) != kind or not (fits or alone):
                 break
-            admitted.append(self._waiting.popleft())
+            admitted.append(request)
+        for request in admitted:
+            del self._waiting[request.id]
         return admitted

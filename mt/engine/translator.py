@@ -14,7 +14,7 @@ from mt.decoding.scorer import ModelScorer
 from mt.engine.engine import Engine
 from mt.engine.messages import Request, Result
 from mt.engine.scheduler import Limits
-from mt.errors import LanguageError, ModelError, RequestError
+from mt.errors import LanguageError, ModelError, RequestError, problems
 from mt.model.transformer import Transformer
 from mt.tokenizer import EOS, Tokenizer
 
@@ -90,6 +90,8 @@ class Translator:
     ) -> list[Translation]:
         """Translate texts, a sentence each, in any number; the order is kept. Empty text stays empty.
 
+        A translation is one line: line breaks stay only where they begin or end a text.
+
         `source` and `target` may be left out where the model has one direction; `beam_size` and `n_best` change
         `options`, or the model's own. Raises LanguageError for a direction that the model lacks, RequestError for
         options that cannot be used, a text over the model's length, or a sentence that the model fails on.
@@ -97,9 +99,16 @@ class Translator:
         options = options or self.options
         if n_best is not None and beam_size is None and n_best > options.beam_size:
             beam_size = n_best
-        if beam_size is not None or n_best is not None:
-            options = replace(options, beam_size=beam_size or options.beam_size, n_best=n_best or options.n_best)
-        requests = [self.request(text, source=source, target=target, options=options) for text in texts]
+        asked = {"beam_size": beam_size, "n_best": n_best}
+        options = replace(options, **{name: value for name, value in asked.items() if value is not None})
+        requests, found = [], []
+        for text in texts:
+            try:
+                requests.append(self.request(text, source=source, target=target, options=options))
+            except RequestError as error:
+                found.append(str(error))
+        if found:
+            raise RequestError(found[0] if len(found) == 1 else problems(f"{len(found)} texts are refused", found))
         for request in sorted((r for r in requests if r is not None), key=lambda r: -len(r.source)):
             self.engine.submit(request)
         results = {result.id: result for result in self.engine.drain()}
@@ -150,7 +159,7 @@ class Translator:
 
     def _alternative(self, before: str, after: str, hypothesis: Hypothesis) -> Alternative:
         return Alternative(
-            text=before + self.tokenizer.decode(hypothesis.tokens) + after,
+            text=before + " ".join(self.tokenizer.decode(hypothesis.tokens).splitlines()) + after,
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
             pieces=tuple(self.tokenizer.pieces(hypothesis.tokens)),

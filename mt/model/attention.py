@@ -68,9 +68,7 @@ class MultiHeadAttention(nn.Module):
 
     def attend(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
         """x [B, T, D] attends to keys and values [B, H, S, d_k] -> [B, T, D]."""
-        heads = self.attention(
-            self._split(self.query(x)), keys, values, mask, self.dropout if self.training else 0.0
-        )
+        heads = self.attention(self._split(self.query(x)), keys, values, mask, self.dropout if self.training else 0.0)
         joined: Tensor = self.output(heads.transpose(1, 2).flatten(2))  # [B, H, T, d_k] -> [B, T, D]
         return joined
 
@@ -80,4 +78,5 @@ class MultiHeadAttention(nn.Module):
 
     def _split(self, x: Tensor) -> Tensor:
         """[B, T, D] -> [B, H, T, d_k]."""
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        heads: Tensor = x.unflatten(-1, (self.heads, -1))  # type: ignore[no-untyped-call]
+        return heads.transpose(1, 2)

@@ -53,11 +53,14 @@ class DecoderCache:
             starts = torch.tensor(self.starts, device=self._buffers[0].device)
             self._row_starts = starts.repeat_interleave(self.beams)  # [R]
 
-    def positions(self) -> Tensor:
-        """The position, counted from 0, of the token that each row writes next: [R, 1]."""
+    def positions(self, limit: int) -> Tensor:
+        """The position, counted from 0, of the token that each row writes next: [R, 1].
+
+        Rows of a finished sentence, which go on until they are dropped, stay below `limit`.
+        """
         if self._row_starts is None:
-            return torch.full((self.rows, 1), self.length, device=self._buffers[0].device)
-        return (self.length - self._row_starts).unsqueeze(1)
+            return torch.full((self.rows, 1), min(self.length, limit - 1), device=self._buffers[0].device)
+        return (self.length - self._row_starts).clamp(max=limit - 1).unsqueeze(1)
 
     def mask(self) -> Tensor | None:
         """Which columns, the next one included, each row may attend to: [R, 1, 1, length + 1], or None for all."""

@@ -25,7 +25,7 @@ def dropout(x: Tensor, p: float) -> Tensor:
     """
     if x.device.type != "cpu":
         return nn.functional.dropout(x, p)
-    words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None)
+    words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64, device=x.device).random_(-(1 << 63), None)
     draws = words.view(torch.int16)[: x.numel()].view(x.shape)  # uniform in [-STEPS / 2, STEPS / 2)
     scale = (draws >= round(p * STEPS) - STEPS // 2).to(x.dtype).mul_(1 / (1 - p))
     return x * scale

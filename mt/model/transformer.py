@@ -42,9 +42,7 @@ class Decoder(nn.Module):
     ) -> None:
         super().__init__()
         self.heads = config.heads
-        self.layers = nn.ModuleList(
-            DecoderLayer(config, cross_attention, attend) for _ in range(config.decoder_layers)
-        )
+        self.layers = nn.ModuleList(DecoderLayer(config, cross_attention, attend) for _ in range(config.decoder_layers))
         self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
 
     def forward(self, x: Tensor, memory: Tensor | None, memory_mask: Tensor | None) -> Tensor:
@@ -84,9 +82,7 @@ class Decoder(nn.Module):
 class Transformer(nn.Module):
     """forward = decode(encode()), over one vocabulary whose embeddings are tied three ways."""
 
-    def __init__(
-        self, config: ModelConfig, vocabulary_size: int, attend: AttentionFunction = fused_attention
-    ) -> None:
+    def __init__(self, config: ModelConfig, vocabulary_size: int, attend: AttentionFunction = fused_attention) -> None:
         super().__init__()
         self.config = config
         self.vocabulary_size = vocabulary_size
@@ -117,7 +113,7 @@ class Transformer(nn.Module):
 
     def decode_step(self, tokens: Tensor, cache: DecoderCache) -> Tensor:
         """Each row's newest token [R] -> logits of its next one [R, V]; the cache grows by one column."""
-        states = self.decoder.step(self.embedding(tokens.unsqueeze(1), cache.positions()), cache)
+        states = self.decoder.step(self.embedding(tokens.unsqueeze(1), cache.positions(self.config.max_length)), cache)
         return self.embedding.project(states.squeeze(1))
 
     def cross_attention(self, source: Tensor, source_mask: Tensor, target: Tensor) -> Tensor:
@@ -129,9 +125,7 @@ class Transformer(nn.Module):
 class LanguageModel(nn.Module):
     """A decoder without cross-attention over tied embeddings; `encoder_layers` of its configuration is not used."""
 
-    def __init__(
-        self, config: ModelConfig, vocabulary_size: int, attend: AttentionFunction = fused_attention
-    ) -> None:
+    def __init__(self, config: ModelConfig, vocabulary_size: int, attend: AttentionFunction = fused_attention) -> None:
         super().__init__()
         self.config = config
         self.vocabulary_size = vocabulary_size
@@ -149,7 +143,7 @@ class LanguageModel(nn.Module):
 
     def decode_step(self, tokens: Tensor, cache: DecoderCache) -> Tensor:
         """Each row's newest token [R] -> logits of its next one [R, V]."""
-        states = self.decoder.step(self.embedding(tokens.unsqueeze(1), cache.positions()), cache)
+        states = self.decoder.step(self.embedding(tokens.unsqueeze(1), cache.positions(self.config.max_length)), cache)
         return self.embedding.project(states.squeeze(1))
 
 

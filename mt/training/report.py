@@ -15,7 +15,7 @@ LINES = 20  # progress lines a run prints where there is no terminal to draw on
 
 
 class Reporter:
-    """A context manager that shows and records a run; one that is `quiet` (a process that does not lead) does neither."""
+    """A context manager that shows and records a run; a `quiet` one, of a process that does not lead, does neither."""
 
     def __init__(self, folder: Path, title: str, max_updates: int, done: int, quiet: bool = False) -> None:
         self.folder = folder
@@ -62,7 +62,7 @@ class Reporter:
 
     def say(self, message: str) -> None:
         """A line above the progress bar."""
-        self.console.print(message, highlight=False, soft_wrap=True)
+        self.console.print(message, markup=False, highlight=False, soft_wrap=True)
 
     def record(self, update: int, values: dict[str, float]) -> None:
         """Write figures of an update to `metrics.jsonl` and TensorBoard."""
@@ -82,14 +82,18 @@ class Reporter:
             figure = Figure(figsize=(9, 3.5), layout="constrained")
             losses, scores = figure.subplots(1, 2)
             for name, label in (("train_loss", "training, smoothed"), ("valid_loss", "validation")):
-                points = [(record["update"], record[name]) for record in records if name in record]
-                losses.plot(*zip(*points, strict=True) if points else ([], []), label=label, marker="." if len(points) < 50 else "")
-            points = [(record["update"], record["valid_bleu"]) for record in records if "valid_bleu" in record]
-            scores.plot(*zip(*points, strict=True) if points else ([], []), marker=".", color="tab:green")
+                losses.plot(*_curve(records, name), marker=".", markersize=2, label=label)
+            scores.plot(*_curve(records, "valid_bleu"), marker=".", color="tab:green")
             losses.set(xlabel="updates", ylabel="nats a target token")
             losses.legend()
             scores.set(xlabel="updates", ylabel="BLEU on the validation set")
             figure.savefig(self.folder / "curves.png", dpi=120)
+
+
+def _curve(records: list[dict[str, float]], name: str) -> tuple[list[float], list[float]]:
+    """Updates, and the figure `name` of each that has it."""
+    having = [record for record in records if name in record]
+    return [record["update"] for record in having], [record[name] for record in having]
 
 
 def _forget_after(path: Path, update: int) -> None:
@@ -104,4 +108,6 @@ def _forget_after(path: Path, update: int) -> None:
             continue
         if record["update"] <= update:
             kept.append(line + "\n")
-    path.write_text("".join(kept), encoding="utf-8")
+    aside = path.with_suffix(".part")
+    aside.write_text("".join(kept), encoding="utf-8")
+    aside.replace(path)

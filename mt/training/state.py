@@ -3,10 +3,12 @@
 A checkpoint is a directory, `checkpoints/00001500` for update 1,500:
 
 1. `model.safetensors`: the parameters, by name.
-2. `optimizer.safetensors`: Adam's two moments, the exponential average if there is one, the random states.
+2. `optimizer.safetensors`: Adam's two moments and step count, and the exponential average if there is one.
 3. `state.json`: counters, the position in the data, what validation has said so far.
 
-The learning rate follows from the counters, so the schedule has no state of its own.
+The schedule has no state of its own: the learning rate follows from the counters. Nor has chance: the order of the data
+follows from seed and epoch, BPE-dropout and dropout from seed, epoch and batch. So a run can go on with another number
+of processes, too.
 """
 
 import json
@@ -19,7 +21,9 @@ from torch import Tensor, nn
 
 from mt.checkpoint import check_weights, load_weights, save_weights, written_aside
 from mt.data.batching import Position
-from mt.errors import TrainingError
+from mt.errors import ModelError, TrainingError, problems
+
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of a parameter
 
 
 @dataclass
@@ -50,11 +54,7 @@ def save_checkpoint(folder: Path, state: RunState) -> Path:
     path = folder / f"{state.progress.updates:08d}"
     tensors = {f"average.{name}": tensor for name, tensor in state.average.items()}
     for name, parameter in state.model.named_parameters():
-        moments = state.optimizer.state.get(parameter, {})
-        tensors |= {f"{key}.{name}": value for key, value in moments.items()}
-    tensors["random.cpu"] = torch.get_rng_state()
-    if torch.cuda.is_available():
-        tensors["random.cuda"] = torch.cuda.get_rng_state()
+        tensors |= {f"{key}.{name}": state.optimizer.state[parameter][key] for key in MOMENTS}
     with written_aside(path) as aside:
         save_weights(aside / "model.safetensors", state.model.state_dict())
         save_weights(aside / "optimizer.safetensors", tensors)
@@ -63,10 +63,17 @@ def save_checkpoint(folder: Path, state: RunState) -> Path:
 
 
 def restore_checkpoint(path: Path, state: RunState) -> None:
-    """Put a checkpoint into the live objects. Raises ModelError if a file of it is missing, cut short or foreign."""
+    """Put a checkpoint into the live objects. A run that had no exponential average begins one with its weights.
+
+    Raises ModelError or TrainingError if a file of it is missing, cut short or foreign.
+    """
     weights = load_weights(path / "model.safetensors")
     check_weights(weights, state.model, path / "model.safetensors")
     tensors = load_weights(path / "optimizer.safetensors")
+    names = [name for name, _ in state.model.named_parameters()]
+    missing = [f"{key}.{name}" for key in MOMENTS for name in names if f"{key}.{name}" not in tensors]
+    if missing:
+        raise ModelError(problems(f"{path / 'optimizer.safetensors'} lacks tensors of this model", missing))
     try:
         values = json.loads((path / "state.json").read_text(encoding="utf-8"))
         restored = Progress(**{**values, "position": Position(**values["position"])})
@@ -75,24 +82,22 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
     state.model.load_state_dict(weights)
     vars(state.progress).update(vars(restored))
     for name, parameter in state.model.named_parameters():
-        moments = {key: tensors.get(f"{key}.{name}") for key in ("step", "exp_avg", "exp_avg_sq")}
         state.optimizer.state[parameter] = {
-            key: value.to(parameter.device) for key, value in moments.items() if value is not None
+            key: tensors[f"{key}.{name}"].to(parameter.device, copy=True) for key in MOMENTS
         }
-    for name in state.average:
-        state.average[name].copy_(tensors[f"average.{name}"])
-    torch.set_rng_state(tensors["random.cpu"])
-    if "random.cuda" in tensors and torch.cuda.is_available():
-        torch.cuda.set_rng_state(tensors["random.cuda"])
+    for name, average in state.average.items():
+        average.copy_(tensors.get(f"average.{name}", weights[name]))
 
 
 def checkpoints(folder: Path) -> list[Path]:
     """All checkpoints of a run, the oldest first."""
-    return sorted(path for path in folder.glob("[0-9]*") if (path / "state.json").is_file())
+    return sorted(path for path in folder.glob("[0-9]*") if path.name.isdigit())
 
 
 def prune_checkpoints(folder: Path, keep: int, best_update: int) -> None:
-    """Keep the last `keep` and the best; of the others nothing."""
+    """Keep the last `keep` and the best; of the others, and of what a kill left half written, nothing."""
+    for part in folder.glob(".*.part"):
+        shutil.rmtree(part)
     for path in checkpoints(folder)[:-keep]:
         if int(path.name) != best_update:
             shutil.rmtree(path)

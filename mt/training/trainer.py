@@ -1,8 +1,9 @@
 """The training loop: updates over batches, validation by translating, checkpoints, and a model at the end."""
 
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +15,19 @@ from mt.checkpoint import Description, average_weights, load_weights
 from mt.config import Recipe
 from mt.data.batching import Batch, TrainingBatches, Update, direction_tags, load_batch, plan_batches
 from mt.data.dataset import Prepared
-from mt.distributed import World, all_reduce, all_reduce_gradients, barrier
+from mt.distributed import World, all_reduce, all_reduce_gradients, barrier, gather_objects
 from mt.engine.translator import Translator
 from mt.errors import TrainingError
 from mt.model.transformer import Transformer
+from mt.tokenizer import PAD
 from mt.training.loss import batch_loss, precision_context
 from mt.training.report import Reporter
 from mt.training.schedule import learning_rate
 from mt.training.state import Progress, RunState, checkpoints, prune_checkpoints, restore_checkpoint, save_checkpoint
 
 VALIDATION_TOKENS = 4096  # padded, in a batch of the validation loss
+RECORD_EVERY = 10  # updates
+NAMED_PAIRS = 20  # at most, of a batch that spoilt an update
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,42 @@ class Totals:
     problem: str  # why the update is skipped, or empty
 
 
+@dataclass
+class Since:
+    """Sums since figures were last recorded; validation and checkpoints are not in the time."""
+
+    loss: float = 0.0
+    tokens: float = 0.0
+    seconds: float = 0.0
+    mark: float = field(default_factory=time.monotonic)  # when training last went on
+
+    def add(self, totals: Totals) -> None:
+        now = time.monotonic()
+        self.loss += totals.loss
+        self.tokens += totals.tokens
+        self.seconds += now - self.mark
+        self.mark = now
+
+    @property
+    def mean_loss(self) -> float:
+        return self.loss / self.tokens
+
+    @property
+    def speed(self) -> float:
+        """Target tokens a second."""
+        return self.tokens / self.seconds
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """torch has a class of its own for a GPU that is full, and words for a CPU's memory."""
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
 class Trainer:
     """One run of a recipe over prepared data, in a folder; every process of a `World` has one."""
 
     def __init__(self, recipe: Recipe, data: Prepared, run: Path, device: torch.device, world: World) -> None:
+        """Raises DataError if every training pair is too long, TrainingError if every validation pair is."""
         self.recipe = recipe
         self.config = recipe.training
         self.data = data
@@ -47,7 +83,6 @@ class Trainer:
         self.world = world
         torch.manual_seed(recipe.seed)
         self.model = Transformer(recipe.model, len(data.tokenizer)).to(device)
-        torch.manual_seed(recipe.seed + world.rank)  # the same weights, but dropout of its own, in each process
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(),
             lr=0.0,
@@ -64,6 +99,8 @@ class Trainer:
         self.batches = TrainingBatches(data.train, data.tokenizer, recipe, world)
         loss: Callable[[Transformer, Batch, float], Tensor] = batch_loss
         self.loss = torch.compile(loss, dynamic=True) if self.config.compile else loss
+        self._asked_to_stop = False
+        self._check_validation()
 
     @property
     def checkpoints(self) -> Path:
@@ -76,44 +113,51 @@ class Trainer:
             restore_checkpoint(saved[-1], self.state)
         return bool(saved)
 
-    def train(self, report: Reporter) -> None:
-        """Train until the recipe's limit of updates, minutes or patience.
+    def stop(self) -> None:
+        """End `train`, with a checkpoint, once the update in progress is done; a signal handler may call this."""
+        self._asked_to_stop = True
 
-        Raises TrainingError after `max_skipped` skipped updates in a row.
+    def train(self, report: Reporter) -> bool:
+        """Train until the recipe's limit of updates, minutes or patience; False if `stop` ended it before.
+
+        Raises TrainingError after more than `max_skipped` skipped updates in a row.
         """
         progress, config = self.progress, self.config
         began = time.monotonic() - progress.seconds
-        shown_at, shown_tokens, shown_loss = time.monotonic(), 0.0, 0.0
+        since = Since()
+        over = stopped = False
         for update in self.batches.updates(progress.position):
-            if self._is_over():
+            over, stopped = self._is_over()
+            if over or stopped:
                 break
-            totals = self._accumulate(update)
-            if totals.problem:
-                self._skip(update, totals.problem, report)
-                continue
             rate = learning_rate(progress.updates + 1, config, self.recipe.model.d_model)
-            norm = self._step(rate, totals.tokens)
-            progress.updates += 1
+            totals = self._accumulate(update)
+            norm = 0.0 if totals.problem else self._step(rate, totals.tokens)
+            problem = totals.problem or self._gradient_problem(norm, update)
             progress.position = update.next_position
+            if problem:
+                self._skip(problem, report)
+                continue
+            progress.updates += 1
             progress.skipped = 0
             progress.seconds = time.monotonic() - began
-            shown_tokens += totals.tokens
-            shown_loss += totals.loss
-            if progress.updates % 10 == 0:
-                speed = shown_tokens / (time.monotonic() - shown_at)
-                loss = shown_loss / shown_tokens
-                report.progress(progress.updates, f"loss {loss:.3f} | {speed:,.0f} target tokens/s | epoch {progress.position.epoch + 1}")
-                report.record(progress.updates, {"train_loss": loss, "train_rate": rate, "train_norm": norm, "train_speed": speed})
-                shown_at, shown_tokens, shown_loss = time.monotonic(), 0.0, 0.0
+            since.add(totals)
+            if progress.updates % RECORD_EVERY == 0:
+                figures = f"loss {since.mean_loss:.3f} | {since.speed:,.0f} target tokens/s"
+                report.progress(progress.updates, f"{figures} | epoch {progress.position.epoch + 1}")
+                values = {"train_loss": since.mean_loss, "train_rate": rate, "train_norm": norm}
+                report.record(progress.updates, {**values, "train_speed": since.speed})
+                since = Since()
             validated = progress.updates % config.validate_every == 0
             if validated:
                 self._validate(report)
                 progress.seconds = time.monotonic() - began
-                shown_at = time.monotonic()
             if validated or progress.updates % config.save_every == 0:
                 self._save()
+            since.mark = time.monotonic()
         if progress.updates > self._last_saved():
             self._save()
+        return over
 
     def finish(self, report: Reporter) -> tuple[dict[str, Tensor], str, float]:
         """The weights to publish, what they are, and their BLEU on the validation set.
@@ -123,10 +167,11 @@ class Trainer:
         saved = checkpoints(self.checkpoints)
         if not saved:
             raise TrainingError(f"{self.checkpoints}: no checkpoint to make a model of")
-        last = saved[-self.config.average :]
-        candidates = {f"mean of the last {len(last)} checkpoints": average_weights([path / "model.safetensors" for path in last])}
-        if self.progress.best_update:
-            best = self.checkpoints / f"{self.progress.best_update:08d}" / "model.safetensors"
+        last = saved[-min(self.config.average, self.config.keep) :]  # before those, the best may stand alone
+        mean = average_weights([path / "model.safetensors" for path in last])
+        candidates = {f"mean of the last {len(last)} checkpoints": mean}
+        best = self.checkpoints / f"{self.progress.best_update:08d}" / "model.safetensors"
+        if best.exists():
             candidates[f"checkpoint of update {self.progress.best_update:,}"] = load_weights(best)
         if self.state.average:
             candidates["exponential average"] = self.state.average
@@ -149,12 +194,22 @@ class Trainer:
             decoding=self.recipe.decoding,
         )
 
-    def _is_over(self) -> bool:
+    def _check_validation(self) -> None:
+        if not len(self._valid_indices()):
+            raise TrainingError(
+                f"none of the {len(self.data.valid):,} validation pairs is short enough for model.max_length "
+                f"{self.recipe.model.max_length}; accepted: a higher one"
+            )
+
+    def _is_over(self) -> tuple[bool, bool]:
+        """Whether a limit of the recipe is reached, and whether `stop` was called; the same in every process."""
         config, progress = self.config, self.progress
         late = config.max_minutes is not None and progress.seconds > 60 * config.max_minutes
-        if self.world.size > 1:  # clocks differ: all stop if one would
-            late = bool(all_reduce(self.world, torch.tensor(float(late), device=self.device)))
-        return late or progress.updates >= config.max_updates or progress.stale_validations >= config.patience
+        stopped = self._asked_to_stop
+        if self.world.size > 1:  # clocks and signals differ: all stop if one would
+            votes = torch.tensor([float(late), float(stopped)], device=self.device)
+            late, stopped = (bool(vote) for vote in all_reduce(self.world, votes).tolist())
+        return late or progress.updates >= config.max_updates or progress.stale_validations >= config.patience, stopped
 
     def _accumulate(self, update: Update) -> Totals:
         """Gradients of the summed loss of this update's batches; sums over all processes.
@@ -166,42 +221,76 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         loss, tokens, problem = 0.0, 0, ""
         for batch in update.batches:
-            try:
-                with precision_context(self.device, self.config.precision):
-                    batch_total = self.loss(self.model, batch.to(self.device), self.config.label_smoothing)
-                (batch_total / self.config.update_tokens).backward()
-            except torch.OutOfMemoryError:
-                problem = f"out of memory on a batch of {batch.source.shape} source and {batch.target.shape} target tokens"
-                torch.cuda.empty_cache()
+            batch_loss, problem = self._add_gradients(batch)
+            if problem:
+                problem += f" on {self._describe(batch)}"
                 break
-            loss += batch_total.item()
-            tokens += int((batch.labels != 0).sum())
-            if not np.isfinite(loss):
-                problem = f"a loss of {loss} on the pairs {batch.indices[0]} and {len(batch.indices) - 1} more"
-                break
+            loss += batch_loss
+            tokens += int((batch.labels != PAD).sum())
         sums = torch.tensor([loss, tokens, float(bool(problem))], dtype=torch.float64, device=self.device)
-        total_loss, total_tokens, problems = all_reduce(self.world, sums).tolist()
-        if problems and not problem:
-            problem = "a problem in another process"
-        if not problem:
+        total_loss, total_tokens, spoilt = all_reduce(self.world, sums).tolist()
+        if spoilt:
+            problem = "; ".join(filter(None, gather_objects(self.world, problem)))
+        else:
             all_reduce_gradients(self.world, self.model.parameters())
         return Totals(total_loss, total_tokens, problem)
 
+    def _add_gradients(self, batch: Batch) -> tuple[float, str]:
+        """The summed loss of a batch, whose gradients are added, and what is wrong with it, or nothing.
+
+        Dropout is seeded by the batch, so that it depends neither on what came before, which a resumed run would have
+        to remember, nor on the process that the batch falls to.
+        """
+        seed = np.random.SeedSequence((self.recipe.seed, self.progress.position.epoch, batch.indices[0]))
+        torch.manual_seed(int(seed.generate_state(1)[0]))
+        try:
+            with precision_context(self.device, self.config.precision):
+                summed = self.loss(self.model, batch.to(self.device), self.config.label_smoothing)
+            torch.autograd.backward(summed / self.config.update_tokens)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+        else:
+            loss = float(summed.detach())
+            return loss, "" if math.isfinite(loss) else f"a loss of {loss}"
+        torch.cuda.empty_cache()  # now that the error, which holds on to the activations, is gone
+        return math.nan, "out of memory"
+
+    def _describe(self, batch: Batch) -> str:
+        """What a user needs to find the pairs of a batch."""
+        source, target = (self.data.train.texts(side, batch.indices[:1])[0] for side in ("source", "target"))
+        named = ", ".join(map(str, batch.indices[:NAMED_PAIRS])) + (", ..." if len(batch.indices) > NAMED_PAIRS else "")
+        return (
+            f"a batch of {len(batch.indices)} pairs, padded to {batch.source.shape[1]} source and "
+            f"{batch.target.shape[1]} target tokens: number {named} of the prepared ones; "
+            f"the first is {source!r} with {target!r}"
+        )
+
     def _step(self, rate: float, tokens: float) -> float:
-        """One step of Adam on the mean gradient over `tokens` target tokens; returns its norm before clipping."""
+        """One step of Adam on the mean gradient over `tokens` target tokens; returns its norm before clipping.
+
+        If that is not finite, nothing changes.
+        """
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
         torch._foreach_mul_(gradients, self.config.update_tokens / tokens)
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
+        norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm))
+        if not math.isfinite(norm):
+            return norm
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
         if self.config.ema_decay is not None:
             for name, parameter in self.model.named_parameters():
                 self.state.average[name].lerp_(parameter.detach(), 1 - self.config.ema_decay)
-        return float(norm)
+        return norm
 
-    def _skip(self, update: Update, problem: str, report: Reporter) -> None:
-        self.progress.position = update.next_position
+    def _gradient_problem(self, norm: float, update: Update) -> str:
+        if math.isfinite(norm):
+            return ""
+        batches = [batch for theirs in gather_objects(self.world, update.batches) for batch in theirs]
+        return f"a gradient of norm {norm} on " + "; or ".join(map(self._describe, batches))
+
+    def _skip(self, problem: str, report: Reporter) -> None:
         self.progress.skipped += 1
         report.say(f"update {self.progress.updates + 1:,} skipped: {problem}")
         if self.progress.skipped > self.config.max_skipped:
@@ -216,7 +305,7 @@ class Trainer:
         progress = self.progress
         figures = torch.zeros(2, dtype=torch.float64, device=self.device)
         if self.world.leads:
-            figures += torch.tensor([self._validation_loss(), self._validation_bleu()], device=self.device)
+            figures += torch.tensor([self._validation_loss(), self._validation_bleu()]).to(figures)
         loss, bleu = all_reduce(self.world, figures).tolist()
         better = bleu > progress.best_score
         progress.stale_validations = 0 if better else progress.stale_validations + 1
@@ -229,6 +318,12 @@ class Trainer:
         )
         report.draw()
 
+    def _valid_indices(self) -> np.ndarray:
+        """The validation pairs that the model's length admits."""
+        valid = self.data.valid
+        lengths = np.maximum(valid.source.lengths + 2, valid.target.lengths + 1)  # + tag and EOS; + EOS
+        return np.flatnonzero(lengths <= self.recipe.model.max_length)
+
     @torch.inference_mode()
     def _validation_loss(self) -> float:
         """Cross-entropy without smoothing, in nats a target token."""
@@ -236,21 +331,20 @@ class Trainer:
         valid = self.data.valid
         tags = direction_tags(self.data.tokenizer, self.recipe.data.directions)
         lengths = (valid.source.lengths + 2, valid.target.lengths + 1)
-        fits = np.flatnonzero(np.maximum(*lengths) <= self.recipe.model.max_length)
         loss, tokens = 0.0, 0
-        for indices in plan_batches(*lengths, VALIDATION_TOKENS, fits):
+        for indices in plan_batches(*lengths, VALIDATION_TOKENS, self._valid_indices()):
             batch = load_batch(valid, tags, indices).to(self.device)
             with precision_context(self.device, self.config.precision):
                 loss += float(batch_loss(self.model, batch, 0.0))
-            tokens += int((batch.labels != 0).sum())
+            tokens += int((batch.labels != PAD).sum())
         return loss / tokens
 
     def _validation_bleu(self) -> float:
         """sacreBLEU over all directions, evenly spaced sentences, translated as a user's would be."""
         self.model.eval()
         valid = self.data.valid
-        count = min(self.config.validate_sentences, len(valid))
-        chosen = np.linspace(0, len(valid) - 1, count).astype(int)
+        fits = self._valid_indices()
+        chosen = fits[np.linspace(0, len(fits) - 1, min(self.config.validate_sentences, len(fits))).astype(int)]
         translator = Translator(self.model, self.data.tokenizer, self.describe())
         hypotheses, references = [], []
         for number, direction in enumerate(self.recipe.data.directions):

@@ -1,6 +1,6 @@
 """The embedded corpus: a grammar, written by us, of what a traveller would say, in English and German.
 
-vocabulary: the words as tables; lexicon: the words as records; grammar: agreement and word order; slots: what may
+nouns, vocabulary: the words as tables; lexicon: the words as records; grammar: agreement and word order; slots: what may
 fill a sentence; clauses, scenes: the constructions; split: what is held out, and the samples.
 """
 

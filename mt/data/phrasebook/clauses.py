@@ -240,7 +240,6 @@ def _reported() -> Slot[Report]:
 def _attempted() -> Slot[Report]:
     return any_of(
         (("try", "tries", "try"), ("versuche", "versucht", "versuchen")),
-        (("plan", "plans", "plan"), ("plane", "plant", "planen")),
         (("promise", "promises", "promise"), ("verspreche", "verspricht", "versprechen")),
         (("hope", "hopes", "hope"), ("hoffe", "hofft", "hoffen")),
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from mt.data.phrasebook import vocabulary
+from mt.data.phrasebook import nouns, vocabulary
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Lexicon:
 
 @cache
 def lexicon() -> Lexicon:
-    """The tables of vocabulary.py as records; read once a process."""
-    tables = vocabulary.NOUNS.items()
+    """The tables of nouns.py and vocabulary.py as records; read once a process."""
+    tables = nouns.NOUNS.items()
     return Lexicon(
         nouns={kind: tuple(_noun(kind, line) for line in table.split("\n") if line) for kind, table in tables},
         verbs=_verbs(vocabulary.VERBS),

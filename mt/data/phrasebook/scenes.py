@@ -58,7 +58,7 @@ def requests() -> tuple[Construction, ...]:
         Construction("request", _request, together(any_of(False, True), action, time)),
         Construction("polite request", _polite, together(favour, time)),
         Construction("order", _order, together(speakers, dishes, drinks)),
-        Construction("reservation", _reservation, together(s.subjects(), _bookings())),
+        Construction("reservation", _reservation, together(s.short_subjects(), _bookings())),
     )
 
 
@@ -134,14 +134,32 @@ def _gift(past: bool, subject: Subject, verb: Verb, receiver: NounPhrase, thing:
     return sentence(english), sentence(g.second(subject.german, g.german_finite(verb, subject, past), "", field))
 
 
-def _prices(least: int, most: int) -> Slot[Phrase]:
-    sums = [(euros, cents) for euros in range(least, most) for cents in ("", "20", "50", "80", "95")]
+def _prices(amounts: range) -> Slot[Phrase]:
+    sums = [(euros, cents) for euros in amounts for cents in ("", "50", "80", "95")]
     rows = [(f"{e}.{c} euros", f"{e},{c} Euro") if c else (f"{e} euros", f"{e} Euro") for e, c in sums]
     return any_of(*(Phrase(english, german) for english, german in rows))
 
 
 def _priced(kind: str) -> Slot[NounPhrase]:
     return noun_phrases(kind, ("the", "this"), Case.NOMINATIVE, adjectives=s.HALF)
+
+
+def _introduction(asked: bool, thing: NounPhrase) -> Sides:
+    german = thing.german(Case.NOMINATIVE)
+    if asked:
+        english = words("are these" if thing.plural else "is this", thing.english())
+        return sentence(english, "?"), sentence(words("sind das" if thing.plural else "ist das", german), "?")
+    english = words("these are" if thing.plural else "this is", thing.english())
+    return sentence(english), sentence(words("das sind" if thing.plural else "das ist", german))
+
+
+def _introduced() -> Slot[NounPhrase]:
+    """Somebody's things, family, rooms, or a place."""
+    owned = ("a", "my", "your", "his", "her", "our", "their")
+    kinds = ("thing", "clothing", "device", "vehicle", "document", "venue", "landmark", "event", "food")
+    of_a_kind = {kind: ("a",) if kind in ("venue", "landmark", "food") else owned for kind in kinds}
+    things = nouns_of(kinds, lambda kind: noun_phrases(kind, of_a_kind[kind], Case.NOMINATIVE, adjectives=s.ALWAYS))
+    return one_of([things, s.relatives(Case.NOMINATIVE)], [7, 1])
 
 
 DEGREES = (Phrase("very", "sehr"), Phrase("too", "zu"), Phrase("quite", "ziemlich"))
@@ -173,7 +191,7 @@ def _comparable(kind: str) -> list[Adjective]:
 
 def _compared(kind: str) -> Slot[tuple[NounPhrase, Adjective, NounPhrase]]:
     owned = kind in ("thing", "clothing", "device", "vehicle", "kin")
-    first = noun_phrases(kind, ("my", "our") if owned else ("this",), Case.NOMINATIVE, adjectives=(3, 1))
+    first = noun_phrases(kind, ("my", "our") if owned else ("this",), Case.NOMINATIVE, adjectives=s.SOME)
     other = noun_phrases(kind, ("your", "his", "her", "their"), Case.NOMINATIVE)
     chosen = s.predicates(_comparable(kind), "comparative")
     return together(first, chosen, other).map(lambda parts: (parts[0], parts[1], parts[2]))
@@ -192,10 +210,12 @@ def things() -> tuple[Construction, ...]:
     meals = nouns_of(("food", "drink"), _priced)
     wares = nouns_of(("thing", "clothing", "device"), _priced)
     asked = together(priced, s.nothing())
-    offers = one_of([together(meals, _prices(2, 20)), together(wares, _prices(5, 100)), asked], [1, 2, 1])
-    kinds = (*s.GOODS, "lodging", "kin")
-    compared = one_of([_compared(kind) for kind in kinds], [len(_comparable(kind)) for kind in kinds])
-    described = nouns_of((*s.DESCRIBED, "kin", "spouse"), _described)
+    offers = one_of(
+        [together(meals, _prices(range(2, 10))), together(wares, _prices(range(10, 100, 5))), asked], [1, 2, 1]
+    )
+    comparing = (*s.GOODS, "lodging", "kin")
+    compared = one_of([_compared(kind) for kind in comparing], [len(_comparable(kind)) for kind in comparing])
+    described = one_of([nouns_of(s.DESCRIBED, _described), nouns_of(s.HUMAN, _described)], [2, 1])
     given = nouns_of(("thing", "clothing"), lambda kind: noun_phrases(kind, ("a",), adjectives=s.HALF))
     giving = s.verbs_of(lexicon().giving, "second third base participle past")
     return (
@@ -203,6 +223,7 @@ def things() -> tuple[Construction, ...]:
         Construction("quantity", _quantity, together(subject, several)),
         Construction("price", _price, together(offers)),
         Construction("description", _description, together(described)),
+        Construction("introduction", _introduction, together(either, _introduced())),
         Construction("comparison", _comparison, together(either, compared)),
         Construction("gift", _gift, together(either, subject, giving, s.relatives(Case.DATIVE), given)),
     )

@@ -113,7 +113,8 @@ DETERMINERS: dict[str, tuple[str, ...]] = {
 }
 PLURAL_KINDS = ("thing", "clothing", "device", "document", "food", "kin", "people")
 GOODS = ("thing", "clothing", "device", "food", "drink", "vehicle")
-DESCRIBED = (*GOODS, "document", "venue", "landmark", "people", "lodging", "opening")
+DESCRIBED = (*GOODS, "document", "venue", "landmark", "lodging", "opening")
+HUMAN = ("kin", "spouse", "people")
 
 
 @cache
@@ -152,8 +153,8 @@ def noun_phrases(
 
 
 def nouns_of(kinds: Sequence[str], slot: Callable[[str], Slot[T]]) -> Slot[T]:
-    """A slot for each kind, weighted so that every noun is as likely as every other."""
-    return one_of([slot(kind) for kind in kinds], [len(lexicon().nouns[kind]) for kind in kinds])
+    """A slot for each kind, weighted so that nouns are equally likely, but small kinds seen often enough."""
+    return one_of([slot(kind) for kind in kinds], [max(6, len(lexicon().nouns[kind])) for kind in kinds])
 
 
 @cache
@@ -201,16 +202,24 @@ def relatives(case: Case) -> Slot[NounPhrase]:
     return nouns_of(("kin", "spouse"), lambda kind: noun_phrases(kind, DETERMINERS[kind], case))
 
 
+def short_subjects() -> Slot[Subject]:
+    """Pronouns and names, for sentences that are long enough."""
+    return one_of([pronouns(), names()], [3, 1])
+
+
+def names() -> Slot[Subject]:
+    return any_of(*(Subject(name, name, Person.THIRD) for name in lexicon().names))
+
+
 @cache
 def subjects() -> Slot[Subject]:
-    names = any_of(*(Subject(name, name, Person.THIRD) for name in lexicon().names))
     family = relatives(Case.NOMINATIVE).map(NounPhrase.subject)
-    people = noun_phrases("people", ("the",), Case.NOMINATIVE, adjectives=HALF).map(NounPhrase.subject)
-    return one_of([*(any_of(*group) for group in PRONOUNS), names, family, people], [4, 4, 3, 2, 2, 2])
+    people = noun_phrases("people", ("the",), Case.NOMINATIVE, adjectives=SOME).map(NounPhrase.subject)
+    return one_of([*(any_of(*group) for group in PRONOUNS), names(), family, people], [4, 4, 3, 2, 2, 2])
 
 
 def clock() -> Slot[Phrase]:
-    times = [f"{hour}:{minute:02d}" for hour in range(6, 24) for minute in range(0, 60, 5)]
+    times = [f"{hour}:{minute}" for hour in range(6, 24) for minute in ("00", "15", "30", "45")]
     return any_of(*(Phrase(f"at {time}", f"um {time} Uhr") for time in times))
 
 

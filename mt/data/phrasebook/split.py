@@ -51,6 +51,7 @@ CONSTRUCTIONS = (
     "quantity",
     "price",
     "description",
+    "introduction",
     "comparison",
     "gift",
     "directions",

@@ -1,0 +1,60 @@
+"""Small models with random weights, for tests that need one to run and not to translate well."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+import torch
+
+from mt.checkpoint import Description, save_model
+from mt.config import DecodingConfig, ModelConfig
+from mt.model.transformer import Transformer
+from mt.tokenizer import Tokenizer, train_tokenizer
+
+NOUNS = "dog cat man woman child horse house river train street market bridge".split()
+VERBS = "sees finds likes follows draws hears paints forgets".split()
+
+
+def sentences(count: int, seed: int = 0) -> list[str]:
+    """Distinct sentences of three to nine words."""
+    random = Random(seed)
+    found: dict[str, None] = {}
+    while len(found) < count:
+        more = [f"and the {random.choice(NOUNS)}" for _ in range(random.randrange(3))]
+        words = ["The", random.choice(NOUNS), random.choice(VERBS), "the", random.choice(NOUNS), *more]
+        found[" ".join(words) + random.choice(".!?")] = None
+    return list(found)
+
+
+def write_model(folder: Path, directions: Sequence[str], beam_size: int = 3) -> Path:
+    """A model directory whose weights are random, but so large that no two scores are nearly the same."""
+    torch.manual_seed(1)
+    languages = sorted({code for direction in directions for code in direction.split("-")})
+    tokenizer = Tokenizer(train_tokenizer(sentences(500), vocabulary_size=400, languages=languages))
+    config = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=32, d_ff=64, heads=2, max_length=256)
+    model = Transformer(config, len(tokenizer))
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter *= 4 if "norm" in name or "cross" in name else 1.5
+    description = Description(
+        name="small",
+        directions=tuple(directions),
+        vocabulary_size=len(tokenizer),
+        model=config,
+        decoding=DecodingConfig(beam_size=beam_size, max_length_factor=1.5, max_length_offset=5),
+    )
+    save_model(folder, model.state_dict(), tokenizer, description, "# small\n")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a model from English to German."""
+    return write_model(tmp_path_factory.mktemp("models") / "small", ["en-de"])
+
+
+@pytest.fixture(scope="session")
+def several_directions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a model from English to German and French, and from French to German."""
+    return write_model(tmp_path_factory.mktemp("models") / "several", ["en-de", "en-fr", "fr-de"])

@@ -1,0 +1,258 @@
+from collections import Counter
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mt.config import Recipe
+from mt.data.batching import (
+    Batch,
+    Position,
+    TrainingBatches,
+    Update,
+    direction_tags,
+    group_into_updates,
+    load_batch,
+    make_batch,
+    pad,
+    plan_batches,
+)
+from mt.data.dataset import Prepared, load_prepared, prepare
+from mt.distributed import World
+from mt.errors import DataError
+
+Build = Callable[..., Recipe]
+Stream = Callable[..., TrainingBatches]
+
+ALONE = World()
+
+lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=60)
+
+
+@pytest.fixture
+def stream(tmp_path: Path, tiny_recipe: Build) -> Stream:
+    """Batches of the tiny corpus; keyword arguments change its recipe."""
+
+    def build(
+        directions: tuple[str, ...] = ("en-de",), world: World = ALONE, **sections: dict[str, object]
+    ) -> TrainingBatches:
+        recipe = tiny_recipe(directions, **sections)
+        data = load_prepared(prepare(recipe, tmp_path / "prepared"))
+        return TrainingBatches(data.train, data.tokenizer, recipe, world)
+
+    return build
+
+
+def same(one: Batch, other: Batch) -> bool:
+    tensors = ((one.source, other.source), (one.target, other.target), (one.labels, other.labels))
+    return one.indices == other.indices and all(torch.equal(a, b) for a, b in tensors)
+
+
+def indices_of(updates: list[Update]) -> list[list[tuple[int, ...]]]:
+    return [[batch.indices for batch in update.batches] for update in updates]
+
+
+def test_source_target_and_labels_by_hand() -> None:
+    # PAD 0, BOS 2, EOS 3
+    batch = make_batch([[9, 8, 3], [7, 3]], [[4], [5, 6]], np.array([10, 20]))
+    assert batch.source.tolist() == [[9, 8, 3], [7, 3, 0]]
+    assert batch.source_mask.tolist() == [[True, True, True], [True, True, False]]
+    assert batch.target.tolist() == [[2, 4, 0], [2, 5, 6]]
+    assert batch.labels.tolist() == [[4, 3, 0], [5, 6, 3]]
+    assert batch.indices == (10, 20)
+    assert {tensor.dtype for tensor in (batch.source, batch.target, batch.labels)} == {torch.int64}
+
+
+def test_an_empty_target_is_its_end() -> None:
+    batch = make_batch([[3]], [[]], np.array([0]))
+    assert (batch.source.tolist(), batch.target.tolist(), batch.labels.tolist()) == ([[3]], [[2]], [[3]])
+
+
+def test_padding_by_hand() -> None:
+    assert pad([[5], [], [6, 7]]).tolist() == [[5, 0], [0, 0], [6, 7]]
+
+
+def test_a_batch_moves_as_a_whole() -> None:
+    moved = make_batch([[9, 3]], [[4]], np.array([1])).to(torch.device("meta"))
+    assert {t.device.type for t in (moved.source, moved.source_mask, moved.target, moved.labels)} == {"meta"}
+    assert moved.indices == (1,)
+
+
+def test_batches_by_hand() -> None:
+    # Sorted by target, then source: pair 3 (1, 1), 0 (2, 2), 2 (2, 3), 1 (6, 3), 4 (9, 9). Ten tokens a side:
+    # 3 x 3 = 9 fit; a fourth would make 4 x 6 = 24; then 6 and 9 together make 18.
+    source, target = np.array([2, 6, 2, 1, 9]), np.array([2, 3, 3, 1, 9])
+    planned = plan_batches(source, target, 10, np.arange(5))
+    assert [batch.tolist() for batch in planned] == [[3, 0, 2], [1], [4]]
+
+
+@settings(max_examples=150, deadline=None)
+@given(pairs=lengths, budget=st.integers(1, 100))
+def test_batches_hold_every_pair_once_within_the_budget(pairs: list[tuple[int, int]], budget: int) -> None:
+    source, target = np.array(pairs).T
+    planned = plan_batches(source, target, budget, np.arange(len(pairs)))
+    assert sorted(np.concatenate(planned).tolist()) == list(range(len(pairs)))
+    for batch in planned:
+        padded = len(batch) * max(source[batch].max(), target[batch].max())
+        assert padded <= budget or len(batch) == 1
+
+
+def test_updates_by_hand() -> None:
+    # A target of 10. 4, 4 and 4: at least half of the third fits. 6. 9: with 6 before it, less than half fits. 30: too
+    # long, alone. 1 and 1.
+    sizes = np.array([4, 4, 4, 6, 9, 30, 1, 1])
+    batches = [np.array([index]) for index in range(len(sizes))]
+    grouped = group_into_updates(batches, sizes, 10)
+    assert [[int(batch[0]) for batch in update] for update in grouped] == [[0, 1, 2], [3], [4], [5], [6, 7]]
+
+
+@settings(max_examples=150, deadline=None)
+@given(pairs=lengths, tokens=st.integers(1, 100))
+def test_updates_come_near_their_target(pairs: list[tuple[int, int]], tokens: int) -> None:
+    source, target = np.array(pairs).T
+    batches = plan_batches(source, target, tokens, np.arange(len(pairs)))
+    grouped = group_into_updates(batches, target, tokens)
+    assert [batch.tolist() for update in grouped for batch in update] == [batch.tolist() for batch in batches]
+    for number, update in enumerate(grouped):
+        sizes = [int(target[batch].sum()) for batch in update]
+        assert sum(sizes[:-1]) + sizes[-1] / 2 <= tokens or len(sizes) == 1
+        if number + 1 < len(grouped):
+            assert sum(sizes) + int(target[grouped[number + 1][0]].sum()) / 2 > tokens
+
+
+def test_an_epoch_has_every_usable_pair_once(stream: Stream) -> None:
+    batches = stream(data={"max_tokens": 60})
+    usable = [
+        index
+        for index in range(50)
+        if len(batches.dataset.source[index]) + 1 <= 60 and len(batches.dataset.target[index]) + 1 <= 60
+    ]
+    assert 0 < len(usable) < 50
+    planned = batches.plan(0)
+    assert sorted(index for update in planned for batch in update for index in batch.tolist()) == usable
+    seen = indices_of(list(islice(batches.updates(Position()), len(planned))))
+    assert sorted(index for update in seen for batch in update for index in batch) == usable
+
+
+def test_updates_hold_about_their_tokens_in_batches_within_the_budget(stream: Stream) -> None:
+    batches = stream(data={"max_tokens": 64})
+    planned = batches.plan(0)
+    for update in islice(batches.updates(Position()), len(planned)):
+        for batch in update.batches:
+            assert max(batch.source.numel(), batch.target.numel()) <= 64
+    tokens = [sum(int(batches.target_lengths[batch].sum()) for batch in update) for update in planned]
+    assert all(150 - 64 <= number <= 150 + 32 for number in tokens[:-1])
+
+
+def test_the_seed_and_the_epoch_decide_the_order(stream: Stream, tmp_path: Path, tiny_recipe: Build) -> None:
+    def order(batches: TrainingBatches, epoch: int) -> list[int]:
+        return [index for update in batches.plan(epoch) for batch in update for index in batch.tolist()]
+
+    batches = stream()
+    assert order(batches, 0) == order(stream(), 0)
+    assert order(batches, 0) != order(batches, 1)
+    reseeded = TrainingBatches(
+        batches.dataset, batches.tokenizer, tiny_recipe().model_copy(update={"seed": 2}), World()
+    )
+    assert order(reseeded, 0) != order(batches, 0)
+    assert sorted(order(reseeded, 0)) == sorted(order(batches, 0)) == sorted(order(batches, 1))
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_from_any_position_the_same_follows(stream: Stream, dropout: float) -> None:
+    batches = stream(tokenizer={"vocabulary_size": 320, "dropout": dropout})
+    epoch = len(batches.plan(0))
+    assert epoch > 3
+    whole = list(islice(batches.updates(Position()), 2 * epoch + 2))
+    assert whole[epoch - 1].next_position == Position(1, 0)
+    for done in range(len(whole) - 1):
+        resumed = list(islice(batches.updates(whole[done].next_position), 3))
+        for update, expected in zip(resumed, whole[done + 1 :], strict=False):
+            assert update.next_position == expected.next_position
+            assert all(same(*pair) for pair in zip(update.batches, expected.batches, strict=True))
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_processes_share_out_each_updates_batches(stream: Stream, size: int) -> None:
+    updates = len(stream().plan(0)) + 2
+    alone = list(islice(stream().updates(Position()), updates))
+    shares = [list(islice(stream(world=World(rank, size)).updates(Position()), updates)) for rank in range(size)]
+    for number, update in enumerate(alone):
+        share = [shares[rank][number] for rank in range(size)]
+        assert {part.next_position for part in share} == {update.next_position}
+        together = Counter(batch.indices for part in share for batch in part.batches)
+        assert together == Counter(batch.indices for batch in update.batches)
+        counts = [len(part.batches) for part in share]
+        assert max(counts) - min(counts) <= 1
+
+
+def test_without_dropout_batches_are_what_was_encoded(stream: Stream) -> None:
+    batches = stream()
+    [update] = islice(batches.updates(Position()), 1)
+    for batch in update.batches:
+        for row, index in enumerate(batch.indices):
+            source, target = batches.dataset.source[index].tolist(), batches.dataset.target[index].tolist()
+            assert batch.source[row][batch.source_mask[row]].tolist() == [*source, 3]
+            assert batch.labels[row][: len(target) + 1].tolist() == [*target, 3]
+
+
+def test_with_dropout_a_batch_is_decided_by_seed_epoch_and_place(stream: Stream) -> None:
+    batches = stream(tokenizer={"vocabulary_size": 320, "dropout": 0.3})
+    indices = batches.plan(0)[0][0]
+    first = batches.load(indices, 0)
+    assert same(first, batches.load(indices, 0))
+    assert not same(first, batches.load(indices, 1))
+    assert not same(first, load_batch(batches.dataset, batches.tags, indices))
+    for row, index in enumerate(indices):
+        ids = first.source[row][first.source_mask[row]].tolist()
+        assert [batches.tokenizer.decode(ids)] == batches.dataset.texts("source", [index])
+        assert [batches.tokenizer.decode(first.target[row].tolist())] == batches.dataset.texts("target", [index])
+
+
+def test_with_dropout_the_two_sides_and_the_run_differ(stream: Stream, tmp_path: Path) -> None:
+    batches = stream(tokenizer={"vocabulary_size": 320, "dropout": 0.3})
+    reseeded = TrainingBatches(
+        batches.dataset, batches.tokenizer, batches.recipe.model_copy(update={"seed": 2}), World()
+    )
+    indices = batches.plan(0)[0][0]
+    assert not same(batches.load(indices, 0), reseeded.load(indices, 0))
+
+
+def test_dropout_never_makes_a_pair_too_long_for_the_model(stream: Stream) -> None:
+    batches = stream(tokenizer={"vocabulary_size": 320, "dropout": 0.9}, model={"size": "tiny", "max_length": 40})
+    longest = 0
+    for update in islice(batches.updates(Position()), len(batches.plan(0))):
+        for batch in update.batches:
+            longest = max(longest, batch.source.shape[1], batch.target.shape[1])
+            assert (batch.source[~batch.source_mask] == 0).all()
+    assert 30 < longest <= 40
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_a_tag_asks_for_the_target_language(stream: Stream, dropout: float) -> None:
+    batches = stream(("en-de", "de-en"), tokenizer={"vocabulary_size": 320, "dropout": dropout})
+    tags = [batches.tokenizer.tag("de"), batches.tokenizer.tag("en")]
+    assert direction_tags(batches.tokenizer, ["en-de", "de-en"]) == [[tags[0]], [tags[1]]]
+    for epoch in (0, 1):
+        for update in batches.plan(epoch):
+            batch = batches.load(update[0], epoch)
+            assert [tags.index(first) for first in batch.source[:, 0].tolist()] == [
+                int(index >= 50) for index in batch.indices
+            ]
+            assert not set(tags) & set(batch.target.flatten().tolist())
+
+
+def test_one_direction_needs_no_tag(stream: Stream) -> None:
+    assert stream().tags == [[]]
+
+
+def test_no_usable_pair_is_an_error(tmp_path: Path, tiny_recipe: Build) -> None:
+    recipe = tiny_recipe(data={"max_tokens": 1})
+    data: Prepared = load_prepared(prepare(recipe, tmp_path / "prepared"))
+    with pytest.raises(DataError, match="each of the 50 training pairs has over 1 tokens on a side"):
+        TrainingBatches(data.train, data.tokenizer, recipe, ALONE)

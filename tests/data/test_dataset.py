@@ -1,0 +1,166 @@
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mt.config import Recipe
+from mt.data.dataset import ParallelDataset, Ragged, RaggedWriter, load_prepared, prepare, prepared_folder
+from mt.errors import DataError
+from mt.tokenizer import Tokenizer
+
+Build = Callable[..., Recipe]
+Pairs = Callable[[int, int], list[tuple[str, str]]]
+
+
+def pairs_of(dataset: ParallelDataset) -> list[tuple[str, str]]:
+    everything = range(len(dataset))
+    return list(zip(dataset.texts("source", everything), dataset.texts("target", everything), strict=True))
+
+
+def decoded(dataset: ParallelDataset, tokenizer: Tokenizer) -> list[tuple[str, str]]:
+    everything = range(len(dataset))
+    sides = [
+        [tokenizer.decode(side[index].tolist()) for index in everything] for side in (dataset.source, dataset.target)
+    ]
+    return list(zip(*sides, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32])
+def test_ragged_gives_back_what_was_written(tmp_path: Path, dtype: type[np.generic]) -> None:
+    rows = [[1, 2, 3], [], [200], [], [7, 7]]
+    writer = RaggedWriter(tmp_path / "rows", dtype)
+    writer.append(np.array(row, dtype) for row in rows[:2])
+    writer.append(np.array(row, np.int64) for row in rows[2:])
+    writer.close()
+    ragged = Ragged(tmp_path / "rows")
+    assert [ragged[index].tolist() for index in range(len(ragged))] == rows
+    assert ragged.lengths.tolist() == [3, 0, 1, 0, 2]
+    assert ragged.data.dtype == dtype
+    assert isinstance(ragged.data, np.memmap)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.data.npy", "rows.offsets.npy"]
+
+
+@pytest.mark.parametrize("rows", [[], [[]]])
+def test_ragged_of_nothing(tmp_path: Path, rows: list[list[int]]) -> None:
+    writer = RaggedWriter(tmp_path / "rows", np.uint8)
+    writer.append(np.array(row, np.uint8) for row in rows)
+    writer.close()
+    ragged = Ragged(tmp_path / "rows")
+    assert [ragged[index].tolist() for index in range(len(ragged))] == rows
+
+
+def test_prepared_data_is_the_corpus(tmp_path: Path, tiny_recipe: Build, counted_pairs: Pairs) -> None:
+    stages: list[tuple[str, int]] = []
+    folder = prepare(tiny_recipe(), tmp_path / "prepared", progress=lambda stage, pairs: stages.append((stage, pairs)))
+    data = load_prepared(folder)
+    assert pairs_of(data.train) == counted_pairs(0, 50)
+    assert decoded(data.train, data.tokenizer) == counted_pairs(0, 50)
+    assert pairs_of(data.valid) == [("two", "zwei"), ("", ""), ("eight eight", "acht acht")]  # never cleaned
+    assert decoded(data.valid, data.tokenizer) == pairs_of(data.valid)
+    assert data.train.direction.tolist() == [0] * 50
+    assert data.train.source.lengths.tolist() == [len(data.train.source[index]) for index in range(50)]
+    assert data.meta["pairs"] == {"train": 50, "valid": 3}
+    assert data.meta["vocabulary_size"] == len(data.tokenizer)
+    assert ("encode train", 50) in stages and ("encode valid", 3) in stages
+
+
+def test_two_directions_lie_one_after_the_other_and_have_tags(
+    tmp_path: Path, tiny_recipe: Build, counted_pairs: Pairs
+) -> None:
+    data = load_prepared(prepare(tiny_recipe(("en-de", "de-en")), tmp_path / "prepared"))
+    forwards = counted_pairs(0, 50)
+    assert pairs_of(data.train) == forwards + [(german, english) for english, german in forwards]
+    assert data.train.direction.tolist() == [0] * 50 + [1] * 50
+    assert data.tokenizer.tag("de") != data.tokenizer.tag("en")
+
+
+def test_what_was_dropped_is_recorded(tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path) -> None:
+    for language, line in (("en", "one two\n"), ("de", "\n")):
+        with (tiny_corpus / f"plain.{language}").open("a", encoding="utf-8") as file:
+            file.write(line)
+    folder = prepare(tiny_recipe(), tmp_path / "prepared")
+    dropped = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["dropped"]["en-de"]
+    assert [(row["reason"], row["count"]) for row in dropped] == [("empty", 1)]
+    assert "plain.en:31" in dropped[0]["examples"][0]
+
+
+def test_a_second_prepare_does_nothing(tmp_path: Path, tiny_recipe: Build) -> None:
+    stages: list[str] = []
+    folder = prepare(tiny_recipe(), tmp_path / "prepared")
+    again = prepare(tiny_recipe(), tmp_path / "prepared", progress=lambda stage, pairs: stages.append(stage))
+    assert (again, stages) == (folder, [])
+
+
+def test_the_folders_name_tells_recipes_and_corpora_apart(
+    tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
+) -> None:
+    def name(recipe: Recipe) -> str:
+        return prepared_folder(recipe, tmp_path).name
+
+    plain = name(tiny_recipe())
+    assert plain.startswith("tiny-en-de-")
+    assert name(tiny_recipe()) == plain
+    assert name(tiny_recipe(model={"size": "base"}, training={"learning_rate": 0.5})) == plain  # no matter to the data
+    names = {
+        plain,
+        name(tiny_recipe(("de-en",))),
+        name(tiny_recipe(tokenizer={"vocabulary_size": 321})),
+        name(tiny_recipe(tokenizer={"nfkc": True})),
+        name(tiny_recipe(cleaning={"max_words": 7})),
+        name(tiny_recipe(data={"train": ("plain.{language}",)})),
+    }
+    file = tiny_corpus / "plain.en"
+    os.utime(file, (1, 1))
+    names.add(name(tiny_recipe()))
+    file.write_bytes(file.read_bytes() + b"one\n")
+    os.utime(file, (1, 1))
+    names.add(name(tiny_recipe()))
+    assert len(names) == 8
+
+
+def test_what_a_killed_prepare_left_is_made_anew(tmp_path: Path, tiny_recipe: Build, counted_pairs: Pairs) -> None:
+    folder = prepared_folder(tiny_recipe(), tmp_path / "prepared")
+    left = folder.with_name(folder.name + ".part")
+    (left / "train").mkdir(parents=True)
+    (left / "train" / "source_text.raw").write_bytes(b"half a sen")
+    (left / "tokenizer.model").write_bytes(b"half a mod")
+    assert prepare(tiny_recipe(), tmp_path / "prepared") == folder
+    assert pairs_of(load_prepared(folder).train) == counted_pairs(0, 50)
+    assert [path.name for path in (tmp_path / "prepared").iterdir()] == [folder.name]
+
+
+def test_a_misaligned_corpus_is_an_error_and_leaves_nothing(
+    tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
+) -> None:
+    with (tiny_corpus / "plain.de").open("a", encoding="utf-8") as file:
+        file.write("eins\n")
+    with pytest.raises(DataError, match=r"plain\.en has 30 lines and .*plain\.de has 31 lines"):
+        prepare(tiny_recipe(), tmp_path / "prepared")
+    assert list((tmp_path / "prepared").iterdir()) == []
+
+
+def test_missing_files_are_all_named(tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path) -> None:
+    (tiny_corpus / "plain.de").unlink()
+    (tiny_corpus / "valid.tsv").unlink()
+    with pytest.raises(DataError) as caught:
+        prepare(tiny_recipe(), tmp_path / "prepared")
+    assert "plain.de" in str(caught.value) and "valid.tsv" in str(caught.value) and "MT_DATA" in str(caught.value)
+    assert "plain.en" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        pytest.param({"cleaning": {"min_words": 1000}}, id="all cleaned away"),
+        pytest.param({"data": {"train": ({"path": "valid.tsv", "columns": ("fr", "en")},)}}, id="other languages"),
+    ],
+)
+def test_a_direction_without_pairs_is_an_error(
+    tmp_path: Path, tiny_recipe: Build, section: dict[str, dict[str, object]]
+) -> None:
+    with pytest.raises(DataError, match="no train pairs are left for en-de"):
+        prepare(tiny_recipe(**section), tmp_path / "prepared")
+    assert list((tmp_path / "prepared").iterdir()) == []

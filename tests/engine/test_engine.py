@@ -1,0 +1,151 @@
+"""Many sentences in flight give what each gives alone."""
+
+import math
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from mt.decoding.options import SearchOptions
+from mt.decoding.rows import Hypothesis
+from mt.decoding.search import decode
+from mt.engine.engine import Engine
+from mt.engine.messages import Request, Result
+from mt.engine.scheduler import Limits
+from tests.decoding.conftest import Ids, TableScorer, random_table
+
+VOCABULARY = 12
+EOS = 3
+BEAM = SearchOptions(beam_size=3, n_best=2, max_length_offset=6)
+POISON = 11  # a source that holds it is what the test wants to fail
+
+
+def sources(count: int, seed: int = 0) -> list[Ids]:
+    random = Random(seed)
+    return [(*(random.randrange(4, POISON) for _ in range(random.randrange(1, 9))), EOS) for _ in range(count)]
+
+
+def poisoned(logit: float | None) -> TableScorer:
+    """A scorer that gives this number for a source with POISON in it after two tokens, or raises if it is None."""
+    good = random_table(VOCABULARY)
+
+    def table(source: Ids, tokens: Ids) -> list[float]:
+        if POISON not in source or len(tokens) < 2:
+            return good(source, tokens)
+        if logit is None:
+            raise RuntimeError("cannot do this one")
+        return [logit] * VOCABULARY
+
+    return TableScorer(table)
+
+
+def alone(source: Ids, options: SearchOptions) -> tuple[Hypothesis, ...]:
+    return tuple(decode(TableScorer(random_table(VOCABULARY)), [source], options)[0])
+
+
+def by_id(results: list[Result]) -> dict[int, Result]:
+    assert len({result.id for result in results}) == len(results)
+    return {result.id: result for result in results}
+
+
+@pytest.mark.parametrize("rows", [3, 12, 300])
+def test_sentences_that_join_at_any_time_come_out_as_alone(rows: int) -> None:
+    random = Random(rows)
+    engine = Engine(TableScorer(random_table(VOCABULARY)), Limits(rows=rows))
+    results = []
+    for id, source in enumerate(sources(40)):
+        engine.submit(Request(id, source, BEAM))
+        for _ in range(random.randrange(4)):
+            results += engine.step()
+    results += engine.drain()
+    found = by_id(results)
+    assert not engine.busy
+    for id, source in enumerate(sources(40)):
+        assert found[id] == Result(id, alone(source, BEAM))
+
+
+def test_kinds_take_turns() -> None:
+    kinds = [
+        SearchOptions(beam_size=1),
+        BEAM,
+        SearchOptions(beam_size=5),
+        SearchOptions(sample=True, n_best=3, seed=4),
+        SearchOptions(beam_size=2, no_repeat_ngram=2),
+    ]
+    engine = Engine(TableScorer(random_table(VOCABULARY)), Limits(rows=10))
+    for id, source in enumerate(sources(30)):
+        engine.submit(Request(id, source, kinds[id % len(kinds)]))
+    found = by_id(list(engine.drain()))
+    for id, source in enumerate(sources(30)):
+        assert found[id].hypotheses == alone(source, kinds[id % len(kinds)])
+
+
+def test_a_prefix_goes_along() -> None:
+    engine = Engine(TableScorer(random_table(VOCABULARY)))
+    for id, source in enumerate(sources(5)):
+        engine.submit(Request(id, source, BEAM, prefix=(5, 6) if id == 2 else ()))
+    found = by_id(list(engine.drain()))
+    assert all(hypothesis.tokens[:2] == (5, 6) for hypothesis in found[2].hypotheses)
+    assert found[1].hypotheses == alone(sources(5)[1], BEAM)
+
+
+def test_steps_are_shared() -> None:
+    lengths = []
+    for source in sources(20):
+        engine = Engine(TableScorer(random_table(VOCABULARY)))
+        engine.submit(Request(0, source, BEAM))
+        list(engine.drain())
+        lengths.append(engine.steps)
+    together = Engine(TableScorer(random_table(VOCABULARY)))
+    for id, source in enumerate(sources(20)):
+        together.submit(Request(id, source, BEAM))
+    list(together.drain())
+    assert together.steps == max(lengths) < sum(lengths)
+
+
+def test_cancelled_sentences_leave_and_the_others_do_not_notice() -> None:
+    scorer = TableScorer(random_table(VOCABULARY))
+    engine = Engine(scorer, Limits(rows=18))  # six sentences; the others wait
+    for id, source in enumerate(sources(10)):
+        engine.submit(Request(id, source, replace(BEAM, min_length=5)))
+    results = engine.step()
+    engine.cancel([1, 3, 8, 12345])
+    assert len(engine.runner.requests) == 4
+    results += engine.drain()
+    assert sorted(by_id(results)) == [0, 2, 4, 5, 6, 7, 9]
+    assert all(result.hypotheses == alone(sources(10)[result.id], replace(BEAM, min_length=5)) for result in results)
+
+
+def test_when_all_are_cancelled_nothing_is_left_to_do() -> None:
+    scorer = TableScorer(random_table(VOCABULARY))
+    engine = Engine(scorer, Limits(rows=6))
+    for id, source in enumerate(sources(4)):
+        engine.submit(Request(id, source, replace(BEAM, min_length=5)))
+    engine.step()
+    engine.cancel(range(4))
+    assert not engine.busy
+    assert engine.step() == []
+    assert scorer.steps == engine.steps == 1
+
+
+@pytest.mark.parametrize("logit", [None, math.nan])
+def test_one_that_fails_fails_alone(logit: float | None) -> None:
+    texts = sources(8)
+    texts[5] = (5, POISON, EOS)
+    engine = Engine(poisoned(logit))
+    for id, source in enumerate(texts):
+        engine.submit(Request(id, source, BEAM))
+    found = by_id(list(engine.drain()))
+    assert found[5].hypotheses == ()
+    assert ("RuntimeError: cannot do this one" if logit is None else "not numbers") in found[5].problem
+    for id in (0, 1, 2, 3, 4, 6, 7):
+        assert found[id] == Result(id, alone(texts[id], BEAM))
+
+
+def test_the_engine_goes_on_after_a_failure() -> None:
+    engine = Engine(poisoned(None))
+    engine.submit(Request(1, (POISON, EOS), BEAM))
+    assert [result.id for result in engine.drain()] == [1]
+    source = sources(1)[0]
+    engine.submit(Request(2, source, BEAM))
+    assert list(engine.drain()) == [Result(2, alone(source, BEAM))]

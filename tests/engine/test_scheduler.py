@@ -1,0 +1,88 @@
+"""The scheduler by hand: integers in, integers out."""
+
+import pytest
+
+from mt.decoding.options import SearchOptions
+from mt.engine.messages import Request
+from mt.engine.scheduler import Kind, Limits, Scheduler
+
+GREEDY = SearchOptions(beam_size=1)
+BEAM_4 = SearchOptions(beam_size=4)
+SAMPLE = SearchOptions(sample=True)
+FOUR_ROWS = Kind(rows=4, beams=True)
+
+
+def request(id: int, options: SearchOptions = BEAM_4, length: int = 5) -> Request:
+    return Request(id, tuple(range(length)), options)
+
+
+def scheduler(*waiting: Request, rows: int = 16, source_tokens: int = 1000) -> Scheduler:
+    found = Scheduler(Limits(rows, source_tokens))
+    for each in waiting:
+        found.add(each)
+    return found
+
+
+def admitted(scheduler: Scheduler, running: Kind | None = None, running_rows: int = 0) -> list[int]:
+    return [request.id for request in scheduler.admit(running, running_rows)]
+
+
+def test_kinds() -> None:
+    assert Kind.of(request(1, BEAM_4)) == FOUR_ROWS
+    assert Kind.of(request(1, GREEDY)) == Kind.of(request(1, SAMPLE)) == Kind(rows=1, beams=False)
+    assert Kind.of(request(1, SearchOptions(sample=True, n_best=4))) == Kind(rows=4, beams=False)
+
+
+def test_first_come_first_served_as_many_as_fit() -> None:
+    waiting = scheduler(*(request(id) for id in range(6)), rows=16)
+    assert admitted(waiting) == [0, 1, 2, 3]
+    assert len(waiting) == 2
+    assert admitted(waiting) == [4, 5]
+    assert admitted(waiting) == []
+
+
+@pytest.mark.parametrize(
+    ("running_rows", "joining"),
+    [(16, []), (13, []), (12, [0]), (9, [0]), (8, [0, 1]), (4, [0, 1, 2])],
+)
+def test_join_once_a_quarter_of_the_rows_is_free(running_rows: int, joining: list[int]) -> None:
+    waiting = scheduler(*(request(id) for id in range(9)), rows=16)
+    assert admitted(waiting, FOUR_ROWS, running_rows) == joining
+
+
+def test_another_kind_waits_and_is_not_overtaken() -> None:
+    waiting = scheduler(request(0), request(1, GREEDY), request(2))
+    assert admitted(waiting) == [0]
+    assert admitted(waiting, FOUR_ROWS, 4) == []
+    assert admitted(waiting) == [1]
+    assert admitted(waiting) == [2]
+
+
+def test_padded_source_tokens_are_limited() -> None:
+    waiting = scheduler(request(0, length=10), request(1, length=30), request(2, length=40), source_tokens=100)
+    assert admitted(waiting) == [0, 1]  # three would be padded to 3 x 40
+    assert admitted(waiting) == [2]
+
+
+def test_what_fits_nowhere_runs_alone() -> None:
+    waiting = scheduler(request(0, SearchOptions(beam_size=99)), request(1, SearchOptions(beam_size=99)), rows=16)
+    assert admitted(waiting, Kind(99, beams=True), 0) == []
+    assert admitted(waiting) == [0]
+    assert admitted(waiting) == [1]
+
+
+def test_the_isolated_run_one_by_one_before_all_others() -> None:
+    waiting = scheduler(request(3))
+    waiting.isolate([request(0), request(1)])
+    assert len(waiting) == 3
+    assert admitted(waiting) == [0]
+    assert admitted(waiting, FOUR_ROWS, 4) == []
+    assert [admitted(waiting) for _ in range(3)] == [[1], [3], []]
+
+
+def test_remove() -> None:
+    waiting = scheduler(request(0), request(1), request(2))
+    waiting.isolate([request(7), request(8)])
+    assert waiting.remove(1) and waiting.remove(7)
+    assert not waiting.remove(1) and not waiting.remove(99)
+    assert [admitted(waiting), admitted(waiting)] == [[8], [0, 2]]

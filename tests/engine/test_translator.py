@@ -1,0 +1,116 @@
+"""Text in, text out."""
+
+import os
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from mt import Translator
+from mt.data.corpus import read_lines
+from mt.decoding.options import SearchOptions
+from mt.errors import LanguageError, ModelError, RequestError
+from tests.conftest import sentences
+
+
+@pytest.fixture(scope="module")
+def translator(small_model: Path) -> Translator:
+    return Translator.load(small_model, device="cpu")
+
+
+def test_a_batch_of_64_gives_what_each_gives_alone_in_the_same_order(translator: Translator) -> None:
+    texts = sentences(64)
+    together = translator.translate(texts)
+    assert [translator.translate([text])[0].text for text in texts] == [found.text for found in together]
+    assert len({found.text for found in together}) > 32, "the model gives nearly everything the same translation"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beam_size", [1, 5])
+def test_real_sentences_alone_and_in_a_batch_of_64(beam_size: int) -> None:
+    corpora, model = os.environ.get("MT_TEST_CORPORA"), os.environ.get("MT_TEST_MODEL")
+    if not corpora or not model:
+        pytest.skip("MT_TEST_CORPORA (real corpora) and MT_TEST_MODEL (an en-de model) are not both set")
+    translator = Translator.load(model, device="cpu")
+    texts = list(islice(read_lines(Path(corpora) / "multi30k" / "test_2016_flickr.en"), 1000))
+    together = [
+        found.text
+        for begin in range(0, len(texts), 64)
+        for found in translator.translate(texts[begin : begin + 64], beam_size=beam_size)
+    ]
+    alone = [translator.translate([text], beam_size=beam_size)[0].text for text in texts]
+    assert len(texts) == 1000
+    assert alone == together
+
+
+@pytest.mark.parametrize("text", ["", " ", "\t \n", "\u2003\u3000"])
+def test_what_holds_nothing_to_translate_stays_as_it_is(translator: Translator, text: str) -> None:
+    assert translator.translate([text])[0].text == text
+
+
+@pytest.mark.parametrize(("before", "after"), [("  ", ""), ("\t", " \n"), ("", "\r\n"), ("\u00a0", "\u2029")])
+def test_white_space_around_a_text_is_kept(translator: Translator, before: str, after: str) -> None:
+    bare = translator.translate(["The dog sees the cat."])[0].text
+    assert translator.translate([f"{before}The dog sees the cat.{after}"])[0].text == before + bare + after
+
+
+def test_a_translation_is_one_line(translator: Translator) -> None:
+    texts = [*sentences(200), "a\nb", "a\u2028b"]
+    assert [found.text for found in translator.translate(texts) if len(found.text.splitlines()) != 1] == []
+
+
+@pytest.mark.parametrize("text", ["\0", "\ufeff", "\ud800", "a\udfffb", "\u202e", "👩‍👩‍👧‍👦", "e" + 200 * "\u0301", "\x1b[31m"])
+def test_odd_text_gives_well_formed_text(translator: Translator, text: str) -> None:
+    translator.translate([text])[0].text.encode("utf-8")
+
+
+def test_n_best(translator: Translator) -> None:
+    found = translator.translate(["The dog sees the cat."], n_best=4)[0]
+    assert (found.text, found.score) == (found.alternatives[0].text, found.alternatives[0].score)
+    scores = [alternative.score for alternative in found.alternatives]
+    assert len(scores) == 4 and scores == sorted(scores, reverse=True)
+    for alternative in found.alternatives:
+        assert len(alternative.piece_log_probabilities) == len(alternative.pieces) + 1
+        assert sum(alternative.piece_log_probabilities) == pytest.approx(alternative.log_probability, abs=1e-3)
+
+
+def test_options(translator: Translator) -> None:
+    text = ["The dog sees the cat."]
+    assert translator.options.beam_size == 3
+    assert translator.translate(text, options=SearchOptions(max_length=3))[0].text != translator.translate(text)[0].text
+    drawn = [translator.translate(text, options=SearchOptions(sample=True, seed=seed))[0].text for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+@pytest.mark.parametrize("asked", [{"beam_size": 0}, {"n_best": 0}, {"beam_size": 2, "n_best": 3}])
+def test_options_that_cannot_be_used(translator: Translator, asked: dict[str, int]) -> None:
+    with pytest.raises(RequestError, match="cannot be used"):
+        translator.translate(["a"], **asked)
+
+
+def test_texts_that_are_too_long_are_all_named_and_nothing_is_left_behind(translator: Translator) -> None:
+    with pytest.raises(RequestError, match="2 texts are refused") as caught:
+        translator.translate(["dog", "dog " * 300, "cat", "cat " * 300])
+    assert "begins 'dog dog" in str(caught.value) and "begins 'cat cat" in str(caught.value)
+    assert "accepted: at most 256" in str(caught.value)
+    assert not translator.engine.busy
+    with pytest.raises(RequestError, match="^the text that begins 'dog dog"):
+        translator.translate(["dog " * 300])
+
+
+def test_directions(small_model: Path, several_directions: Path) -> None:
+    one, several = Translator.load(small_model, "cpu"), Translator.load(several_directions, "cpu")
+    assert one.target_of(None, None) == one.target_of("en", None) == one.target_of(None, "de") == "de"
+    assert several.target_of("fr", None) == "de" and several.target_of(None, "fr") == "fr"
+    for source, target in [("en", None), (None, None), ("fr", "en"), ("de", "en"), ("en", "zz")]:
+        with pytest.raises(LanguageError, match=r"accepted: en-de, en-fr, fr-de$"):
+            several.translate(["a"], source=source, target=target)
+    text = ["The dog sees the cat."]
+    german, french = (several.translate(text, source="en", target=target)[0].text for target in ("de", "fr"))
+    assert german != french
+
+
+def test_a_device_that_is_not_there(small_model: Path) -> None:
+    for name in ("cuda:99", "toaster"):
+        with pytest.raises(ModelError, match="cannot be used"):
+            Translator.load(small_model, device=name)

@@ -1,0 +1,132 @@
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.testing import assert_close
+
+from mt.model.attention import AttentionFunction, MultiHeadAttention, attention, attention_weights, fused_attention
+
+PATHS = [attention, fused_attention]
+
+# The illustrated self-attention: three inputs of four numbers, and the weights that make keys, queries and values.
+INPUTS = torch.tensor([[1.0, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]])
+KEY_WEIGHTS = torch.tensor([[0.0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]])
+QUERY_WEIGHTS = torch.tensor([[1.0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]])
+VALUE_WEIGHTS = torch.tensor([[0.0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]])
+
+
+def worked_example() -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values as [1, 1, 3, 3]."""
+    q, k, v = ((INPUTS @ weights)[None, None] for weights in (QUERY_WEIGHTS, KEY_WEIGHTS, VALUE_WEIGHTS))
+    return q, k, v
+
+
+def random_qkv(queries: int, keys: int) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(queries * 100 + keys)
+    q = torch.randn(2, 4, queries, 8, generator=generator)
+    return q, torch.randn(2, 4, keys, 8, generator=generator), torch.randn(2, 4, keys, 8, generator=generator)
+
+
+def test_worked_example_up_to_its_scores() -> None:
+    q, k, v = worked_example()
+    assert q[0, 0].tolist() == [[1, 0, 2], [2, 2, 2], [2, 1, 3]]
+    assert k[0, 0].tolist() == [[0, 1, 1], [4, 4, 0], [2, 3, 1]]
+    assert v[0, 0].tolist() == [[1, 2, 3], [2, 8, 0], [2, 6, 3]]
+    assert (q @ k.transpose(-2, -1))[0, 0, 0].tolist() == [2, 4, 4]
+
+
+@pytest.mark.parametrize("attend", PATHS)
+@pytest.mark.parametrize(
+    ("stretch", "gap"),
+    [
+        pytest.param(math.sqrt(3), 2.0, id="unscaled, as the illustration has it"),
+        pytest.param(1.0, 2 / math.sqrt(3), id="scaled, as the paper has it"),
+    ],
+)
+def test_worked_example(attend: AttentionFunction, stretch: float, gap: float) -> None:
+    # The first query's scores are s, s + gap, s + gap. With w = 1 / (1 + 2 e^gap) its weights are w, u, u, and the
+    # output is w [1, 2, 3] + u [2, 8, 0] + u [2, 6, 3].
+    w = 1 / (1 + 2 * math.exp(gap))
+    u = (1 - w) / 2
+    q, k, v = worked_example()
+    output = attend(q * stretch, k, v, None, 0.0)[0, 0, 0]
+    assert output.tolist() == pytest.approx([w + 4 * u, 2 * w + 14 * u, 3 * w + 3 * u], abs=1e-5)
+    if gap == 2.0:
+        assert output.tolist() == pytest.approx([1.94, 6.68, 1.60], abs=5e-3)
+
+
+@pytest.mark.parametrize("attend", PATHS)
+def test_a_mask_hides_keys_as_if_they_were_not_there(attend: AttentionFunction) -> None:
+    q, k, v = random_qkv(3, 5)
+    mask = torch.tensor([[True, False, True, True, False]])
+    kept = [0, 2, 3]
+    assert_close(attend(q, k, v, mask, 0.0), attend(q, k[:, :, kept], v[:, :, kept], None, 0.0))
+
+
+@pytest.mark.parametrize("attend", PATHS)
+def test_a_query_allowed_one_key_gets_its_value(attend: AttentionFunction) -> None:
+    q, k, v = random_qkv(3, 3)
+    backwards = torch.eye(3, dtype=torch.bool).flip(0)  # the first query sees the last key only
+    assert_close(attend(q, k, v, backwards, 0.0), v.flip(2))
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "shape"),
+    [(1, 1, None), (3, 5, None), (3, 5, (2, 1, 1, 5)), (4, 4, (4, 4)), (3, 5, (2, 4, 3, 5))],
+)
+def test_reference_equals_fused(queries: int, keys: int, shape: tuple[int, ...] | None) -> None:
+    q, k, v = random_qkv(queries, keys)
+    mask = None
+    if shape:
+        mask = torch.rand(shape, generator=torch.Generator().manual_seed(0)) < 0.6
+        mask[..., 0] = True
+    assert_close(attention(q, k, v, mask), fused_attention(q, k, v, mask), atol=1e-6, rtol=1e-5)
+
+
+def test_in_bfloat16_both_paths_agree() -> None:
+    q, k, v = (x.bfloat16() for x in random_qkv(3, 5))
+    assert_close(fused_attention(q, k, v).float(), attention(q.float(), k.float(), v.float()), atol=0.03, rtol=0.03)
+
+
+def test_weights_are_a_distribution_over_allowed_keys() -> None:
+    q, k, _ = random_qkv(4, 4)
+    causal = torch.ones(4, 4, dtype=torch.bool).tril()
+    weights = attention_weights(q, k, causal)
+    assert_close(weights.sum(-1), torch.ones(2, 4, 4))
+    assert (weights.masked_select(~causal) == 0).all()
+    assert (weights.masked_select(causal) > 0).all()
+
+
+def test_dropout_falls_on_the_weights() -> None:
+    # All keys alike, all values 1: each of the 100 weights is 1/100, kept as 1/75 with probability 0.75.
+    q, k, v = torch.zeros(1, 1, 50, 4), torch.zeros(1, 1, 100, 4), torch.ones(1, 1, 100, 4)
+    torch.manual_seed(0)
+    kept = attention(q, k, v, None, 0.25)[0, 0, :, 0] * 75
+    assert_close(kept, kept.round(), atol=1e-3, rtol=0)
+    assert 70 < kept.mean() < 80
+    assert kept.min() < kept.max()
+
+
+@pytest.mark.parametrize("attend", PATHS)
+@pytest.mark.parametrize("masked", [False, True])
+def test_multi_head_attention_equals_torch(attend: AttentionFunction, masked: bool) -> None:
+    torch.manual_seed(1)
+    ours, theirs = MultiHeadAttention(16, 4, 0.0, attend), nn.MultiheadAttention(16, 4, batch_first=True)
+    projections = (ours.query, ours.key, ours.value)
+    theirs.load_state_dict(
+        {
+            "in_proj_weight": torch.cat([projection.weight for projection in projections]),
+            "in_proj_bias": torch.cat([projection.bias for projection in projections]),
+            "out_proj.weight": ours.output.weight,
+            "out_proj.bias": ours.output.bias,
+        }
+    )
+    x, memory = torch.randn(3, 5, 16), torch.randn(3, 7, 16)
+    real = torch.arange(7) < torch.tensor([[7], [4], [1]])
+    mask = real[:, None, None, :] if masked else None
+    expected, weights = theirs(
+        x, memory, memory, key_padding_mask=~real if masked else None, average_attn_weights=False
+    )
+    assert_close(ours(x, memory, mask), expected, atol=1e-6, rtol=1e-5)
+    assert_close(ours.weights(x, memory, mask), weights, atol=1e-6, rtol=1e-5)

@@ -1,0 +1,94 @@
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from mt.model.dropout import Dropout, dropout
+from mt.model.embedding import Embedding, sinusoidal_positions
+
+
+@pytest.mark.parametrize(
+    ("position", "dimension", "expected"),
+    [
+        (0, 0, 0.0),  # sin 0
+        (0, 1, 1.0),  # cos 0
+        (1, 0, math.sin(1)),  # 2i = 0: 10000^0 = 1
+        (1, 1, math.cos(1)),
+        (3, 2, math.sin(3 / 10)),  # 2i = 2 of 8: 10000^(2/8) = 10
+        (3, 3, math.cos(3 / 10)),
+        (50, 4, math.sin(50 / 100)),
+        (50, 5, math.cos(50 / 100)),
+        (700, 6, math.sin(700 / 1000)),
+        (700, 7, math.cos(700 / 1000)),
+    ],
+)
+def test_positions_are_the_papers(position: int, dimension: int, expected: float) -> None:
+    assert sinusoidal_positions(1000, 8)[position, dimension].item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_embeddings_are_scaled_and_placed() -> None:
+    embedding = Embedding(10, 16, 0.0, 32)
+    embedded = embedding(torch.tensor([[7, 7, 2]]))
+    expected = embedding.tokens.weight[torch.tensor([7, 7, 2])] * 4 + sinusoidal_positions(3, 16)  # 4 = sqrt(16)
+    assert_close(embedded[0], expected)
+
+
+def test_given_positions_are_used() -> None:
+    embedding = Embedding(10, 16, 0.0, 32)
+    tokens = torch.tensor([[5], [5]])
+    embedded = embedding(tokens, torch.tensor([[4], [0]]))
+    assert_close(embedded[0], embedding(torch.full((1, 5), 5))[0, 4:])
+    assert_close(embedded[1], embedding(tokens[1:])[0])
+
+
+def test_the_output_layer_is_the_embedding_matrix() -> None:
+    embedding = Embedding(10, 16, 0.0, 32)
+    states = torch.randn(2, 3, 16)
+    assert_close(embedding.project(states), states @ embedding.tokens.weight.T)
+    assert [name for name, _ in embedding.named_parameters()] == ["tokens.weight"]
+
+
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])
+def test_dropout_zeroes_at_its_rate_and_scales_the_rest(p: float) -> None:
+    torch.manual_seed(0)
+    dropped = dropout(torch.ones(40_000, 4), p)
+    assert sorted(set(dropped.flatten().tolist())) == pytest.approx([0, 1 / (1 - p)])
+    five_deviations = 5 * math.sqrt(p * (1 - p) / 40_000)
+    # Four neighbours share a random number, so each of its four parts has to have the rate, alone and with the others.
+    assert (dropped == 0).float().mean(0).tolist() == pytest.approx([p] * 4, abs=five_deviations)
+    both = ((dropped[:, :-1] == 0) & (dropped[:, 1:] == 0)).float().mean(0)
+    assert both.tolist() == pytest.approx([p * p] * 3, abs=five_deviations)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (4,), (2, 3, 5), (0, 4)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_dropout_keeps_shape_and_type(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    dropped = dropout(torch.ones(shape, dtype=dtype), 0.5)
+    assert dropped.shape == shape
+    assert dropped.dtype == dtype
+
+
+def test_dropout_is_decided_by_the_seed() -> None:
+    x = torch.ones(1000)
+    torch.manual_seed(5)
+    first, second = dropout(x, 0.5), dropout(x, 0.5)
+    torch.manual_seed(5)
+    assert torch.equal(dropout(x, 0.5), first)
+    assert not torch.equal(first, second)
+
+
+def test_the_gradient_passes_where_the_value_did() -> None:
+    x = torch.ones(1000, requires_grad=True)
+    dropped = dropout(x, 0.25)
+    dropped.sum().backward()  # type: ignore[no-untyped-call]
+    assert x.grad is not None
+    assert torch.equal(x.grad, dropped.detach())
+
+
+def test_dropout_is_nothing_outside_training_and_at_rate_zero() -> None:
+    x = torch.ones(1000)
+    module = Dropout(0.5)
+    assert not torch.equal(module(x), x)
+    assert torch.equal(module.eval()(x), x)
+    assert torch.equal(Dropout(0.0)(x), x)

@@ -1,0 +1,231 @@
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.testing import assert_close
+
+from mt.config import SIZES, ModelConfig
+from mt.model.attention import MultiHeadAttention, attention
+from mt.model.layers import DecoderLayer, EncoderLayer
+from mt.model.transformer import LanguageModel, Transformer
+
+V = 30
+Config = Callable[..., ModelConfig]
+
+
+def source_of(lengths: list[int]) -> tuple[Tensor, Tensor]:
+    """Random sources, padded with 0, and their mask."""
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    return torch.randint(4, V, mask.shape) * mask, mask
+
+
+def stirred(model: nn.Module) -> nn.Module:
+    """Random biases and norms too, so that a forgotten one shows; in evaluation mode."""
+    for parameter in model.parameters():
+        if parameter.dim() == 1:
+            nn.init.normal_(parameter, mean=0.3, std=0.5)
+    return model.eval()
+
+
+def torch_attention(ours: MultiHeadAttention, name: str) -> Iterator[tuple[str, Tensor]]:
+    projections = (ours.query, ours.key, ours.value)
+    yield f"{name}.in_proj_weight", torch.cat([projection.weight for projection in projections])
+    yield f"{name}.in_proj_bias", torch.cat([projection.bias for projection in projections])
+    yield f"{name}.out_proj.weight", ours.output.weight
+    yield f"{name}.out_proj.bias", ours.output.bias
+
+
+def torch_layer(ours: EncoderLayer | DecoderLayer, prefix: str) -> Iterator[tuple[str, Tensor]]:
+    """Our layer's parameters under torch's names."""
+    yield from torch_attention(ours.self_attention, f"{prefix}.self_attn")
+    sublayers = [ours.around_self_attention]
+    if isinstance(ours, DecoderLayer):
+        assert ours.cross_attention is not None
+        yield from torch_attention(ours.cross_attention, f"{prefix}.multihead_attn")
+        sublayers.append(ours.around_cross_attention)
+    sublayers.append(ours.around_feed_forward)
+    modules: dict[str, nn.Module] = {
+        f"norm{number}": sublayer.norm for number, sublayer in enumerate(sublayers, start=1)
+    }
+    modules |= {"linear1": ours.feed_forward.inner, "linear2": ours.feed_forward.outer}
+    for name, module in modules.items():
+        yield from ((f"{prefix}.{name}.{key}", parameter) for key, parameter in module.named_parameters())
+
+
+def torch_twin(ours: Transformer) -> nn.Transformer:
+    """torch's Transformer with our weights; its final norms, which the paper lacks, are removed from post-norm."""
+    config = ours.config
+    theirs = nn.Transformer(
+        config.d_model,
+        config.heads,
+        config.encoder_layers,
+        config.decoder_layers,
+        config.d_ff,
+        dropout=0.0,
+        activation=config.activation,
+        batch_first=True,
+        norm_first=config.norm == "pre",
+    )
+    weights: dict[str, Tensor] = {}
+    for side, stack, twin in (("encoder", ours.encoder, theirs.encoder), ("decoder", ours.decoder, theirs.decoder)):
+        for number, layer in enumerate(stack.layers):
+            assert isinstance(layer, EncoderLayer | DecoderLayer)
+            weights |= dict(torch_layer(layer, f"{side}.layers.{number}"))
+        if config.norm == "pre":
+            weights |= {f"{side}.norm.{key}": parameter for key, parameter in stack.norm.named_parameters()}
+        else:
+            twin.norm = None
+    theirs.load_state_dict(weights)
+    return theirs
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("depths", [(2, 2), (1, 3), (3, 1)])
+def test_equals_torch(small_config: Config, norm: str, activation: str, depths: tuple[int, int]) -> None:
+    torch.manual_seed(0)
+    config = small_config(norm=norm, activation=activation, encoder_layers=depths[0], decoder_layers=depths[1])
+    ours = Transformer(config, V)
+    stirred(ours)
+    source, mask = source_of([7, 3, 5])
+    target = torch.randint(4, V, (3, 6))
+    states = torch_twin(ours)(
+        ours.embedding(source),
+        ours.embedding(target),
+        tgt_mask=nn.Transformer.generate_square_subsequent_mask(6),
+        src_key_padding_mask=torch.zeros(mask.shape).masked_fill(~mask, float("-inf")),
+        memory_key_padding_mask=torch.zeros(mask.shape).masked_fill(~mask, float("-inf")),
+    )
+    assert_close(ours.decode(target, ours.encode(source, mask), mask), states, atol=1e-5, rtol=0)
+    assert_close(ours(source, mask, target), states @ ours.embedding.tokens.weight.T, atol=1e-4, rtol=1e-5)
+
+
+def test_sizes_are_the_papers() -> None:
+    # Vaswani et al. 2017, table 3: N, d_model, d_ff, h, P_drop
+    for size, expected in (("base", (6, 6, 512, 2048, 8, 0.1)), ("big", (6, 6, 1024, 4096, 16, 0.3))):
+        c = ModelConfig.model_validate({"size": size})
+        assert (c.encoder_layers, c.decoder_layers, c.d_model, c.d_ff, c.heads, c.dropout) == expected
+    assert set(SIZES) == {"tiny", "small", "base", "big"}
+
+
+@pytest.mark.parametrize(("size", "d", "ff", "millions"), [("base", 512, 2048, 63.1), ("big", 1024, 4096, 214.2)])
+def test_parameters_with_the_papers_vocabulary(size: str, d: int, ff: int, millions: float) -> None:
+    with torch.device("meta"):
+        model = Transformer(ModelConfig.model_validate({"size": size, "norm": "post"}), 37_000)
+    attending, feeding, norm = 4 * (d * d + d), 2 * d * ff + ff + d, 2 * d
+    by_hand = 37_000 * d + 6 * (attending + feeding + 2 * norm) + 6 * (2 * attending + feeding + 3 * norm)
+    counted = sum(parameter.numel() for parameter in model.parameters())
+    assert counted == by_hand
+    assert round(counted / 1e6, 1) == millions
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_a_future_token_changes_nothing_before_it(small_config: Config, norm: str) -> None:
+    torch.manual_seed(1)
+    model = Transformer(small_config(norm=norm), V).eval()
+    source, mask = source_of([5])
+    target = torch.randint(4, V, (1, 8))
+    logits = model(source, mask, target)
+    for position in range(1, 8):
+        changed = target.clone()
+        changed[0, position] = (target[0, position] + 1) % V
+        other = model(source, mask, changed)
+        assert torch.equal(other[:, :position], logits[:, :position])
+        assert not torch.allclose(other[:, position], logits[:, position])
+
+
+def test_padding_changes_nothing(small_config: Config) -> None:
+    torch.manual_seed(2)
+    model = Transformer(small_config(), V).eval()
+    source, mask = source_of([6, 3, 1])
+    target = torch.randint(4, V, (3, 5))
+    logits = model(source, mask, target)
+    assert torch.equal(model(source.masked_fill(~mask, 9), mask, target), logits)  # whatever stands in it
+    for row, length in enumerate([6, 3, 1]):  # however much there is, a sentence alone has none
+        alone = model(source[row : row + 1, :length], mask[row : row + 1, :length], target[row : row + 1])
+        assert_close(alone, logits[row : row + 1], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_the_reference_path_equals_the_fused_one(small_config: Config, norm: str) -> None:
+    torch.manual_seed(3)
+    fused = stirred(Transformer(small_config(norm=norm), V))
+    reference = Transformer(small_config(norm=norm), V, attention).eval()
+    reference.load_state_dict(fused.state_dict())
+    source, mask = source_of([6, 3])
+    target = torch.randint(4, V, (2, 5))
+    assert_close(reference(source, mask, target), fused(source, mask, target), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_cross_attention_weights_are_those_of_the_forward_pass(small_config: Config, norm: str) -> None:
+    torch.manual_seed(4)
+    seen = []
+
+    def spy(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+        identity = torch.eye(k.shape[2]).expand(*k.shape[:2], -1, -1)  # attending to it gives the weights themselves
+        seen.append(attention(q, k, identity, mask))
+        return attention(q, k, v, mask, dropout)
+
+    model = Transformer(small_config(norm=norm), V, spy)
+    stirred(model)
+    source, mask = source_of([6, 3])
+    target = torch.randint(4, V, (2, 5))
+    model(source, mask, target)
+    expected = torch.stack(seen[2:][1::2])  # two of the encoder; then self and cross by turns
+    weights = model.cross_attention(source, mask, target)
+    assert weights.shape == (3, 2, 4, 5, 6)
+    assert_close(weights, expected)
+    assert_close(weights.sum(-1), torch.ones(3, 2, 4, 5))
+    assert (weights[:, 1, :, :, 3:] == 0).all()
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_a_gradient_reaches_every_parameter(small_config: Config, norm: str) -> None:
+    torch.manual_seed(5)
+    model = Transformer(small_config(norm=norm), V)
+    source, mask = source_of([5, 4])
+    target = torch.randint(4, V, (2, 6))
+    logits = model(source, mask, target)
+    nn.functional.cross_entropy(logits.flatten(0, 1), torch.randint(4, V, (12,))).backward()  # type: ignore[no-untyped-call]
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        if not name.endswith("key.bias"):  # adds one number to all scores of a query, which softmax does not see
+            assert parameter.grad.abs().max() > 1e-7, name
+
+
+def test_dropout_is_on_in_training_only(small_config: Config) -> None:
+    torch.manual_seed(6)
+    model = Transformer(small_config(dropout=0.2, attention_dropout=0.2, activation_dropout=0.2), V)
+    source, mask = source_of([5])
+    target = torch.randint(4, V, (1, 6))
+    assert not torch.equal(model(source, mask, target), model(source, mask, target))
+    model.eval()
+    assert torch.equal(model(source, mask, target), model(source, mask, target))
+
+
+def test_a_language_model_is_causal_and_has_no_cross_attention(small_config: Config) -> None:
+    torch.manual_seed(7)
+    model = LanguageModel(small_config(), V).eval()
+    names = [name for name, _ in model.named_parameters()]
+    assert not [name for name in names if "cross" in name or "encoder" in name]
+    assert sum(name.endswith("self_attention.query.weight") for name in names) == 3
+    tokens = torch.randint(4, V, (2, 6))
+    logits = model(tokens)
+    changed = tokens.clone()
+    changed[:, 3] = (tokens[:, 3] + 1) % V
+    assert torch.equal(model(changed)[:, :3], logits[:, :3])
+    assert not torch.allclose(model(changed)[:, 3:], logits[:, 3:])
+
+
+@torch.no_grad()
+def test_a_language_model_step_by_step_equals_all_at_once(small_config: Config) -> None:
+    torch.manual_seed(8)
+    model = LanguageModel(small_config(), V)
+    stirred(model)
+    tokens = torch.randint(4, V, (3, 40))
+    cache = model.start(3)
+    steps = torch.stack([model.decode_step(tokens[:, step], cache) for step in range(40)], dim=1)
+    assert_close(steps, model(tokens), atol=1e-5, rtol=1e-5)

@@ -1,0 +1,304 @@
+import json
+import pickle
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from mt.checkpoint import (
+    Description,
+    average_weights,
+    check_weights,
+    load_model,
+    load_weights,
+    save_model,
+    save_weights,
+    written_aside,
+)
+from mt.config import DecodingConfig, ModelConfig
+from mt.errors import ModelError, MTError, TokenizerError
+from mt.model.transformer import Transformer
+from mt.tokenizer import Tokenizer, train_tokenizer
+
+CPU = torch.device("cpu")
+TEXT = ["The cat sat on the mat.", "Die Katze saß auf der Matte."] * 10
+NUMBERS = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 8, "d_ff": 12, "heads": 2}
+EMBEDDING = "embedding.tokens.weight"
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer(train_tokenizer(TEXT, vocabulary_size=290, languages=["de", "en"]))
+
+
+@pytest.fixture(scope="module")
+def description() -> Description:
+    config = ModelConfig.model_validate(NUMBERS)
+    return Description(
+        name="cat",
+        directions=("en-de", "de-en"),
+        vocabulary_size=290,
+        model=config,
+        decoding=DecodingConfig(beam_size=3),
+    )
+
+
+@pytest.fixture(scope="module")
+def original(description: Description) -> Transformer:
+    torch.manual_seed(0)
+    return Transformer(description.model, 290)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, original: Transformer, tokenizer: Tokenizer, description: Description) -> Path:
+    """A good model directory."""
+    save_model(tmp_path / "model", original.state_dict(), tokenizer, description, "# A card\n")
+    return tmp_path / "model"
+
+
+def change_weights(folder: Path, change: Callable[[dict[str, Tensor]], object]) -> None:
+    weights = load_weights(folder / "model.safetensors")
+    change(weights)
+    save_weights(folder / "model.safetensors", weights)
+
+
+def change_config(folder: Path, **changes: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **changes}), encoding="utf-8")
+
+
+class Canary:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[[str, str], object], tuple[str, str]]:
+        return open, (str(self.path), "w")
+
+
+def test_a_saved_model_comes_back_bit_for_bit(
+    folder: Path, original: Transformer, tokenizer: Tokenizer, description: Description
+) -> None:
+    loaded = load_model(folder, CPU)
+    assert loaded.description == description
+    assert loaded.tokenizer.serialised == tokenizer.serialised
+    assert not loaded.model.training
+    weights = loaded.model.state_dict()
+    assert weights.keys() == original.state_dict().keys()
+    assert all(torch.equal(weights[name], tensor) for name, tensor in original.state_dict().items())
+    source, target = torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7]])
+    mask = torch.ones(1, 3, dtype=torch.bool)
+    assert torch.equal(loaded.model(source, mask, target), original.eval()(source, mask, target))
+
+
+def test_a_model_directory_is_four_files(folder: Path) -> None:
+    names = ["README.md", "config.json", "model.safetensors", "tokenizer.model"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+    assert (folder / "README.md").read_text(encoding="utf-8") == "# A card\n"
+    assert json.loads((folder / "config.json").read_text(encoding="utf-8"))["format_version"] == 1
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_a_saved_model_replaces_the_one_before(
+    folder: Path, original: Transformer, tokenizer: Tokenizer, description: Description
+) -> None:
+    (folder / "left over").touch()
+    other = description.model_copy(update={"name": "dog"})
+    save_model(folder, original.state_dict(), tokenizer, other, "# A card\n")
+    assert load_model(folder, CPU).description.name == "dog"
+    assert not (folder / "left over").exists()
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        pytest.param(shutil.rmtree, "no model here", id="no directory"),
+        pytest.param(lambda f: (f / "config.json").unlink(), "no config.json", id="no config"),
+        pytest.param(lambda f: (f / "config.json").write_text("{"), "config.json: not a JSON file", id="bad JSON"),
+        pytest.param(lambda f: (f / "config.json").write_bytes(b"\xff"), "config.json: not a JSON", id="no text"),
+        pytest.param(lambda f: (f / "config.json").write_text("[" * 100_000), "config.json: not a JSON", id="deep"),
+        pytest.param(lambda f: (f / "config.json").write_text("[]"), "format_version is None; accepted: 1", id="list"),
+        pytest.param(lambda f: change_config(f, format_version=2), "format_version is 2; accepted: 1", id="version"),
+        pytest.param(lambda f: change_config(f, directions=["ende"]), "directions: .*'ende'", id="bad direction"),
+        pytest.param(lambda f: change_config(f, vocabulary_size=291), "has 290 pieces, .* 291", id="vocabulary"),
+        pytest.param(lambda f: (f / "model.safetensors").unlink(), "model.safetensors: there is no", id="no weights"),
+        pytest.param(lambda f: (f / "model.safetensors").write_bytes(b""), "not a whole safetensors", id="empty"),
+        pytest.param(
+            lambda f: (f / "model.safetensors").write_bytes(struct.pack("<Q", 1 << 60) + b"{}"),
+            "model.safetensors: not a whole safetensors",
+            id="header of an exabyte",
+        ),
+    ],
+)
+def test_a_bad_model_directory_is_refused(folder: Path, spoil: Callable[[Path], object], says: str) -> None:
+    spoil(folder)
+    with pytest.raises(ModelError, match=says) as caught:
+        load_model(folder, CPU)
+    assert str(folder) in str(caught.value)
+
+
+@pytest.mark.parametrize("share", [0.0005, 0.1, 0.5, 0.999])
+def test_weights_cut_short_are_refused(folder: Path, share: float) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    with pytest.raises(ModelError, match=r"model\.safetensors: not a whole safetensors file"):
+        load_model(folder, CPU)
+
+
+def test_a_directory_in_place_of_weights_is_refused(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors").mkdir()
+    with pytest.raises(ModelError, match=r"model\.safetensors"):
+        load_model(folder, CPU)
+
+
+def test_several_problems_of_a_config_are_listed_together(folder: Path) -> None:
+    change_config(folder, vocabulary_size="many", surplus=1, model={**NUMBERS, "heads": 0})
+    with pytest.raises(ModelError) as caught:
+        load_model(folder, CPU)
+    assert all(key in str(caught.value) for key in ("vocabulary_size", "surplus", "model.heads"))
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.model", "config.json"])
+@pytest.mark.parametrize("dump", [pickle.dump, torch.save], ids=["pickle", "torch.save"])
+def test_a_pickle_is_never_run(folder: Path, name: str, dump: Callable[..., None]) -> None:
+    canary = folder.parent / "canary"
+    with (folder / name).open("wb") as file:
+        dump(Canary(canary), file)
+    with pytest.raises(MTError, match="a pickle" if name == "model.safetensors" else name):
+        load_model(folder, CPU)
+    assert not canary.exists()
+    with (folder / name).open("rb") as file:  # the canary would sing
+        pickle.load(file) if dump is pickle.dump else torch.load(file, weights_only=False)
+    assert canary.exists()
+
+
+def test_weights_that_do_not_fit_are_all_listed(folder: Path) -> None:
+    def spoil(weights: dict[str, Tensor]) -> None:
+        del weights["encoder.norm.bias"]
+        weights["encoder.norm.biass"] = torch.zeros(8)
+        weights["decoder.norm.weight"] = torch.zeros(9)
+        weights["decoder.norm.bias"][3] = float("nan")
+        weights["encoder.norm.weight"][0] = float("inf")
+        weights["encoder.layers.0.feed_forward.outer.bias"] = torch.zeros(8, dtype=torch.int64)
+
+    change_weights(folder, spoil)
+    with pytest.raises(ModelError) as caught:
+        load_model(folder, CPU)
+    heading, *found = str(caught.value).split("\n  - ")
+    assert heading == f"{folder / 'model.safetensors'} does not fit its config.json:"
+    assert found == [
+        "decoder.norm.bias has values that are not finite",
+        "decoder.norm.weight has the shape [9], not [8]",
+        "encoder.layers.0.feed_forward.outer.bias has the type torch.int64; accepted: "
+        "torch.float32, torch.float64, torch.bfloat16, torch.float16",
+        "encoder.norm.bias is missing",
+        "encoder.norm.biass is unknown",
+        "encoder.norm.weight has values that are not finite",
+    ]
+
+
+def test_a_config_of_another_model_is_refused_before_memory_is_taken(folder: Path) -> None:
+    change_config(folder, model={**NUMBERS, "d_model": 1 << 20, "d_ff": 1 << 24})  # 2 ^ 44 numbers a matrix
+    with pytest.raises(ModelError, match=r"embedding\.tokens\.weight has the shape \[290, 8\], not \[290, 1048576\]"):
+        load_model(folder, CPU)
+
+
+def test_weights_in_half_precision_are_read_into_single(folder: Path, original: Transformer) -> None:
+    change_weights(folder, lambda weights: weights.update({name: w.half() for name, w in weights.items()}))
+    weights = load_model(folder, CPU).model.state_dict()
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
+    assert torch.equal(weights[EMBEDDING], original.state_dict()[EMBEDDING].half().float())
+
+
+def test_another_tokenizer_is_refused(folder: Path) -> None:
+    other = train_tokenizer(TEXT, vocabulary_size=300, languages=["de", "en"])
+    (folder / "tokenizer.model").write_bytes(other)
+    with pytest.raises(ModelError, match=r"tokenizer\.model has 300 pieces, config\.json a vocabulary_size of 290"):
+        load_model(folder, CPU)
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"rubbish", None])
+def test_rubbish_for_a_tokenizer_is_refused(folder: Path, rubbish: bytes | None) -> None:
+    path = folder / "tokenizer.model"
+    path.unlink()
+    if rubbish is not None:
+        path.write_bytes(rubbish)
+    with pytest.raises(TokenizerError, match=r"tokenizer\.model"):
+        load_model(folder, CPU)
+
+
+def test_check_weights_accepts_a_good_set(original: Transformer) -> None:
+    check_weights(original.state_dict(), original, Path("model.safetensors"))
+
+
+def test_averages_by_hand(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.safetensors" for number in range(3)]
+    for path, value in zip(paths, ([0.0, 3.0], [1.0, 3.0], [2.0, -9.0]), strict=True):
+        save_weights(path, {"w": torch.tensor(value)})
+    assert average_weights(paths)["w"].tolist() == [1.0, -1.0]
+    assert average_weights(paths[:2])["w"].tolist() == [0.5, 3.0]
+    assert average_weights(paths[:1])["w"].tolist() == [0.0, 3.0]
+
+
+def test_an_average_does_not_lose_small_differences(tmp_path: Path) -> None:
+    # In float32 2^25 + 1 is 2^25, and the sum would be too small.
+    for number, value in enumerate((1.0, 2.0**25, 1.0, 2.0)):
+        save_weights(tmp_path / f"{number}.safetensors", {"w": torch.tensor([value])})
+    [mean] = average_weights(sorted(tmp_path.iterdir()))["w"].tolist()
+    assert mean == torch.tensor((2**25 + 4) / 4).item()
+
+
+@pytest.mark.parametrize("other", [{"v": torch.zeros(2)}, {"w": torch.zeros(1)}, {}, {"w": torch.zeros(2, 2)}])
+def test_other_tensors_are_not_averaged(tmp_path: Path, other: dict[str, Tensor]) -> None:
+    save_weights(tmp_path / "first.safetensors", {"w": torch.zeros(2)})
+    save_weights(tmp_path / "other.safetensors", other)
+    with pytest.raises(ModelError, match=r"other\.safetensors: not the tensors of .*first\.safetensors"):
+        average_weights([tmp_path / "first.safetensors", tmp_path / "other.safetensors"])
+
+
+def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    with written_aside(tmp_path / "run" / "thing") as aside:
+        (aside / "file").write_text("old")
+
+    def fail() -> None:
+        with written_aside(tmp_path / "run" / "thing") as aside:
+            (aside / "file").write_text("ne")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["thing"]
+    assert (tmp_path / "run" / "thing" / "file").read_text() == "old"
+
+
+def test_what_a_killed_writer_left_does_not_reach_the_next(tmp_path: Path) -> None:
+    writing = written_aside(tmp_path / "thing")
+    with writing as aside:
+        (aside / "file").write_text("old")
+    for left in (aside, tmp_path / ".thing.old"):  # as a writer killed while writing, or between its two renames
+        left.mkdir()
+        (left / "half").write_text("of some")
+    assert (tmp_path / "thing" / "file").read_text() == "old"
+    with written_aside(tmp_path / "thing") as aside:
+        (aside / "file").write_text("new")
+    assert [path.name for path in tmp_path.iterdir()] == ["thing"]
+    assert [path.name for path in (tmp_path / "thing").iterdir()] == ["file"]
+    assert (tmp_path / "thing" / "file").read_text() == "new"
+
+
+def test_a_linked_directory_is_replaced_where_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "disk" / "model").mkdir(parents=True)
+    (tmp_path / "model").symlink_to(tmp_path / "disk" / "model")
+    for text in ("one", "two", "three"):
+        with written_aside(tmp_path / "model") as aside:
+            (aside / "file").write_text(text)
+        assert (tmp_path / "model").is_symlink()
+        assert (tmp_path / "disk" / "model" / "file").read_text() == text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["disk", "model"]

@@ -1,0 +1,202 @@
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mt.config import ModelConfig, Recipe, load_recipe, save_recipe
+from mt.errors import RecipeError
+
+RECIPES = sorted((Path(__file__).resolve().parent.parent / "scripts" / "recipes").glob("*.toml"))
+
+MINIMAL = """
+name = "small"
+[data]
+directions = ["en-de"]
+train = ["train.{language}"]
+valid = ["valid.{language}"]
+[model]
+size = "tiny"
+"""
+
+
+def load(folder: Path, text: str, *overrides: str) -> Recipe:
+    path = folder / "recipe.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_recipe(path, overrides)
+
+
+def problems_of(folder: Path, text: str, *overrides: str) -> list[str]:
+    """The list under the heading of a RecipeError."""
+    with pytest.raises(RecipeError) as caught:
+        load(folder, text, *overrides)
+    heading, *found = str(caught.value).split("\n  - ")
+    assert heading == f"{folder / 'recipe.toml'}:"
+    return found
+
+
+def test_a_minimal_recipe(tmp_path: Path) -> None:
+    recipe = load(tmp_path, MINIMAL)
+    assert recipe.run_name == "small-en-de"
+    assert recipe.data.languages == ("de", "en")
+    assert recipe.data.train[0].file(Path("root"), "de") == Path("root/train.de")
+    assert (recipe.model.d_model, recipe.model.norm) == (128, "pre")
+
+
+def test_keys_beside_a_size_replace_its_numbers(tmp_path: Path) -> None:
+    model = load(tmp_path, MINIMAL + "d_ff = 300\nencoder_layers = 6\n", "model.heads=8").model
+    assert (model.encoder_layers, model.decoder_layers, model.d_model, model.d_ff, model.heads) == (6, 4, 128, 300, 8)
+
+
+def test_a_size_is_not_needed(tmp_path: Path) -> None:
+    numbers = "encoder_layers = 1\ndecoder_layers = 2\nd_model = 8\nd_ff = 9\nheads = 2\n"
+    assert load(tmp_path, MINIMAL.replace('size = "tiny"\n', numbers)).model.decoder_layers == 2
+
+
+def test_every_problem_at_once(tmp_path: Path) -> None:
+    found = problems_of(
+        tmp_path,
+        """
+        seed = -1
+        [data]
+        directions = ["en-de", "en", "de-de"]
+        train = ["train.{language}", "no-language"]
+        valid = []
+        [model]
+        size = "huge"
+        dropuot = 0.1
+        [training]
+        learning_rate = "fast"
+        adam_epsilon = inf
+        learnig_rate = 1
+        """,
+        "cleaning.max_ratio=-2",
+        "nonsense",
+        "seed.deeper=1",
+    )
+    expected = [
+        "'nonsense' is no override; accepted: key=value",
+        "'seed.deeper=1': seed is not a section",
+        "name is missing",
+        "seed = -1: Input should be greater than or equal to 0",
+        "data.directions: no direction: 'en', 'de-de'; accepted: source-target",
+        "data.train[1]: path is 'no-language' and columns []; accepted: a path with {language}",
+        "data.valid = []: Tuple should have at least 1 item",
+        "cleaning.max_ratio = -2: Input should be greater than or equal to 0",
+        "model.size = 'huge'; accepted: tiny, small, base, big",
+        "model.dropuot is unknown (did you mean dropout?)",
+        "training.learning_rate = 'fast': Input should be a valid number",
+        "training.adam_epsilon = inf: Input should be a finite number",
+        "training.learnig_rate is unknown (did you mean learning_rate?)",
+    ]
+    assert len(found) == len(expected), found
+    for problem in expected:
+        assert [line for line in found if line.startswith(problem)], (problem, found)
+
+
+@pytest.mark.parametrize(
+    ("override", "problem"),
+    [
+        ("modle.size=base", "modle is unknown (did you mean model?)"),
+        ("model.sise=base", "model.sise is unknown (did you mean size?)"),
+        ("data.trian=x", "data.trian is unknown (did you mean train?)"),
+        ("xyzzy=1", "xyzzy is unknown"),
+        ("model.heads=5", "model: d_model is 128 and heads 5; accepted: heads that divide d_model"),
+        ("model.size=[1]", "model.size = [1]; accepted: tiny, small, base, big"),
+        ("model=3", "model = 3: Input should be a valid dictionary or instance of ModelConfig"),
+        ("data.train=5", "data.train = 5: Input should be a valid tuple"),
+        (
+            "data.train=[{path='a.{language}', colums=['en']}]",
+            "data.train[0].colums is unknown (did you mean columns?)",
+        ),
+        ("data.train=[3]", "data.train[0] = 3: Input should be a valid dictionary or instance of CorpusConfig"),
+        ("data.directions=['en-de', 'en-de']", "data.directions: ['en-de', 'en-de'] names a direction twice"),
+        ("data.directions=['en-']", "data.directions: no direction: 'en-'; accepted: source-target, such as 'en-de'"),
+        ("training.adam_betas=[0.9, 1.0]", "training.adam_betas[1] = 1.0: Input should be less than 1"),
+        ("training.schedule=cosine", "training.schedule = 'cosine': Input should be 'noam' or 'inverse_sqrt'"),
+        ("name=a/b", "name = 'a/b': String should match pattern '^[\\w.-]+$'"),
+    ],
+)
+def test_one_problem_is_said_once(tmp_path: Path, override: str, problem: str) -> None:
+    assert problems_of(tmp_path, MINIMAL, override) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("override", "section", "key", "value"),
+    [
+        ("seed=7", None, "seed", 7),
+        ("name=bare-word", None, "name", "bare-word"),
+        ('name="quoted"', None, "name", "quoted"),
+        ("training.learning_rate=1e-3", "training", "learning_rate", 0.001),
+        ("training.compile=true", "training", "compile", True),
+        ('data.directions=["de-en", "en-de"]', "data", "directions", ("de-en", "en-de")),
+        ("data.root=/some/where else", "data", "root", Path("/some/where else")),
+        ("tokenizer.vocabulary_size = 12_000", "tokenizer", "vocabulary_size", 12000),
+    ],
+)
+def test_overrides_are_toml_or_words(tmp_path: Path, override: str, section: str | None, key: str, value: Any) -> None:
+    recipe = load(tmp_path, MINIMAL, override)
+    assert getattr(getattr(recipe, section) if section else recipe, key) == value
+
+
+def test_the_last_override_counts(tmp_path: Path) -> None:
+    assert load(tmp_path, MINIMAL, "seed=2", "seed=3").seed == 3
+
+
+def test_a_corpus_may_be_a_word_a_list_or_a_table(tmp_path: Path) -> None:
+    tsv = "{ path = 'a.tsv', columns = ['en', 'de'] }"
+    assert load(tmp_path, MINIMAL, "data.train=a.{language}").data.train[0].path == "a.{language}"
+    assert load(tmp_path, MINIMAL, f"data.train={tsv}").data.train[0].columns == ("en", "de")
+    assert len(load(tmp_path, MINIMAL, f"data.train=[{tsv}, 'b.{{language}}']").data.train) == 2
+
+
+def test_a_path_with_other_braces_is_left_alone(tmp_path: Path) -> None:
+    corpus = load(tmp_path, MINIMAL, "data.train=['{x}/{language}.{}']").data.train[0]
+    assert corpus.file(Path("root"), "en") == Path("root/{x}/en.{}")
+
+
+def test_where_corpora_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MT_DATA", raising=False)
+    assert load(tmp_path, MINIMAL).data.root == Path("data")
+    monkeypatch.setenv("MT_DATA", "/corpora")
+    assert load(tmp_path, MINIMAL).data.root == Path("/corpora")
+    assert load(tmp_path, MINIMAL, "data.root=here").data.root == Path("here")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(None, "no such recipe"), (b"name = ", "not a TOML file"), (b"\xff\xfe", "not a TOML file")],
+)
+def test_a_file_that_is_no_recipe(tmp_path: Path, content: bytes | None, says: str) -> None:
+    path = tmp_path / "recipe.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(RecipeError, match=rf"{re.escape(str(path))}: .*{says}"):
+        load_recipe(path)
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=[path.stem for path in RECIPES])
+def test_our_recipes_load_and_survive_saving(tmp_path: Path, path: Path) -> None:
+    recipe = load_recipe(path)
+    save_recipe(recipe, tmp_path / "saved.toml")
+    assert load_recipe(tmp_path / "saved.toml") == recipe
+
+
+def test_there_are_recipes() -> None:
+    assert "multi30k-en-de" in {path.stem for path in RECIPES}
+
+
+def test_a_saved_recipe_spells_out_its_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MT_DATA", "/corpora")
+    recipe = load(tmp_path, MINIMAL, "training.max_minutes=1.5", "name=no")
+    save_recipe(recipe, tmp_path / "saved.toml")
+    monkeypatch.setenv("MT_DATA", "/elsewhere")
+    assert load_recipe(tmp_path / "saved.toml") == recipe
+    text = (tmp_path / "saved.toml").read_text(encoding="utf-8")
+    assert 'root = "/corpora"' in text and "d_model = 128" in text and "clip_norm = 1.0" in text
+
+
+def test_a_recipe_is_frozen() -> None:
+    config = ModelConfig.model_validate({"size": "tiny"})
+    with pytest.raises(ValueError, match="frozen"):
+        config.d_model = 256  # type: ignore[misc]

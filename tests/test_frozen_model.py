@@ -1,0 +1,36 @@
+"""A saved model of an earlier day must load, and translate as it did: who breaks that breaks every user's models."""
+
+from pathlib import Path
+
+import pytest
+
+from mt import Translator
+
+FROZEN = Path(__file__).resolve().parent / "frozen"
+MAX_BYTES = 300_000
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[tuple[str, str]]:
+    text = (FROZEN / "lines.tsv").read_text(encoding="utf-8")
+    rows = [line.split("\t") for line in text.removesuffix("\n").split("\n")]
+    return [(source, expected) for source, expected in rows]
+
+
+def test_it_is_small_and_whole() -> None:
+    files = {path.name: path.stat().st_size for path in (FROZEN / "model").iterdir()}
+    assert files.keys() >= {"config.json", "model.safetensors", "tokenizer.model"}
+    assert sum(files.values()) < MAX_BYTES
+
+
+def test_it_translates_as_it_did(lines: list[tuple[str, str]]) -> None:
+    assert len(lines) == 10
+    translator = Translator.load(FROZEN / "model", device="cpu")
+    translations = translator.translate([source for source, _ in lines])
+    assert [translation.text for translation in translations] == [expected for _, expected in lines]
+
+
+def test_it_translates_each_line_alone_as_all_together(lines: list[tuple[str, str]]) -> None:
+    translator = Translator.load(FROZEN / "model", device="cpu")
+    alone = [translator.translate([source])[0].text for source, _ in lines]
+    assert alone == [expected for _, expected in lines]

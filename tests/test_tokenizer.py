@@ -1,0 +1,160 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mt.errors import TokenizerError
+from mt.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, train_tokenizer
+
+ENGLISH = [f"The cat number {year} sat on the mat in {year}, didn't it?" for year in range(1900, 1960)]
+GERMAN = ["Der schnelle Hund läuft über die Straße.", "Die Straße führt über den großen Fluss."] * 10
+CHINESE = ["我喜欢学习中文，因为中文很有意思。", "他喜欢学习中文。", "中文很有意思，我们学习中文。"] * 10
+
+AWKWARD = [
+    *("", " ", "  ", " leading", "trailing ", "two  spaces", "\n", "a\nb\r\nc", "\t", "a\tb", "\0", "a\0b"),
+    *("\u2581", "\u2581\u2581a b\u2581", " \u2581 ", "\ue000\u2581", "\ufeffx", "\u00a0x\u3000", "\u2028", "\ufffd"),
+    *("e\u0301 is not é", "ﬁ ² Å ｶ", "👩‍👩‍👧 🇩🇪 👍🏽", "\U0010ffff\uffff", "\u202eabc", "\u2047", " \u2047 "),
+    *("<s>", "</s>", "<pad>", "<unk>", "<2de>", "<2en><2de>", "<0x41>", "<0xE2>", "中文 and 2024"),
+]
+
+awkward_character = st.sampled_from(" \n\t\0\u2581\u0301\u200d\ue000<>2de我😀1")
+text = st.text(st.one_of(awkward_character, st.characters(exclude_categories=["Cs"])))
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    sentences = [*ENGLISH, *GERMAN, *CHINESE]
+    return Tokenizer(train_tokenizer(sentences, vocabulary_size=500, languages=["en", "de", "zh_CN"]))
+
+
+@settings(max_examples=400, deadline=None)
+@given(text=text)
+def test_any_text_survives(tokenizer: Tokenizer, text: str) -> None:
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+@settings(max_examples=100, deadline=None)
+@given(texts=st.lists(text, max_size=5))
+def test_many_at_once_as_one_by_one(tokenizer: Tokenizer, texts: list[str]) -> None:
+    assert tokenizer.encode_many(texts, threads=2) == [tokenizer.encode(text) for text in texts]
+
+
+@settings(max_examples=100, deadline=None)
+@given(texts=st.lists(text, max_size=5), seed=st.integers(0, 2**32))
+def test_any_text_survives_dropout(tokenizer: Tokenizer, texts: list[str], seed: int) -> None:
+    assert [tokenizer.decode(ids) for ids in tokenizer.encode_with_dropout(texts, 0.5, seed)] == texts
+
+
+@pytest.mark.parametrize("text", AWKWARD)
+def test_awkward_text_survives_and_is_never_a_special_id(tokenizer: Tokenizer, text: str) -> None:
+    [dropped] = tokenizer.encode_with_dropout([text], 0.3, 1)
+    for ids in (tokenizer.encode(text), dropped):
+        assert tokenizer.decode(ids) == text
+        special = {PAD, UNK, BOS, EOS, *(tokenizer.tag(language) for language in ("en", "de", "zh_CN"))}
+        assert not special & set(ids)
+
+
+def test_no_text_gives_no_ids(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode("") == []
+    assert tokenizer.decode([]) == ""
+
+
+def test_a_lone_surrogate_becomes_a_question_mark(tokenizer: Tokenizer) -> None:
+    assert tokenizer.decode(tokenizer.encode("a\ud800b")) == "a?b"
+
+
+def test_each_digit_is_a_piece(tokenizer: Tokenizer) -> None:
+    pieces = tokenizer.pieces(tokenizer.encode("1923 and 19231923"))
+    assert [piece.strip("\u2581") for piece in pieces if any(map(str.isdigit, piece))] == list("192319231923")
+
+
+def test_what_the_vocabulary_lacks_is_spelt_in_bytes(tokenizer: Tokenizer) -> None:
+    assert tokenizer.pieces(tokenizer.encode("ж"))[-2:] == ["<0xD0>", "<0xB6>"]
+
+
+def test_broken_bytes_give_the_replacement_character(tokenizer: Tokenizer) -> None:
+    assert tokenizer.decode(tokenizer.encode("aж")[:-1]) == "a\ufffd"
+
+
+def test_chinese_needs_no_spaces(tokenizer: Tokenizer) -> None:
+    ids = tokenizer.encode("我们喜欢学习中文。")
+    assert len(ids) < 9  # characters
+    assert "学习中文" in "".join(tokenizer.pieces(ids))
+    assert UNK not in ids
+
+
+def test_frequent_words_are_one_piece(tokenizer: Tokenizer) -> None:
+    assert tokenizer.pieces(tokenizer.encode("The cat")) == ["\u2581The", "\u2581cat"]
+
+
+def test_special_ids_and_tags_give_no_text(tokenizer: Tokenizer) -> None:
+    ids = tokenizer.encode("The cat")
+    assert tokenizer.decode([BOS, tokenizer.tag("de"), *ids, EOS, PAD, PAD]) == "The cat"
+
+
+def test_tags_are_ids_of_their_own(tokenizer: Tokenizer) -> None:
+    tags = [tokenizer.tag(language) for language in ("en", "de", "zh_CN")]
+    assert tokenizer.pieces(tags) == ["<2en>", "<2de>", "<2zh_CN>"]
+    assert len(set(tags)) == 3
+    with pytest.raises(TokenizerError, match="'fr'"):
+        tokenizer.tag("fr")
+
+
+def test_dropout_is_decided_by_the_seed(tokenizer: Tokenizer) -> None:
+    texts = [*ENGLISH[:3], "a\u2581The cat sat", GERMAN[0]]
+    seeds = (0, 1, 2, 2**32 - 1)
+    samples = {seed: tokenizer.encode_with_dropout(texts, 0.3, seed) for seed in seeds}
+    assert samples == {seed: tokenizer.encode_with_dropout(texts, 0.3, seed) for seed in reversed(seeds)}
+    assert samples[0] != samples[1] != samples[2] != samples[0]
+    assert samples[0] != [tokenizer.encode(text) for text in texts]
+    assert tokenizer.encode_with_dropout(texts, 0.0, 0) == [tokenizer.encode(text) for text in texts]
+
+
+def test_nfkc_only_on_request() -> None:
+    tokenizer = Tokenizer(train_tokenizer([*ENGLISH, *GERMAN], vocabulary_size=400, nfkc=True))
+    assert tokenizer.decode(tokenizer.encode("ﬁne ² Ｆｕｌｌ e\u0301")) == "fine 2 Full é"
+
+
+def test_a_small_corpus_gives_a_small_vocabulary() -> None:
+    tokenizer = Tokenizer(train_tokenizer(["a b c"], vocabulary_size=1000))
+    assert 260 < len(tokenizer) < 300
+    assert tokenizer.decode(tokenizer.encode("Anything else?")) == "Anything else?"
+
+
+def test_training_is_deterministic() -> None:
+    models = {train_tokenizer(iter(ENGLISH + GERMAN), vocabulary_size=400, threads=threads) for threads in (1, 1, 2)}
+    assert len({tuple(Tokenizer(model).pieces(range(400))) for model in models}) == 1
+
+
+@pytest.mark.parametrize(("sentences", "size"), [([], 400), ([""], 400), (ENGLISH, 100)])
+def test_what_cannot_be_trained_on_is_refused(sentences: list[str], size: int) -> None:
+    with pytest.raises(TokenizerError, match=f"tokenizer of {size} pieces"):
+        train_tokenizer(sentences, vocabulary_size=size)
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"rubbish", b"\x80\x04\x95rubbish", b"PK\x03\x04", b"\0" * 100, b"{}"])
+def test_rubbish_is_no_model(tmp_path: Path, rubbish: bytes) -> None:
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(rubbish)
+    with pytest.raises(TokenizerError, match=r"tokenizer\.model"):
+        Tokenizer.load(path)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
+def test_a_model_cut_short_is_refused(tokenizer: Tokenizer, share: float) -> None:
+    with pytest.raises(TokenizerError):
+        Tokenizer(tokenizer.serialised[: int(share * len(tokenizer.serialised))])
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TokenizerError, match=r"nothing\.model"):
+        Tokenizer.load(tmp_path / "nothing.model")
+
+
+def test_a_saved_model_is_the_same(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(tokenizer.serialised)
+    again = Tokenizer.load(path)
+    assert len(again) == len(tokenizer) == 500
+    assert again.encode(GERMAN[0]) == tokenizer.encode(GERMAN[0])

@@ -1,0 +1,151 @@
+"""A tiny language whose translation is the same words in reverse, and the scripts as a shell runs them."""
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+
+from mt.config import Recipe, load_recipe
+from mt.data.dataset import Prepared, load_prepared, prepare
+from mt.distributed import World
+from mt.training.trainer import Trainer
+
+ROOT = Path(__file__).resolve().parents[2]
+
+WORDS = ("alder", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oak", "pine", "rowan", "willow")
+
+RECIPE = """
+name = "reverse"
+
+[data]
+root = "corpora"
+directions = ["en-de"]
+train = ["train.{language}"]
+valid = ["valid.{language}"]
+test = ["test.{language}"]
+
+[tokenizer]
+vocabulary_size = 340
+
+[model]
+encoder_layers = 1
+decoder_layers = 1
+d_model = 32
+d_ff = 64
+heads = 2
+dropout = 0.1
+
+[training]
+batch_tokens = 128
+update_tokens = 256
+max_updates = 30
+learning_rate = 3e-3
+warmup_updates = 20
+validate_every = 1000
+validate_sentences = 8
+save_every = 1000
+
+[decoding]
+beam_size = 2
+max_length_factor = 1.5
+max_length_offset = 3
+"""
+
+
+def write_corpora(folder: Path, pairs: int, seed: int) -> None:
+    """`folder`/{train,valid,test}.{en,de}; no sentence is in two of them."""
+    chance = random.Random(seed)
+    sentences: set[tuple[str, ...]] = set()
+    while len(sentences) < pairs + 80:
+        sentences.add(tuple(chance.choices(WORDS, k=chance.randint(2, 6))))
+    shuffled = sorted(sentences)
+    chance.shuffle(shuffled)
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, chosen in (("valid", shuffled[:40]), ("test", shuffled[40:80]), ("train", shuffled[80:])):
+        (folder / f"{part}.en").write_text("".join(f"{' '.join(words)}\n" for words in chosen))
+        (folder / f"{part}.de").write_text("".join(f"{' '.join(reversed(words))}\n" for words in chosen))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder with corpora and a recipe, where `python scripts/...` is typed."""
+
+    folder: Path
+
+    def write_corpora(self, pairs: int, seed: int) -> None:
+        write_corpora(self.folder / "corpora", pairs, seed)
+
+    def command(self, script: str, *arguments: str) -> list[str]:
+        return [sys.executable, str(ROOT / "scripts" / script), "recipe.toml", *arguments]
+
+    def start(self, command: list[str]) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, command: list[str], status: int = 0) -> str:
+        """What the command says on stderr; fails the test if it ends with another status."""
+        process = self.start(command)
+        _, said = process.communicate()
+        assert process.returncode == status, said
+        return said
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    place = Place(tmp_path)
+    place.write_corpora(400, seed=1)
+    return place
+
+
+@pytest.fixture(scope="session")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with corpora, the recipe over them, and what was prepared from both; not to be written to."""
+    folder = tmp_path_factory.mktemp("reverse")
+    write_corpora(folder / "corpora", 400, seed=1)
+    (folder / "recipe.toml").write_text(RECIPE.replace('"corpora"', f'"{folder / "corpora"}"'))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def read_recipe(corpora: Path) -> Callable[..., Recipe]:
+    return lambda *overrides: load_recipe(corpora / "recipe.toml", overrides)
+
+
+@pytest.fixture
+def prepared(corpora: Path) -> Callable[[Recipe], Prepared]:
+    return lambda recipe: load_prepared(prepare(recipe, corpora / "prepared"))
+
+
+@pytest.fixture
+def make_trainer(
+    tmp_path: Path, read_recipe: Callable[..., Recipe], prepared: Callable[[Recipe], Prepared]
+) -> Callable[..., Trainer]:
+    """A trainer in the folder `tmp_path/name`, with overrides of the recipe."""
+
+    def make(name: str, *overrides: str) -> Trainer:
+        recipe = read_recipe(*overrides)
+        (tmp_path / name).mkdir(exist_ok=True)
+        return Trainer(recipe, prepared(recipe), tmp_path / name, torch.device("cpu"), World())
+
+    return make

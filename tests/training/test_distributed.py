@@ -1,0 +1,61 @@
+"""torchrun with two processes on CPUs (gloo) is one process with the same global batch (acceptance 7)."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from mt.checkpoint import load_weights
+
+pytestmark = pytest.mark.system
+
+RECIPE = (
+    *("training.max_updates=50", "training.batch_tokens=64", "training.save_every=20", "training.keep=9"),
+    # A key's bias changes no softmax: its gradient is rounding noise, which Adam blows up unless epsilon is larger.
+    *("training.adam_epsilon=1e-5", "--threads", "1"),
+)
+
+
+def torchrun(command: list[str]) -> list[str]:
+    """`python X` as `torchrun --nproc-per-node 2 X`."""
+    return [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *command[1:]]
+
+
+def losses(run: Path) -> list[float]:
+    records = (json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines())
+    return [record["train_loss"] for record in records if "train_loss" in record]
+
+
+def assert_same_run(a: Path, b: Path) -> None:
+    assert len(losses(a)) == 5
+    assert losses(a) == pytest.approx(losses(b), abs=1e-4)
+    for update in (20, 40, 50):
+        weights = (load_weights(run / f"checkpoints/{update:08d}/model.safetensors") for run in (a, b))
+        torch.testing.assert_close(*weights, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_two_processes_are_one(place: Any, dropout: float) -> None:
+    """With dropout, too: it is seeded by the batch, whichever process it falls to."""
+    recipe = (*RECIPE, f"model.dropout={dropout}")
+    place.run(place.command("train.py", *recipe, "--run", "one"))
+    said = place.run(torchrun(place.command("train.py", *recipe, "--run", "two")))
+    assert "2 process(es)" in said
+    assert_same_run(place.folder / "one", place.folder / "two")
+
+
+def test_a_run_goes_on_with_another_number_of_processes(place: Any) -> None:
+    recipe = (*RECIPE, "model.dropout=0.3", "tokenizer.dropout=0.1")
+    place.run(place.command("train.py", *recipe, "--run", "one"))
+    first = ("training.max_updates=20", "--run", "two")
+    place.run(torchrun(place.command("train.py", *recipe, *first)))
+    said = place.run(
+        torchrun(place.command("train.py", *recipe, "training.max_updates=30", "--run", "two", "--resume"))
+    )
+    assert "resumed at update 20" in said
+    said = place.run(place.command("train.py", *recipe, "--run", "two", "--resume"))
+    assert "resumed at update 30" in said
+    assert_same_run(place.folder / "one", place.folder / "two")

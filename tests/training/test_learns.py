@@ -1,0 +1,44 @@
+"""The scripts, as a user types them, on a language that they must learn."""
+
+import random
+from typing import Any
+
+import pytest
+
+from mt import evaluation
+from mt.engine.translator import Translator
+
+pytestmark = pytest.mark.system
+
+RECIPE = (
+    *("model.d_model=64", "model.d_ff=128", "model.heads=4", "model.dropout=0", "tokenizer.vocabulary_size=360"),
+    *("training.batch_tokens=1024", "training.update_tokens=1024", "training.max_updates=350"),
+    *("training.learning_rate=4e-3", "training.warmup_updates=60"),
+    *("training.validate_every=175", "training.save_every=175", "training.keep=1"),
+)
+
+
+def test_it_learns_to_reverse_sentences(place: Any) -> None:
+    seed = random.SystemRandom().randrange(1 << 16)
+    print(f"seed {seed}")
+    place.write_corpora(pairs=3000, seed=seed)
+    said = place.run(place.command("prepare.py", *RECIPE))
+    assert "training and 40 validation pairs" in said
+    said = place.run(place.command("train.py", *RECIPE, f"seed={seed}", "--run", "run", "--threads", "1"))
+    print(said)
+    assert "en-de test: BLEU" in said
+
+    model = place.folder / "run" / "model"
+    assert sorted(file.name for file in model.iterdir()) == [
+        "README.md",
+        "config.json",
+        "model.safetensors",
+        "tokenizer.model",
+    ]
+    texts, references = (
+        (place.folder / "corpora" / f"test.{language}").read_text().splitlines() for language in ("en", "de")
+    )
+    translations = Translator.load(model, device="cpu").translate(texts)
+    bleu = evaluation.bleu([t.text for t in translations], references, target_language="de")
+    assert bleu.value > 80
+    assert f"{bleu.value:.2f} | `{bleu.signature}`" in (model / "README.md").read_text()

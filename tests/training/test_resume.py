@@ -1,0 +1,88 @@
+"""A run that is killed goes on as if it had not been (acceptance 6), by the scripts as a user types them."""
+
+import random
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.system
+
+UPDATES = 240
+RECIPE = (
+    *("model.dropout=0.2", "model.attention_dropout=0.1", "tokenizer.dropout=0.1", "training.ema_decay=0.99"),
+    *(f"training.max_updates={UPDATES}", "training.save_every=9", "training.validate_every=60"),
+)
+
+
+def newest(run: Path) -> int:
+    """The update of the newest checkpoint, or 0."""
+    return max((int(path.name) for path in run.glob("checkpoints/[0-9]*")), default=0)
+
+
+def final_files(run: Path) -> dict[str, bytes]:
+    names = (f"checkpoints/{UPDATES:08d}/model", f"checkpoints/{UPDATES:08d}/optimizer", "model/model")
+    return {name: (run / f"{name}.safetensors").read_bytes() for name in names}
+
+
+def updates_recorded(run: Path) -> list[str]:
+    return [line.split(",")[0] for line in (run / "metrics.jsonl").read_text().splitlines() if "train_loss" in line]
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_kill_9_at_three_random_moments_changes_no_bit(place: Any, precision: str) -> None:
+    recipe = (*RECIPE, f"training.precision={precision}")
+    place.run(place.command("train.py", *recipe, "--run", "whole", "--threads", "1"))
+
+    seed = random.SystemRandom().randrange(1 << 16)
+    chance = random.Random(seed)
+    moments = sorted(chance.sample(range(1, UPDATES * 3 // 4), 3))
+    print(f"seed {seed}: killed once there is a checkpoint of update {moments} or later")
+    killed = place.folder / "killed"
+    command = place.command("train.py", *recipe, "--run", "killed", "--threads", "1", "--resume")
+    for moment in moments:
+        process = place.start(command)
+        while newest(killed) < moment and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0, 0.1))
+        process.kill()
+        _, said = process.communicate()
+        assert process.returncode == -signal.SIGKILL, said
+    said = place.run(command)
+    assert "resumed at update" in said
+    assert final_files(killed) == final_files(place.folder / "whole")
+    assert updates_recorded(killed) == updates_recorded(place.folder / "whole")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_a_polite_kill_lose_nothing(place: Any, number: signal.Signals) -> None:
+    overrides = ("training.max_updates=100000", "training.save_every=10")
+    process = place.start(place.command("train.py", *overrides, "--run", "run", "--threads", "1"))
+    while not newest(place.folder / "run") and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, said = process.communicate()
+    assert process.returncode == 130, said
+    assert "--resume goes on from the last checkpoint" in said
+    assert "Traceback" not in said
+    reached = newest(place.folder / "run")
+    resumed = (f"training.max_updates={reached + 1}", "--run", "run", "--threads", "1", "--resume")
+    said = place.run(place.command("train.py", *resumed))
+    assert f"resumed at update {reached:,}" in said
+
+    said = place.run(place.command("train.py", *resumed))  # a run that is done is published again
+    assert f"resumed at update {reached + 1:,}" in said
+    assert newest(place.folder / "run") == reached + 1
+    assert "the model is in run/model" in said
+
+
+def test_a_damaged_checkpoint_is_named(place: Any) -> None:
+    run = ("training.max_updates=2", "--run", "run", "--threads", "1")
+    place.run(place.command("train.py", *run))
+    weights = place.folder / "run" / "checkpoints" / "00000002" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    said = place.run(place.command("train.py", *run, "--resume"), status=2)
+    assert "run/checkpoints/00000002/model.safetensors: not a whole safetensors file" in said
+    assert "Traceback" not in said

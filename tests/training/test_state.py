@@ -1,0 +1,171 @@
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from mt.checkpoint import load_weights, save_weights
+from mt.data.batching import Position
+from mt.errors import ModelError, MTError, TrainingError
+from mt.training.state import Progress, RunState, checkpoints, prune_checkpoints, restore_checkpoint, save_checkpoint
+
+PROGRESS = Progress(
+    updates=3,
+    position=Position(epoch=2, update=5),
+    seconds=1.5,
+    skipped=1,
+    best_score=12.25,
+    best_update=2,
+    stale_validations=4,
+)
+
+
+def new_state(seed: int, updates: int = 0, average: bool = True) -> RunState:
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1, fused=True)
+    averages = {name: p.detach().clone() for name, p in model.named_parameters()} if average else {}
+    state = RunState(model, optimizer, averages, Progress())
+    for _ in range(updates):
+        update(state)
+    return state
+
+
+def update(state: RunState) -> None:
+    """One that depends on all of the state: parameters, moments, step count, average."""
+    state.optimizer.zero_grad()
+    state.model(torch.tensor([[1.0, 2.0, -1.0]])).square().sum().backward()
+    state.optimizer.step()
+    for name, parameter in state.model.named_parameters():
+        if state.average:
+            state.average[name].lerp_(parameter.detach(), 0.25)
+
+
+def saved(folder: Path, updates: int = 3) -> tuple[Path, RunState]:
+    state = new_state(1, updates)
+    vars(state.progress).update(vars(PROGRESS))
+    return save_checkpoint(folder, state), state
+
+
+def same(a: RunState, b: RunState) -> bool:
+    return (
+        all(torch.equal(x, y) for x, y in zip(a.model.parameters(), b.model.parameters(), strict=True))
+        and all(torch.equal(a.average[name], b.average[name]) for name in a.average)
+        and all(
+            torch.equal(a.optimizer.state[x][key], b.optimizer.state[y][key])
+            for x, y in zip(a.model.parameters(), b.model.parameters(), strict=True)
+            for key in ("step", "exp_avg", "exp_avg_sq")
+        )
+    )
+
+
+def test_what_is_restored_is_what_was_saved_and_goes_on_alike(tmp_path: Path) -> None:
+    path, state = saved(tmp_path)
+    other = new_state(2, updates=1)
+    restore_checkpoint(path, other)
+    assert same(state, other)
+    assert other.progress == PROGRESS
+    assert {float(moments["step"]) for moments in other.optimizer.state.values()} == {3.0}
+    for each in (state, other):
+        update(each)
+        update(each)
+    assert same(state, other)
+
+
+def test_the_files_of_a_checkpoint(tmp_path: Path) -> None:
+    """The format: a run that goes on may have been begun by an earlier release."""
+    path, state = saved(tmp_path)
+    assert path == tmp_path / "00000003"
+    assert sorted(file.name for file in path.iterdir()) == ["model.safetensors", "optimizer.safetensors", "state.json"]
+    assert set(load_weights(path / "model.safetensors")) == set(state.model.state_dict())
+    assert set(load_weights(path / "optimizer.safetensors")) == {
+        f"{kind}.{name}" for kind in ("step", "exp_avg", "exp_avg_sq", "average") for name in state.model.state_dict()
+    }
+    assert json.loads((path / "state.json").read_text()) == {**asdict(PROGRESS), "position": {"epoch": 2, "update": 5}}
+
+
+def test_random_states_that_an_earlier_release_kept_do_no_harm(tmp_path: Path) -> None:
+    path, state = saved(tmp_path)
+    tensors = load_weights(path / "optimizer.safetensors")
+    save_weights(path / "optimizer.safetensors", {**tensors, "random.cpu": torch.get_rng_state()})
+    other = new_state(2)
+    restore_checkpoint(path, other)
+    assert same(state, other)
+
+
+def test_a_run_may_begin_an_average_later_and_end_it(tmp_path: Path) -> None:
+    without = new_state(1, updates=2, average=False)
+    without.progress.updates = 2
+    other = new_state(2)
+    restore_checkpoint(save_checkpoint(tmp_path, without), other)
+    assert all(torch.equal(other.average[name], weight) for name, weight in without.model.state_dict().items())
+    path, state = saved(tmp_path)
+    restore_checkpoint(path, without)
+    assert without.average == {}
+    assert same(without, state)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json"])
+@pytest.mark.parametrize("damage", ["cut short", "empty", "missing"])
+def test_a_damaged_file_is_named_and_nothing_is_restored(tmp_path: Path, name: str, damage: str) -> None:
+    path, _ = saved(tmp_path)
+    file = path / name
+    content = file.read_bytes()
+    file.unlink()
+    if damage != "missing":
+        file.write_bytes(content[: len(content) // 2 if damage == "cut short" else 0])
+    other, untouched = new_state(2, updates=1), new_state(2, updates=1)
+    with pytest.raises(MTError) as caught:
+        restore_checkpoint(path, other)
+    assert str(file) in str(caught.value)
+    assert same(other, untouched)
+    assert other.progress == Progress()
+    assert checkpoints(tmp_path) == [path], "a damaged checkpoint is not passed over in silence"
+
+
+def test_a_foreign_checkpoint_names_every_tensor_that_does_not_fit(tmp_path: Path) -> None:
+    path, state = saved(tmp_path)
+    other = RunState(nn.Linear(3, 4), state.optimizer, {}, Progress())
+    with pytest.raises(ModelError, match=r"(?s)0\.weight.*2\.weight.*weight is missing"):
+        restore_checkpoint(path, other)
+
+
+def test_an_optimizer_without_moments_is_an_error(tmp_path: Path) -> None:
+    path, _ = saved(tmp_path)
+    tensors = load_weights(path / "optimizer.safetensors")
+    del tensors["exp_avg.0.weight"], tensors["step.2.bias"]
+    save_weights(path / "optimizer.safetensors", tensors)
+    with pytest.raises(ModelError, match=r"(?s)step\.2\.bias.*exp_avg\.0\.weight"):
+        restore_checkpoint(path, new_state(2))
+
+
+@pytest.mark.parametrize("text", ["[]", '{"updates": 3}', '{"updates": 3, "position": {}, "colour": "red"}'])
+def test_state_that_is_not_a_runs(tmp_path: Path, text: str) -> None:
+    path, _ = saved(tmp_path)
+    (path / "state.json").write_text(text)
+    with pytest.raises(TrainingError, match=r"state\.json"):
+        restore_checkpoint(path, new_state(2))
+
+
+@pytest.mark.parametrize(
+    ("keep", "best", "left"),
+    [
+        (2, 4, [4, 5]),
+        (2, 1, [1, 4, 5]),
+        (1, 3, [3, 5]),
+        (9, 1, [1, 2, 3, 4, 5]),
+        (2, 0, [4, 5]),  # nothing was validated yet
+    ],
+)
+def test_the_last_and_the_best_are_kept(tmp_path: Path, keep: int, best: int, left: list[int]) -> None:
+    state = new_state(1, updates=1)
+    for state.progress.updates in range(1, 6):
+        save_checkpoint(tmp_path, state)
+    (tmp_path / ".00000006.part").mkdir()  # a kill left it half written
+    (tmp_path / "00000001-mine").mkdir()  # a user put it there
+    prune_checkpoints(tmp_path, keep, best)
+    assert [int(path.name) for path in checkpoints(tmp_path)] == left
+    assert not (tmp_path / ".00000006.part").exists()
+    assert (tmp_path / "00000001-mine").exists()

@@ -1,0 +1,372 @@
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from mt.checkpoint import load_weights
+from mt.data.batching import Batch, Position, Update, load_batch
+from mt.errors import TrainingError
+from mt.model.transformer import Transformer
+from mt.training.loss import batch_loss
+from mt.training.report import Reporter
+from mt.training.trainer import Trainer
+
+MakeTrainer = Callable[..., Trainer]
+
+
+class Listed:
+    """In the place of TrainingBatches: these updates, and then no more."""
+
+    def __init__(self, trainer: Trainer, updates: Sequence[Sequence[np.ndarray]]) -> None:
+        self.trainer = trainer
+        self.planned = updates
+        self.weights: list[dict[str, Tensor]] = []  # before each update, and at the end
+
+    def updates(self, position: Position) -> Iterator[Update]:
+        for number in range(position.update, len(self.planned)):
+            self.weights.append(weights_of(self.trainer))
+            batches = [load_batch(self.trainer.data.train, [[]], indices) for indices in self.planned[number]]
+            yield Update(batches, Position(0, number + 1))
+        self.weights.append(weights_of(self.trainer))
+
+
+class Broken:
+    """A loss that does `how` to its result on the calls `when`, counted from 0."""
+
+    def __init__(self, how: Callable[[Transformer, Tensor], Tensor], when: Sequence[int]) -> None:
+        self.how = how
+        self.when = when
+        self.calls = 0
+
+    def __call__(self, model: Transformer, batch: Batch, smoothing: float) -> Tensor:
+        self.calls += 1
+        loss = batch_loss(model, batch, smoothing)
+        return self.how(model, loss) if self.calls - 1 in self.when else loss
+
+
+def infinite(model: Transformer, loss: Tensor) -> Tensor:
+    return loss * math.inf
+
+
+def not_a_number(model: Transformer, loss: Tensor) -> Tensor:
+    return loss * math.nan
+
+
+def gpu_full(model: Transformer, loss: Tensor) -> Tensor:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+
+def cpu_full(model: Transformer, loss: Tensor) -> Tensor:
+    raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 2147483648 bytes.")
+
+
+def bad_gradient(model: Transformer, loss: Tensor) -> Tensor:
+    """A finite loss whose gradient is not: the square root's at 0."""
+    return loss + (next(model.parameters()) * 0).sum().sqrt()
+
+
+def weights_of(trainer: Trainer) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
+
+
+def equal(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def train(trainer: Trainer) -> bool:
+    with Reporter(trainer.run, "test", trainer.config.max_updates, trainer.progress.updates) as report:
+        return trainer.train(report)
+
+
+def metrics(trainer: Trainer) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (trainer.run / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_several_batches_equal_one_large_one(make_trainer: MakeTrainer) -> None:
+    """Nine pairs of each length in three updates: as one batch, three, or nine of a pair each."""
+    # A key's bias changes no softmax, so its gradient is rounding noise, which Adam blows up; a large epsilon does not.
+    overrides = ("model.dropout=0", "training.max_updates=3", "training.adam_epsilon=1e-3")
+    losses: list[list[float]] = []
+    weights = []
+    for parts in (1, 3, 9):
+        trainer = make_trainer(f"parts-{parts}", *overrides)
+        groups = np.random.default_rng(1).permutation(len(trainer.data.train))[:27].reshape(3, 9)
+        batches = Listed(trainer, [np.split(group, parts) for group in groups])
+        trainer.batches = batches  # type: ignore[assignment]
+        losses.append([])
+
+        def noted(model: Transformer, batch: Batch, smoothing: float, into: list[float] = losses[-1]) -> Tensor:
+            loss = batch_loss(model, batch, smoothing)
+            into.append(loss.item())
+            return loss
+
+        trainer.loss = noted
+        assert train(trainer) is False, "the updates ran out before the recipe's limit was seen"
+        weights.append(weights_of(trainer))
+    sums = [np.array(each).reshape(3, -1).sum(1) for each in losses]
+    np.testing.assert_allclose(sums[1], sums[0], rtol=1e-6)
+    np.testing.assert_allclose(sums[2], sums[0], rtol=1e-6)
+    for other in weights[1:]:
+        torch.testing.assert_close(other, weights[0], rtol=0, atol=1e-6)
+
+
+def test_the_gradient_is_a_mean_over_tokens(make_trainer: MakeTrainer) -> None:
+    """The norm that is recorded is that of the mean loss of a target token, whatever the update's size."""
+    trainer = make_trainer("run", "model.dropout=0", "training.max_updates=10", "training.learning_rate=1e-30")
+    pairs = np.arange(6)
+    batch = load_batch(trainer.data.train, [[]], pairs)
+    tokens = int(trainer.data.train.target.lengths[pairs].sum()) + len(pairs)  # EOS counts
+    mean = batch_loss(trainer.model, batch, 0.1) / tokens
+    expected = torch.stack([g.norm() for g in torch.autograd.grad(mean, list(trainer.model.parameters()))]).norm()
+    trainer.batches = Listed(trainer, [[pairs]] * 10)  # type: ignore[assignment]
+    train(trainer)
+    (record,) = metrics(trainer)
+    assert record["train_norm"] == pytest.approx(float(expected), rel=1e-4)
+    assert record["train_loss"] == pytest.approx(mean.item(), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        (infinite, "a loss of inf"),
+        (not_a_number, "a loss of nan"),
+        (gpu_full, "out of memory"),
+        (cpu_full, "out of memory"),
+        (bad_gradient, "a gradient of norm nan"),
+    ],
+)
+def test_a_spoilt_update_is_reported_with_its_pairs_and_skipped(
+    make_trainer: MakeTrainer,
+    capsys: pytest.CaptureFixture[str],
+    how: Callable[[Transformer, Tensor], Tensor],
+    words: str,
+) -> None:
+    updates = [[np.array([0, 1])], [np.array([2, 3]), np.array([4, 5])], [np.array([6, 7])]]
+    broken = make_trainer("broken", "training.max_updates=9")
+    broken.batches = listed = Listed(broken, updates)  # type: ignore[assignment]
+    broken.loss = Broken(how, when=[2])  # the second batch of the second update
+    train(broken)
+    said = capsys.readouterr().err
+    assert f"update 2 skipped: {words}" in said
+    assert "number 4, 5 of the prepared ones" in said
+    assert repr(broken.data.train.texts("source", [4])[0]) in said
+    assert equal(listed.weights[1], listed.weights[2]), "a skipped update leaves the weights alone"
+    assert broken.progress.updates == 2
+    assert broken.progress.skipped == 0
+    assert broken.progress.position == Position(0, 3)
+    assert all(bool(tensor.isfinite().all()) for tensor in weights_of(broken).values())
+
+    without = make_trainer("without", "training.max_updates=9")
+    without.batches = Listed(without, [updates[0], [], updates[2]][::2])  # type: ignore[assignment]
+    train(without)
+    assert equal(weights_of(broken), weights_of(without)), "the run goes on as if that update had not been"
+
+
+@pytest.mark.parametrize("how", [not_a_number, gpu_full, bad_gradient])
+def test_too_many_spoilt_updates_in_a_row_end_the_run(
+    make_trainer: MakeTrainer, how: Callable[[Transformer, Tensor], Tensor]
+) -> None:
+    trainer = make_trainer("run", "training.max_skipped=2", "training.update_tokens=16")
+    trainer.loss = Broken(how, when=[1, 2, 4, 5, 6])  # two in a row may be; three may not
+    with pytest.raises(TrainingError, match="3 updates in a row were skipped"):
+        train(trainer)
+    assert trainer.progress.updates == 2
+
+
+def test_another_error_is_not_taken_for_lack_of_memory(make_trainer: MakeTrainer) -> None:
+    def wrong(model: Transformer, batch: Batch, smoothing: float) -> Tensor:
+        raise RuntimeError("The size of tensor a (3) must match the size of tensor b (4)")
+
+    trainer = make_trainer("run")
+    trainer.loss = wrong
+    with pytest.raises(RuntimeError, match="must match"):
+        train(trainer)
+
+
+def test_training_stops_when_validation_no_longer_improves(make_trainer: MakeTrainer) -> None:
+    """With weights that stand still the first validation is the best there will be."""
+    overrides = ("training.learning_rate=1e-30", "training.validate_every=4", "training.patience=2")
+    trainer = make_trainer("run", *overrides, "training.max_updates=1000")
+    assert train(trainer) is True
+    assert trainer.progress.updates == 12
+    assert (trainer.progress.best_update, trainer.progress.stale_validations) == (4, 2)
+    scores = [record["valid_bleu"] for record in metrics(trainer) if "valid_bleu" in record]
+    assert len(scores) == 3
+    assert len(set(scores)) == 1
+
+
+def test_training_stops_after_its_minutes_resumes_included(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer("run", "training.max_minutes=1e-9")
+    assert train(trainer) is True
+    assert trainer.progress.updates == 1
+    again = make_trainer("run", "training.max_minutes=1e-9")
+    assert again.resume()
+    assert train(again) is True
+    assert again.progress.updates == 1
+
+
+def test_a_run_leaves_metrics_curves_events_and_a_last_checkpoint(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer("run", "training.validate_every=15", "training.save_every=7")
+    assert train(trainer) is True
+    assert [path.name for path in sorted((trainer.run / "checkpoints").iterdir())] == [
+        f"{update:08d}" for update in (14, 15, 21, 28, 30)
+    ]
+    assert (trainer.run / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert next((trainer.run / "tensorboard").iterdir()).name.startswith("events")
+    assert [(record["update"], *record) for record in metrics(trainer)] == [
+        (10, "update", "train_loss", "train_rate", "train_norm", "train_speed"),
+        (15, "update", "valid_loss", "valid_bleu"),
+        (20, "update", "train_loss", "train_rate", "train_norm", "train_speed"),
+        (30, "update", "train_loss", "train_rate", "train_norm", "train_speed"),
+        (30, "update", "valid_loss", "valid_bleu"),
+    ]
+    rates = [record["train_rate"] for record in metrics(trainer) if "train_rate" in record]
+    assert rates == pytest.approx([1.5e-3, 3e-3, 3e-3 * math.sqrt(20 / 30)])
+
+
+RESUMED = (
+    *("training.max_updates=30", "training.validate_every=8", "training.save_every=5"),
+    *("training.ema_decay=0.9", "tokenizer.dropout=0.1"),
+)
+
+
+def with_incidents(trainer: Trainer, stop_at: int | None = None) -> Trainer:
+    """One update is spoilt, and during number `stop_at`, counted from 0, the run is asked to stop."""
+
+    def loss(model: Transformer, batch: Batch, smoothing: float) -> Tensor:
+        if trainer.progress.updates == stop_at:
+            trainer.stop()
+        spoilt = trainer.progress.position == Position(1, 2)
+        return batch_loss(model, batch, smoothing) * (math.nan if spoilt else 1)
+
+    trainer.loss = loss
+    return trainer
+
+
+def test_a_resumed_run_is_the_run_that_was_not_stopped(make_trainer: MakeTrainer) -> None:
+    """With dropout, BPE-dropout, an average, a skipped update, and random numbers drawn by others in between."""
+    whole = with_incidents(make_trainer("whole", *RESUMED))
+    assert train(whole) is True
+    assert whole.progress.position.epoch > 1, "or the spoilt update never came"
+
+    for seed, stop_at in enumerate((3, 12, 24)):
+        torch.manual_seed(seed)
+        part = with_incidents(make_trainer("parts", *RESUMED), stop_at)
+        assert part.resume() is bool(seed)
+        assert train(part) is False
+        assert part.progress.updates == stop_at + 1, "the update in progress is done"
+        assert (part.run / f"checkpoints/{stop_at + 1:08d}").is_dir()
+    last = with_incidents(make_trainer("parts", *RESUMED))
+    assert last.resume()
+    assert train(last) is True
+    assert equal(weights_of(last), weights_of(whole))
+    assert equal(last.state.average, whole.state.average)
+    assert last.progress.best_score == whole.progress.best_score
+    assert last.progress.position == whole.progress.position
+
+
+def test_no_figure_is_recorded_twice_when_a_run_goes_back(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer("run", "training.max_updates=25", "training.save_every=12", "training.validate_every=12")
+    train(trainer)
+    before = metrics(trainer)
+    for update in (24, 25):
+        shutil.rmtree(trainer.run / f"checkpoints/{update:08d}")
+    with (trainer.run / "metrics.jsonl").open("a") as file:
+        file.write('{"update": 30, "train_lo')  # a kill cut this line short
+    again = make_trainer("run", "training.max_updates=25", "training.save_every=12", "training.validate_every=12")
+    assert again.resume()
+    assert again.progress.updates == 12
+    train(again)
+    after = metrics(again)
+    assert [(record["update"], "valid_bleu" in record) for record in after] == [
+        (10, False),
+        (12, True),
+        (20, False),
+        (24, True),
+    ]
+    assert after[:2] == before[:2]
+    assert after[3] == before[3], "the same weights, so the same validation"
+
+
+def test_the_average_by_hand(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer("run", "training.ema_decay=0.75")
+    trainer.batches = listed = Listed(trainer, [[np.array([n])] for n in range(3)])  # type: ignore[assignment]
+    train(trainer)
+    start, first, second, third = listed.weights
+    for name, average in trainer.state.average.items():
+        by_hand = 0.75 * (0.75 * (0.75 * start[name] + 0.25 * first[name]) + 0.25 * second[name]) + 0.25 * third[name]
+        torch.testing.assert_close(average, by_hand)
+
+
+@pytest.mark.parametrize(
+    ("scores", "origin"),
+    [
+        ([30.0, 20.0, 10.0], "mean of the last 2 checkpoints"),
+        ([20.0, 30.0, 10.0], "checkpoint of update 5"),
+        ([10.0, 20.0, 30.0], "exponential average"),
+    ],
+)
+def test_the_published_weights_are_the_best_of_three_candidates(
+    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch, scores: list[float], origin: str
+) -> None:
+    overrides = ("training.validate_every=5", "training.keep=2", "training.average=5", "training.ema_decay=0.9")
+    trainer = make_trainer("run", *overrides, "training.max_updates=20")
+    said = iter([9.0, 3.0, 2.0, 1.0, *scores])  # the first validation is the best, so an old checkpoint is kept
+    monkeypatch.setattr(trainer, "_validation_bleu", lambda: next(said))
+    train(trainer)
+    kept = {path.name: load_weights(path / "model.safetensors") for path in (trainer.run / "checkpoints").iterdir()}
+    assert set(kept) == {"00000005", "00000015", "00000020"}
+    with Reporter(trainer.run, "test", 20, 20) as report:
+        weights, name, bleu = trainer.finish(report)
+    candidates = {
+        "mean of the last 2 checkpoints": {n: (kept["00000015"][n] + kept["00000020"][n]) / 2 for n in weights},
+        "checkpoint of update 5": kept["00000005"],
+        "exponential average": trainer.state.average,
+    }
+    assert (name, bleu) == (origin, 30.0)
+    torch.testing.assert_close(weights, candidates[origin])
+
+
+def test_without_a_checkpoint_there_is_no_model(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer("run")
+    with Reporter(trainer.run, "test", 30, 0) as report, pytest.raises(TrainingError, match="no checkpoint"):
+        trainer.finish(report)
+
+
+def test_text_that_looks_like_markup_is_told_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Reporter(tmp_path, "test", 10, 0) as report:
+        report.say("the pair '[/b] [red]' was skipped")
+    assert "the pair '[/b] [red]' was skipped" in capsys.readouterr().err
+
+
+def test_a_process_that_does_not_lead_writes_and_says_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Reporter(tmp_path, "test", 10, 0, quiet=True) as report:
+        report.progress(10, "loss 1")
+        report.say("hello")
+        report.record(10, {"train_loss": 1.0})
+        report.draw()
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().err == ""
+
+
+def test_validation_leaves_out_what_the_model_cannot_read(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    long = " ".join(["willow"] * 40)
+    overrides = ("model.max_length=24", f"data.valid='{tmp_path}/valid.{{language}}'", "training.validate_every=30")
+    for language in ("en", "de"):
+        (tmp_path / f"valid.{language}").write_text(f"oak elm\n{long}\n")
+    trainer = make_trainer("run", *overrides)
+    train(trainer)
+    assert trainer.progress.best_update == 30
+
+    for language in ("en", "de"):
+        (tmp_path / f"valid.{language}").write_text(f"{long}\n{long} oak\n")
+    with pytest.raises(TrainingError, match=r"none of the 2 validation pairs.*model\.max_length 24"):
+        make_trainer("another", *overrides)

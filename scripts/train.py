@@ -1,4 +1,4 @@
-"""Train a model from a recipe: `torchrun --nproc-per-node N scripts/train.py ...` for N GPUs or processes."""
+"""Train a model from a recipe: `torchrun --nproc-per-node N -- scripts/train.py ...` for N GPUs or processes."""
 
 import argparse
 import os
@@ -168,7 +168,10 @@ def read_tests(recipe: Recipe, data: Prepared) -> Tests:
         if (length := len(data.tokenizer.encode(pair.source)) + 2) > limit  # a tag before them, and EOS
     ]
     if too_long:
-        raise DataError(problems(f"test sentences longer than model.max_length, {limit}", too_long))
+        raise DataError(
+            problems(f"test sentences longer than model.max_length, {limit}", too_long)
+            + "\naccepted: shorter ones, or a higher model.max_length"
+        )
     return tests
 
 

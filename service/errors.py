@@ -177,6 +177,8 @@ async def _http_exception(request: Request, error: Exception) -> JSONResponse:
     """404, 405 and their kin, which the router raises."""
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
+    if status is HTTPStatus.BAD_REQUEST:  # FastAPI's, for a body at which the JSON parser itself fails
+        return answer(request.scope, InvalidRequest.listing(["the body is not JSON in UTF-8, or nested too deep"]))
     return _response(request.scope, status, status.name.lower(), error.detail, error.headers or {})
 
 

@@ -179,11 +179,11 @@ class QueueLimits:
 class Worker:
     """The event loop's side: `translate` waits without blocking it, and can be cancelled as any coroutine can."""
 
-    def __init__(self, transport: Transport, limits: QueueLimits, stopped: Callable[[str], None]) -> None:
-        """`stopped` is told the problem when the worker ends before it was asked to."""
+    def __init__(self, transport: Transport, limits: QueueLimits, report_death: Callable[[str], None]) -> None:
+        """`report_death` is told the problem when the worker ends without being asked to."""
         self._transport = transport
         self._limits = limits
-        self._report_stop = stopped
+        self._report_death = report_death
         self._ids = count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._requests = 0
@@ -212,7 +212,6 @@ class Worker:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._report_stop = lambda _: None
         self._transport.send([Close()])
         await asyncio.wait([self._stopped], timeout=LONGEST_CLOSE)
 
@@ -308,9 +307,10 @@ class Worker:
         self._stopped.set_result(problem)
         if not self._ready.done():
             self._ready.set_exception(RuntimeError(f"the worker stopped before the model was loaded: {problem}"))
+        elif problem:
+            self._report_death(problem)
         for id in list(self._waiting):
             self._settle(id, Unavailable())
-        self._report_stop(problem)
 
 
 def where(error: BaseException) -> str:

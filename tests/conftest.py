@@ -12,8 +12,8 @@ from mt.config import DecodingConfig, ModelConfig
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer
 
-NOUNS = "dog cat man woman child horse house river train street market bridge".split()
-VERBS = "sees finds likes follows draws hears paints forgets".split()
+NOUNS = ["dog", "cat", "man", "woman", "child", "horse", "house", "river", "train", "street", "market", "bridge"]
+VERBS = ["sees", "finds", "likes", "follows", "draws", "hears", "paints", "forgets"]
 
 
 def sentences(count: int, seed: int = 0) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -99,7 +100,7 @@ class Translator:
         options = options or self.options
         if n_best is not None and beam_size is None and n_best > options.beam_size:
             beam_size = n_best
-        asked = {"beam_size": beam_size, "n_best": n_best}
+        asked: dict[str, Any] = {"beam_size": beam_size, "n_best": n_best}
         options = replace(options, **{name: value for name, value in asked.items() if value is not None})
         requests, found = [], []
         for text in texts:

@@ -59,7 +59,9 @@ def test_a_translation_is_one_line(translator: Translator) -> None:
     assert [found.text for found in translator.translate(texts) if len(found.text.splitlines()) != 1] == []
 
 
-@pytest.mark.parametrize("text", ["\0", "\ufeff", "\ud800", "a\udfffb", "\u202e", "👩‍👩‍👧‍👦", "e" + 200 * "\u0301", "\x1b[31m"])
+@pytest.mark.parametrize(
+    "text", ["\0", "\ufeff", "\ud800", "a\udfffb", "\u202e", "👩‍👩‍👧‍👦", "e" + 50 * "\u0301", "\x1b[31m"]
+)
 def test_odd_text_gives_well_formed_text(translator: Translator, text: str) -> None:
     translator.translate([text])[0].text.encode("utf-8")
 
@@ -94,7 +96,7 @@ def test_texts_that_are_too_long_are_all_named_and_nothing_is_left_behind(transl
     assert "begins 'dog dog" in str(caught.value) and "begins 'cat cat" in str(caught.value)
     assert "accepted: at most 256" in str(caught.value)
     assert not translator.engine.busy
-    with pytest.raises(RequestError, match="^the text that begins 'dog dog"):
+    with pytest.raises(RequestError, match=r"^the text that begins 'dog dog"):
         translator.translate(["dog " * 300])
 
 

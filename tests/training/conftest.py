@@ -85,10 +85,11 @@ class Place:
         return [sys.executable, str(ROOT / "scripts" / script), "recipe.toml", *arguments]
 
     def start(self, command: list[str]) -> subprocess.Popen[str]:
+        search_path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         return subprocess.Popen(
             command,
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
+            env={**os.environ, "PYTHONPATH": search_path, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -1,0 +1,118 @@
+"""`python -m service` as an operator meets it."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from service.settings import Settings, SettingsError, load_settings
+from tests.conftest import sentences
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
+    return subprocess.run(
+        [sys.executable, "-m", "service", *arguments],
+        cwd=ROOT,
+        env=environment | {"OMP_NUM_THREADS": "1"} | settings,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_help_names_every_setting() -> None:
+    done = run("--help")
+    assert done.returncode == 0
+    for name in Settings.model_fields:
+        assert "--" + name.replace("_", "-") in done.stdout
+    assert "curl http://localhost:8000/translate" in done.stdout
+
+
+def one_error(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("error: ") and done.stdout == ""
+    return done.stderr
+
+
+def test_a_model_that_is_not_there(tmp_path: Path) -> None:
+    assert "no model here" in one_error(run("--model", str(tmp_path), "--port", "0"))
+
+
+def test_a_pickle_in_place_of_the_weights(tmp_path: Path, small_model: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(small_model, model)
+    (model / "model.safetensors").write_bytes(b"\x80\x04\x95canary")
+    assert "a pickle, which could run code" in one_error(run("--model", str(model), "--port", "0"))
+
+
+def test_settings_that_cannot_be_used_are_all_named() -> None:
+    said = one_error(run("--port", "many", "--threads", "0", MT_GRACE_SECONDS="soon"))
+    assert "--port is 'many'" in said and "--threads is '0'" in said
+    assert "MT_GRACE_SECONDS is 'soon'" in said and "--model (or MT_MODEL) is missing" in said
+
+
+def test_a_port_that_is_taken(small_model: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert f"cannot listen on 127.0.0.1, port {port}" in one_error(run("--model", str(small_model), "--port", port))
+
+
+def test_options_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MT_PORT", "1")
+    monkeypatch.setenv("MT_HOST", "h")
+    found = load_settings({"model": "m", "port": "2"})
+    assert (found.model, found.host, found.port) == (Path("m"), "h", 2)
+    with pytest.raises(SettingsError, match="a queue that holds the longest request"):
+        load_settings({"model": "m", "max_pending_characters": "5"})
+
+
+def test_sigterm_answers_what_was_accepted(start_service: Callable[..., Any], small_model: Path) -> None:
+    service = start_service(small_model, MT_MAX_PENDING_REQUESTS="8")
+    body = {"q": "\n".join(sentences(400)), "source": "en", "target": "de"}
+    with (
+        httpx.Client(base_url=service.url, trust_env=False, timeout=120) as client,
+        ThreadPoolExecutor(12) as pool,
+    ):
+        posted = [pool.submit(client.post, "/translate", json=body) for _ in range(12)]
+        refused = list(islice(as_completed(posted), 4))  # now the other eight are in the queue
+        assert [future.result().status_code for future in refused] == [503] * 4
+        assert service.terminate() == 0
+        answers = [future.result() for future in posted if future not in refused]
+    assert [answer.status_code for answer in answers] == [200] * 8
+    assert {answer.json()["translatedText"].count("\n") for answer in answers} == {399}
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{service.url}/health", trust_env=False)
+    assert service.logged("stopped")["lines"] == 8 * 400
+
+
+def test_logs_name_requests_and_never_hold_text(start_service: Callable[..., Any], small_model: Path) -> None:
+    service = start_service(small_model)
+    canary = "Zyxwvutsrqp"
+    with httpx.Client(base_url=service.url, trust_env=False) as client:
+        body = {"q": canary, "source": "en", "target": "de"}
+        found = client.post("/translate", json=body, headers={"X-Request-ID": "mine"}).json()["translatedText"]
+        client.post("/translate", json=body | {"q": f"{canary} " * 200})
+        client.post("/translate", json=body | {"source": canary, "format": canary})
+        client.get(f"/{canary}?{canary}")
+    assert service.terminate() == 0
+    lines = [line for line in service.logs if line["event"] == "request"]
+    assert [(line["route"], line["status"]) for line in lines] == [
+        ("/translate", 200),
+        ("/translate", 400),
+        ("/translate", 400),
+        (None, 404),
+    ]
+    assert lines[0]["request_id"] == "mine"
+    assert canary not in str(service.logs) and found not in str(service.logs)

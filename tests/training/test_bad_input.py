@@ -1,0 +1,135 @@
+"""What a user gets wrong on the command line: status 2, a message that says what to do, no traceback (acceptance 11).
+
+The scripts run in this process: an error that is no MTError would come out of them and fail the test.
+"""
+
+import runpy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mt.config import load_recipe, save_recipe
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+Refused = Callable[..., str]
+
+
+@pytest.fixture
+def refused(place: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
+    """Run a script in `place`, which must end with status 2; what it said on stderr."""
+    monkeypatch.chdir(place.folder)
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+
+    def run(script: str, *arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", [script, "recipe.toml", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(SCRIPTS / script), run_name="__main__")
+        assert ended.value.code == 2
+        return capsys.readouterr().err
+
+    return run
+
+
+BOTH = pytest.mark.parametrize("script", ["prepare.py", "train.py"])
+
+
+@BOTH
+def test_unknown_keys_with_the_nearest_known_one(refused: Refused, script: str) -> None:
+    said = refused(script, "training.lerning_rate=1e-3", "model.droput=0.1", "data.max_tokens=0")
+    assert "training.lerning_rate is unknown (did you mean learning_rate?)" in said
+    assert "model.droput is unknown (did you mean dropout?)" in said
+    assert "data.max_tokens = 0" in said
+
+
+@BOTH
+def test_no_such_recipe(refused: Refused, place: Any, script: str) -> None:
+    (place.folder / "recipe.toml").unlink()
+    assert "recipe.toml: there is no such recipe" in refused(script)
+
+
+@BOTH
+def test_missing_files_are_all_named_and_the_run_is_not_claimed(refused: Refused, place: Any, script: str) -> None:
+    missing = [place.folder / "corpora" / name for name in ("train.en", "valid.en", "valid.de")]
+    for path in missing:
+        path.unlink()
+    said = refused(script)
+    for path in missing:
+        assert f"corpora/{path.name}" in said
+    assert "train.de" not in said
+    assert not list(place.folder.glob("runs/*/recipe.toml")), "or the next attempt would need --resume"
+
+
+@BOTH
+def test_misaligned_files(refused: Refused, place: Any, script: str) -> None:
+    path = place.folder / "corpora" / "train.de"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-3]))
+    said = refused(script)
+    assert "train.en" in said
+    assert "train.de" in said
+    assert "400" in said
+    assert "397" in said
+    assert not list(place.folder.glob("runs/prepared/*")), "no half of it is left"
+
+
+@BOTH
+def test_bad_utf8_with_file_and_line(refused: Refused, place: Any, script: str) -> None:
+    path = place.folder / "corpora" / "train.de"
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[6] = b"gr\xfcn\n"
+    path.write_bytes(b"".join(lines))
+    assert "corpora/train.de:7" in refused(script)
+
+
+def test_a_run_that_is_there_already(refused: Refused, place: Any) -> None:
+    save_recipe(load_recipe(place.folder / "recipe.toml"), place.folder / "kept.toml")
+    (place.folder / "run").mkdir()
+    (place.folder / "kept.toml").rename(place.folder / "run" / "recipe.toml")
+    said = refused("train.py", "--run", "run")
+    assert "run holds a run already; accepted: --resume to go on with it, or another --run" in said
+
+
+def test_resuming_with_another_model(refused: Refused, place: Any) -> None:
+    (place.folder / "run").mkdir()
+    save_recipe(load_recipe(place.folder / "recipe.toml"), place.folder / "run" / "recipe.toml")
+    said = refused("train.py", "--run", "run", "--resume", "model.d_model=64", "seed=9", "training.max_updates=7")
+    assert "run was begun with other values in seed, model; accepted: those of run/recipe.toml" in said
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda test: test.unlink(), "corpora/test.de"),
+        (lambda test: test.write_text("oak\n"), "corpora/test.de"),
+    ],
+    ids=["missing", "misaligned"],
+)
+def test_a_bad_test_set_is_found_before_training(
+    refused: Refused, place: Any, damage: Callable[[Path], None], words: str
+) -> None:
+    damage(place.folder / "corpora" / "test.de")
+    assert words in refused("train.py", "--run", "run")
+    assert not (place.folder / "run").exists()
+
+
+def test_test_sentences_that_the_model_could_not_read_are_all_named(refused: Refused, place: Any) -> None:
+    path = place.folder / "corpora" / "test.en"
+    lines = path.read_text().splitlines()
+    lines[3] = lines[5] = "willow " * 40
+    path.write_text("".join(f"{line}\n" for line in lines))
+    said = refused("train.py", "--run", "run", "model.max_length=30")
+    assert "test sentences longer than model.max_length, 30:" in said
+    assert "test.en" in said
+    assert ":4: " in said
+    assert ":6: " in said
+
+
+def test_a_device_that_is_not_there(refused: Refused) -> None:
+    assert "accepted: auto, cpu, cuda" in refused("train.py", "--device", "abacus")
+
+
+def test_options_and_overrides_in_any_order(refused: Refused) -> None:
+    assert "lerning_rate" in refused("train.py", "--run", "run", "training.lerning_rate=1e-3", "--resume", "seed=3")

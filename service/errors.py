@@ -208,4 +208,4 @@ def _response(scope: Scope, status: HTTPStatus, code: str, message: str, headers
         error=message,
         message=message,
     )
-    return JSONResponse(body.model_dump(), status, dict(headers), media_type=PROBLEM_JSON)
+    return JSONResponse(body.model_dump(), int(status), dict(headers), media_type=PROBLEM_JSON)

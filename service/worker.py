@@ -66,9 +66,9 @@ def work(load: Load, receive: Receive, deliver: Deliver) -> None:
     deliver([Ready(tuple(map(Direction.of, translator.directions)), translator.options)])
     bench = Bench(translator)
     while not bench.closed:
-        answers = bench.take(receive(not translator.engine.busy))
-        answers += bench.step()
-        if answers:
+        if answers := bench.take(receive(not translator.engine.busy)):
+            deliver(answers)
+        if answers := bench.step():
             deliver(answers)
 
 

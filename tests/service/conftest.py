@@ -43,6 +43,7 @@ class Service:
     process: subprocess.Popen[str]
     logs: list[dict[str, Any]] = field(default_factory=list)
     listening: Event = field(default_factory=Event)
+    reader: Thread = field(init=False)
 
     @classmethod
     def start(cls, model: Path, settings: dict[str, str]) -> "Service":

@@ -1,7 +1,9 @@
 """What happens around the worker: a full queue, clients that leave, a worker that dies."""
 
 import asyncio
+import json
 import pickle
+import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -39,8 +41,12 @@ def health(application: Any) -> httpx.Response:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    while not condition():
+    """Gives up after a minute: a test that fails must not hang."""
+    for _ in range(12_000):
+        if condition():
+            return
         time.sleep(0.005)
+    pytest.fail("what the test waits for does not happen")
 
 
 @pytest.mark.parametrize(
@@ -65,13 +71,22 @@ def test_a_full_queue_refuses_and_answers_what_it_accepted(
     assert post(application).status_code == 200
 
 
-def test_a_client_that_leaves_is_no_longer_worked_for(in_thread: Start, pool: ThreadPoolExecutor) -> None:
+def leave(application: Any, **body: Any) -> None:
+    """Send a request, and hang up once it has been accepted."""
+    before = application.worker.pending
+    content = json.dumps(BODY | body).encode()
+    head = ["POST /translate HTTP/1.1", "Host: a", "Content-Type: application/json", f"Content-Length: {len(content)}"]
+    with socket.create_connection(("127.0.0.1", int(application.url.rpartition(":")[2]))) as client:
+        client.sendall("\r\n".join([*head, "", ""]).encode() + content)
+        wait_until(lambda: application.worker.pending == before + 1)
+    wait_until(lambda: application.worker.pending == before)
+
+
+def test_a_client_that_leaves_while_it_waits(in_thread: Start, pool: ThreadPoolExecutor) -> None:
     application = in_thread()
     staying = pool.submit(post, application)
     application.scorer.entered.acquire()  # it is being decoded
-    with httpx.Client(trust_env=False) as leaving, pytest.raises(httpx.ReadTimeout):
-        leaving.post(f"{application.url}/translate", json=BODY | {"q": sentences(20)}, timeout=0.2)
-    wait_until(lambda: application.worker.pending == 1)
+    leave(application, q=sentences(20))
     counts = application.counts()
     application.scorer.permits.release()  # messages are read after this step
     assert counts.result().working == 1
@@ -80,14 +95,13 @@ def test_a_client_that_leaves_is_no_longer_worked_for(in_thread: Start, pool: Th
     assert application.counts().result().finished == 1
 
 
-def test_a_client_that_leaves_in_mid_decode(in_thread: Start, pool: ThreadPoolExecutor) -> None:
+def test_a_client_that_leaves_while_it_is_decoded(in_thread: Start, pool: ThreadPoolExecutor) -> None:
     application = in_thread()
-    with httpx.Client(trust_env=False) as leaving, pytest.raises(httpx.ReadTimeout):
-        leaving.post(f"{application.url}/translate", json=BODY | {"q": sentences(20)}, timeout=0.2)
-    wait_until(lambda: application.worker.pending == 0)
+    leave(application, q=sentences(20))
     counts = application.counts()
     application.scorer.open()
-    assert counts.result() == Counts(counts.result().id, steps=1, finished=0, working=0)
+    assert counts.result().steps <= 1
+    assert (counts.result().finished, counts.result().working) == (0, 0)
     assert post(application).status_code == 200
 
 

@@ -158,7 +158,7 @@ def _read_description(folder: Path) -> Description:
     path = folder / "config.json"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise ModelError(
             f"{folder}: no model here, for it has no config.json; accepted: a directory that scripts/train.py wrote"
         ) from error

@@ -32,7 +32,7 @@ def test_real_sentences_alone_and_in_a_batch_of_64(beam_size: int) -> None:
     if not corpora or not model:
         pytest.skip("MT_TEST_CORPORA (real corpora) and MT_TEST_MODEL (an en-de model) are not both set")
     translator = Translator.load(model, device="cpu")
-    texts = list(islice(read_lines(Path(corpora) / "multi30k" / "test_2016_flickr.en"), 1000))
+    texts = list(islice(read_lines(Path(corpora) / "multi30k" / "test_2016_flickr.en.gz"), 1000))
     together = [
         found.text
         for begin in range(0, len(texts), 64)

@@ -1,4 +1,4 @@
-"""The phrasebook's words but for its nouns (nouns.py): one English lemma, one German lemma, with the forms that no rule gives.
+"""The phrasebook's words but for its nouns (nouns.py): English lemma, German lemma, and the forms that no rule gives.
 
 The tables are text, one lemma a line, columns parted by "|"; lexicon.py reads them. English and German were chosen
 so that the English word decides the German one: no word of unclear sex ("the teacher"), no past tense that looks

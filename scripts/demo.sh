@@ -24,7 +24,7 @@ python=.venv/bin/python
 recipe=scripts/recipes/phrasebook.toml
 run=runs/phrasebook-en-de
 model=$run/model
-body='{"q": "Where is the station?", "source": "en", "target": "de"}'
+body='{"q": "Where is the train station?", "source": "en", "target": "de"}'
 
 say() {
     printf '\n== %s\n' "$*"

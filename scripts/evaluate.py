@@ -45,6 +45,9 @@ def main(arguments: Sequence[str]) -> int:
     except MTError as error:
         console.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
         return 2
+    except KeyboardInterrupt:
+        console.print("stopped")
+        return 130
     print(json.dumps(found, ensure_ascii=False, indent=2))
     return 0
 
@@ -54,21 +57,29 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("model", nargs="?", type=Path, help="a model directory")
-    parser.add_argument("--hypothesis", type=Path, help="translations to score instead of a model's, one a line")
-    parser.add_argument("--baseline", type=Path, help="another model directory, compared by paired bootstrap")
-    parser.add_argument("--direction", help="such as en-de; needed where a model translates several")
+    parser.add_argument(
+        "--hypothesis", type=Path, metavar="FILE", help="translations to score instead of a model's, one a line"
+    )
+    parser.add_argument(
+        "--baseline", type=Path, metavar="MODEL", help="another model directory, compared by paired bootstrap"
+    )
+    parser.add_argument("--direction", metavar="L-L", help="such as en-de; needed where a model translates several")
     corpus = parser.add_argument_group("test set: two files, or one tab-separated file")
-    corpus.add_argument("--source", type=Path, help="one sentence a line; plain, .gz or .xz")
-    corpus.add_argument("--reference", type=Path, help="its translations, line by line")
-    corpus.add_argument("--tsv", type=Path, help="a tab-separated file; plain, .gz or .xz")
-    corpus.add_argument("--columns", default="en,de", help="names of its columns in order (default: %(default)s)")
+    corpus.add_argument("--source", type=Path, metavar="FILE", help="one sentence a line; plain, .gz or .xz")
+    corpus.add_argument("--reference", type=Path, metavar="FILE", help="its translations, line by line")
+    corpus.add_argument("--tsv", type=Path, metavar="FILE", help="a tab-separated file; plain, .gz or .xz")
+    corpus.add_argument(
+        "--columns", default="en,de", metavar="NAMES", help="names of its columns in order (default: %(default)s)"
+    )
     corpus.add_argument("--by", metavar="COLUMN", help="count exact matches for each value of this column")
     search = parser.add_argument_group("search (default: what the model's recipe says)")
-    search.add_argument("--beam-size", type=int)
-    search.add_argument("--length-penalty", type=float)
+    search.add_argument("--beam-size", type=int, metavar="N", help="1 is greedy search")
+    search.add_argument("--length-penalty", type=float, metavar="X", help="higher favours longer translations")
     search.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)")
     scores = parser.add_argument_group("scores")
-    scores.add_argument("--tokenize", help="sacreBLEU's tokenizer for BLEU (default: by language; zh for Chinese)")
+    scores.add_argument(
+        "--tokenize", metavar="NAME", help="sacreBLEU's tokenizer for BLEU (default: by language; zh for Chinese)"
+    )
     scores.add_argument("--worst", type=int, default=0, metavar="N", help="list the N worst sentences")
     scores.add_argument("--show", type=int, default=0, metavar="N", help="show N translations, evenly spaced")
     options = parser.parse_args(arguments)
@@ -80,6 +91,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error("--baseline compares models: name a MODEL, not --hypothesis")
     if options.by is not None and options.tsv is None:
         parser.error("--by names a column of --tsv")
+    if min(options.worst, options.show) < 0:
+        parser.error("--worst and --show count sentences: at least 0")
     return options
 
 
@@ -96,7 +109,8 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     else:
         search = asked_search(translator, options)
         found = conditions(options.model, options.device, direction, search)
-        hypotheses = translate(translator, corpus, direction, search)
+        with console.status(f"translating {len(corpus.sources):,} sentences"):
+            hypotheses = translate(translator, corpus, direction, search)
 
     report = evaluation.evaluate(hypotheses, corpus.references, target_language=target_language, tokenize=tokenize)
     found |= report.to_json()
@@ -108,13 +122,14 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     if options.baseline is not None:
         baseline = Translator.load(options.baseline, device=options.device)
         search = asked_search(baseline, options)
-        comparisons = evaluation.paired_bootstrap(
-            translate(baseline, corpus, direction, search),
-            hypotheses,
-            corpus.references,
-            target_language=target_language,
-            tokenize=tokenize,
-        )
+        with console.status(f"comparing with {options.baseline}"):
+            comparisons = evaluation.paired_bootstrap(
+                translate(baseline, corpus, direction, search),
+                hypotheses,
+                corpus.references,
+                target_language=target_language,
+                tokenize=tokenize,
+            )
         found["baseline"] = conditions(options.baseline, options.device, direction, search)
         found["comparison"] = [comparison.to_json() for comparison in comparisons]
         console.print(comparison_table(comparisons, str(options.baseline)))

@@ -85,7 +85,7 @@ class RemoteFile:
 def main(arguments: Sequence[str], hosts: Hosts) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("name", help=f"one of {', '.join(NAMES)}, tatoeba-en-XX, or the id of an mtdata data set")
-    parser.add_argument("--out", type=Path, help="the folder to fill (default: data/NAME)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the folder to fill (default: data/NAME)")
     options = parser.parse_args(arguments)
     console = Console(stderr=True)
     try:
@@ -94,6 +94,9 @@ def main(arguments: Sequence[str], hosts: Hosts) -> int:
     except MTError as error:
         console.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
         return 2
+    except KeyboardInterrupt:
+        console.print("stopped; what is whole is kept")
+        return 130
     console.print(f"{options.name} is in {folder}", markup=False, soft_wrap=True)
     return 0
 

@@ -20,7 +20,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recipe", type=Path, help="a recipe, such as scripts/recipes/multi30k-en-de.toml")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as tokenizer.vocabulary_size=4000")
-    parser.add_argument("--out", type=Path, default=RUNS / "prepared", help="where prepared data goes (%(default)s)")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", default=RUNS / "prepared", help="where prepared data goes (%(default)s)"
+    )
     arguments = parser.parse_intermixed_args()
     console = Console(stderr=True)
     try:
@@ -43,7 +45,7 @@ def prepare_with_progress(recipe: Recipe, out: Path, console: Console) -> Prepar
         TextColumn("{task.completed:,} pairs"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("read", total=None)
         folder = prepare(
             recipe,

@@ -10,15 +10,17 @@ extra=${1:-}
 stamp=.venv/installed # "installing", or the digest of what is installed and its extras
 
 find_python() {
-    local candidate
-    for candidate in "${PYTHON:-}" python3.11 python3.12 python3 python; do
-        if [ -n "$candidate" ] && "$candidate" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' \
-            > /dev/null 2>&1; then
+    local candidate candidates=(python3.11 python3.12 python3 python)
+    if [ -n "${PYTHON:-}" ]; then
+        candidates=("$PYTHON")
+    fi
+    for candidate in "${candidates[@]}"; do
+        if "$candidate" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' > /dev/null 2>&1; then
             echo "$candidate"
             return
         fi
     done
-    echo "No Python 3.11 or newer with venv and pip was found (tried PYTHON, python3.11, python3.12, python3, python)." >&2
+    echo "No Python 3.11 or newer with venv and pip was found (tried: ${candidates[*]})." >&2
     echo "Install one, or name it: PYTHON=/path/to/python bash scripts/setup.sh" >&2
     return 1
 }

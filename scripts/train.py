@@ -33,11 +33,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recipe", type=Path, help="a recipe, such as scripts/recipes/multi30k-en-de.toml")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as training.max_updates=1000")
-    parser.add_argument("--run", type=Path, help=f"the run's folder ({RUNS}/<recipe's name>-<directions>)")
+    parser.add_argument(
+        "--run", type=Path, metavar="DIR", help=f"the run's folder ({RUNS}/<recipe's name>-<directions>)"
+    )
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint, if there is one")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda (%(default)s)")
-    parser.add_argument("--threads", type=int, help="CPU threads (all cores)")
+    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (PyTorch's choice)")
     arguments = parser.parse_intermixed_args()
+    if arguments.threads is not None and arguments.threads < 1:
+        parser.error(f"--threads is {arguments.threads}; accepted: at least 1")
     console = Console(stderr=True)
     try:
         if arguments.threads:

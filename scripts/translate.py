@@ -1,11 +1,12 @@
 """Translate a file, or standard input: one line in, one line out, in the same order.
 
     python scripts/translate.py runs/phrasebook-en-de/model hello.en > hello.de
-    echo "Where is the station?" | python scripts/translate.py runs/phrasebook-en-de/model
+    echo "Where is the train station?" | python scripts/translate.py runs/phrasebook-en-de/model
     python scripts/translate.py MODEL news.en.gz --beam-size 8 --n-best 3 --json --output news.jsonl
 
 With --json each line is an object: source, translation, score (the log-probability divided by the length penalty),
-log_probability, and, with --n-best, alternatives, of which the first is the translation. Progress goes to stderr.
+log_probability, and, with --n-best, alternatives, of which the first is the translation. Progress goes to stderr,
+unless the translations go to the same screen.
 """
 
 import argparse
@@ -35,10 +36,11 @@ from rich.progress import (
 from mt.data.corpus import read_lines
 from mt.decoding.options import SearchOptions
 from mt.engine.translator import Translation, Translator
-from mt.errors import DataError, MTError, RequestError
+from mt.errors import DataError, MTError, RequestError, problems
 
 LINES_AT_A_TIME = 2000  # held in memory; sorted by length among themselves
 COMPRESSED = (".gz", ".xz")
+MAX_PROBLEMS = 10
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -52,6 +54,9 @@ def main(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # whoever reads our output has had enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except KeyboardInterrupt:
+        console.print("stopped")
+        return 130
     return 0
 
 
@@ -93,10 +98,14 @@ def run(options: argparse.Namespace, console: Console) -> None:
     search = asked_search(translator, options)
     path = None if options.file == "-" else Path(options.file)
     lines = read_stream(sys.stdin.buffer) if path is None else read_lines(path)
-    with opened(options.output) as output, shown(path, console) as progress:
+    typed = path is None and sys.stdin.isatty()  # then each line is answered at once
+    if typed:
+        console.print("one sentence a line; Ctrl-D ends it")
+    shares_screen = options.output is None and sys.stdout.isatty()
+    with opened(options.output) as output, shown(path, console, not (typed or shares_screen)) as progress:
         task = progress.add_task("translating", total=size_of(path), lines=0)
         done = 0
-        for chunk in chunks(lines):
+        for chunk in chunks(lines, 1 if typed else LINES_AT_A_TIME):
             for line, translation in zip(chunk, translated(translator, chunk, done, options, search), strict=True):
                 output.write((as_json(line, translation) if options.json else translation.text) + "\n")
             output.flush()
@@ -116,11 +125,25 @@ def asked_search(translator: Translator, options: argparse.Namespace) -> SearchO
 def translated(
     translator: Translator, lines: Sequence[str], before: int, options: argparse.Namespace, search: SearchOptions
 ) -> list[Translation]:
-    """Raises RequestError, which says among which lines the bad ones are."""
+    """Raises RequestError, which names the lines."""
     try:
         return translator.translate(lines, source=options.source, target=options.target, options=search)
     except RequestError as error:
-        raise RequestError(f"{options.file}, lines {before + 1} to {before + len(lines)}: {error}") from error
+        name = "standard input" if options.file == "-" else options.file
+        refused = list(islice(refusals(translator, lines, before, options), MAX_PROBLEMS))
+        said = problems(f"{name} cannot be translated", refused)
+        raise RequestError(
+            said if refused else f"{name}, lines {before + 1} to {before + len(lines)}: {error}"
+        ) from error
+
+
+def refusals(translator: Translator, lines: Sequence[str], before: int, options: argparse.Namespace) -> Iterator[str]:
+    """The lines that cannot be asked for at all, and why."""
+    for number, line in enumerate(lines, start=before + 1):
+        try:
+            translator.request(line, source=options.source, target=options.target)
+        except RequestError as error:
+            yield f"line {number}: {error}"
 
 
 def as_json(line: str, translation: Translation) -> str:
@@ -142,9 +165,9 @@ def read_stream(stream: IO[bytes]) -> Iterator[str]:
             raise DataError(f"standard input, line {number}: not UTF-8 at byte {error.start + 1}") from error
 
 
-def chunks(lines: Iterable[str]) -> Iterator[list[str]]:
+def chunks(lines: Iterable[str], size: int) -> Iterator[list[str]]:
     left = iter(lines)
-    while chunk := list(islice(left, LINES_AT_A_TIME)):
+    while chunk := list(islice(left, size)):
         yield chunk
 
 
@@ -163,7 +186,7 @@ def opened(path: Path | None) -> "IO[str] | nullcontext[IO[str]]":
         raise DataError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def shown(path: Path | None, console: Console) -> Progress:
+def shown(path: Path | None, console: Console, wanted: bool) -> Progress:
     """Lines so far and lines a second; with an estimate where the size of the input is known."""
     known = size_of(path) is not None
     return Progress(
@@ -173,7 +196,7 @@ def shown(path: Path | None, console: Console) -> Progress:
         TimeElapsedColumn(),
         *((TextColumn("left:"), TimeRemainingColumn()) if known else ()),
         console=console,
-        disable=not console.is_terminal,
+        disable=not (wanted and console.is_terminal),
     )
 
 

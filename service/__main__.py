@@ -2,7 +2,7 @@
 
     python -m service --model runs/phrasebook-en-de/model
     curl http://localhost:8000/translate -H "Content-Type: application/json" \\
-        -d '{"q": "Where is the station?", "source": "en", "target": "de"}'
+        -d '{"q": "Where is the train station?", "source": "en", "target": "de"}'
 
 SIGTERM or Ctrl-C: the service takes no more requests, answers those it has accepted, and exits with status 0.
 A model or a setting that cannot be used: one message on stderr, and status 2.

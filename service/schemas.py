@@ -35,7 +35,7 @@ class TranslateRequest(BaseModel):
         frozen=True,
         json_schema_extra={
             "examples": [
-                {"q": "Where is the station?", "source": "en", "target": "de"},
+                {"q": "Where is the train station?", "source": "en", "target": "de"},
                 {"q": ["Good morning.", "Thank you."], "source": "en", "target": "de", "alternatives": 2},
             ]
         },

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from functools import cache
-from itertools import takewhile
+from itertools import groupby
 from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
@@ -20,6 +20,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 COMMANDS = ("python scripts/", "bash scripts/", "python -m service", "torchrun ", "curl ")
+SEPARATORS = ("|", "&", "&&", ";", ">")
 FENCE = re.compile(r"^```bash[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SCRIPT = re.compile(r"\bscripts/[\w/.-]+\.(?:py|sh|toml)\b")
 DEMO_MODEL = ROOT / "runs" / "phrasebook-en-de" / "model"
@@ -27,7 +28,7 @@ PORT = ":8000"
 
 
 def commands(markdown: str) -> list[str]:
-    """The commands in a text's bash blocks, each on one line of its own, without comments, prompts and pipes."""
+    """Our commands in a text's bash blocks, each on one line, without comments and prompts; those of a pipe, too."""
     found = []
     for block in FENCE.findall(markdown):
         pending = ""
@@ -40,9 +41,9 @@ def commands(markdown: str) -> list[str]:
                 words = shlex.split(pending, comments=True)
             except ValueError:  # a quotation goes on in the next line
                 continue
-            text, pending = shlex.join(takewhile(lambda word: word not in ("|", "&", "&&", ";", ">"), words)), ""
-            if text.startswith(COMMANDS):
-                found.append(text)
+            pending = ""
+            parts = [list(part) for split, part in groupby(words, SEPARATORS.__contains__) if not split]
+            found += [text for text in map(shlex.join, parts) if text.startswith(COMMANDS)]
     return found
 
 
@@ -79,6 +80,7 @@ bash scripts/demo.sh          # a comment
 $ python scripts/train.py R.toml \\
       --resume
 cd elsewhere && ls
+echo "a | b" | python scripts/translate.py M - --json > out
 curl localhost:8000/translate -d '{
   "q": "a"}' | python -m json.tool
 ```
@@ -89,6 +91,7 @@ python scripts/no.py
     assert commands(markdown) == [
         "bash scripts/demo.sh",
         "python scripts/train.py R.toml --resume",
+        "python scripts/translate.py M - --json",
         'curl localhost:8000/translate -d \'{\n  "q": "a"}\'',
     ]
     assert program("torchrun --nproc-per-node 2 scripts/train.py R.toml") == (sys.executable, "scripts/train.py")

@@ -138,5 +138,16 @@ def test_a_bad_line_is_named_and_what_came_before_it_is_written(
     assert main([str(small_model), str(file)]) == 2
     found = capfd.readouterr()
     assert found.out.count("\n") == 10
-    assert f"{file}, lines 11 to 16: 2 texts are refused" in found.err
-    assert "begins 'cat cat" in found.err
+    assert found.err.startswith(f"error: {file} cannot be translated:\n  - line 15: the text that begins 'dog dog")
+    assert "\n  - line 16: the text that begins 'cat cat" in found.err
+
+
+def test_ctrl_c_is_no_traceback(
+    small_model: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(translate, "run", interrupted)
+    assert main([str(small_model)]) == 130
+    assert capfd.readouterr().err == "stopped\n"

@@ -201,12 +201,19 @@ class TrainingConfig(Section):
     """Validations without a better BLEU after which training stops."""
     save_every: int = Field(500, ge=1)
     keep: int = Field(5, ge=1)
-    """Checkpoints kept beside the best; as many of them are averaged into the model."""
+    """Checkpoints kept beside the best."""
     average: int = Field(5, ge=1)
+    """The last checkpoints whose mean may become the model; at most `keep`."""
     ema_decay: float | None = Field(None, gt=0, lt=1)
-    """Decay of an exponential average of the weights, which then takes the place of the mean of checkpoints."""
+    """Decay of an exponential average of the weights, which then may become the model too."""
     max_skipped: int = Field(5, ge=0)
     """Updates in a row that may be skipped, for a non-finite loss or lack of memory, before the run stops."""
+
+    @model_validator(mode="after")
+    def _averages_what_is_kept(self) -> Self:
+        if self.average > self.keep:
+            raise ValueError(f"average is {self.average} and keep {self.keep}; accepted: an average of at most keep")
+        return self
 
 
 class DecodingConfig(Section):
@@ -214,6 +221,10 @@ class DecodingConfig(Section):
 
     beam_size: int = Field(5, ge=1)
     length_penalty: float = Field(1.0, ge=0)
+    normalization: Literal["length", "gnmt"] = "length"
+    """What a score is divided by for n tokens: n ** length_penalty, or ((5 + n) / 6) ** length_penalty."""
+    no_repeat_ngram: int = Field(0, ge=0)
+    """No sequence of so many tokens comes twice in a translation; 0 is off."""
     max_length_factor: float = Field(2.0, ge=0)
     max_length_offset: int = Field(10, ge=1)
 

@@ -21,7 +21,7 @@ from mt.data.dataset import Prepared, load_prepared, prepared_folder, read_corpu
 from mt.distributed import World, barrier, joined
 from mt.engine.translator import Translator, select_device
 from mt.errors import DataError, MTError, TrainingError, problems
-from mt.training.card import write_card
+from mt.training.card import Published, write_card
 from mt.training.report import Reporter
 from mt.training.trainer import Trainer
 
@@ -84,7 +84,8 @@ def train(recipe: Recipe, run: Path, device: torch.device, world: World, resume:
         if resumed:
             report.say(f"resumed at update {trainer.progress.updates:,}")
         report.say(
-            f"{sum(p.numel() for p in trainer.model.parameters()):,} parameters, {len(data.train):,} pairs, "
+            f"{sum(p.numel() for p in trainer.model.parameters()):,} parameters, "
+            f"{len(trainer.batches.usable):,} of {len(data.train):,} pairs are short enough, "
             f"{world.size} process(es) on {device}, {torch.get_num_threads()} thread(s) each"
         )
         with signals_stop(trainer, world):
@@ -147,7 +148,8 @@ def publish(recipe: Recipe, data: Prepared, tests: Tests, trainer: Trainer, repo
     trainer.model.eval()
     translator = Translator(trainer.model, data.tokenizer, trainer.describe())
     scores = score_tests(tests, translator)
-    card = write_card(recipe, data, trainer.progress, origin, valid_bleu, scores)
+    published = Published(origin, valid_bleu, str(trainer.device))
+    card = write_card(recipe, data, trainer.progress, published, scores)
     save_model(trainer.run / "model", weights, data.tokenizer, trainer.describe(), card)
     for direction, scored in scores.items():
         for score in scored.scores:

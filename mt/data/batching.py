@@ -4,6 +4,7 @@ An update is what one optimiser step sees: batches from one length bucket each, 
 together. It is the same whatever the number of processes, which share its batches out among them.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -115,6 +116,14 @@ def group_into_updates(
     return updates
 
 
+def enough_for_all(batches: Sequence[np.ndarray], processes: int) -> list[np.ndarray]:
+    """Batches cut into parts until no process goes without, where there are pairs enough; for one, as they are."""
+    if len(batches) >= processes:
+        return list(batches)
+    parts = math.ceil(processes / len(batches))
+    return [part for batch in batches for part in np.array_split(batch, min(parts, len(batch)))]
+
+
 class TrainingBatches:
     """The endless stream of a run's updates, from a position on, for one process."""
 
@@ -152,7 +161,7 @@ class TrainingBatches:
         while True:
             planned = self.plan(epoch)
             for number in range(first, len(planned)):
-                mine = planned[number][self.world.rank :: self.world.size]
+                mine = enough_for_all(planned[number], self.world.size)[self.world.rank :: self.world.size]
                 last = number + 1 == len(planned)
                 yield Update(
                     [self.load(indices, epoch) for indices in mine],

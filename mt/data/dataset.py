@@ -6,6 +6,7 @@ fingerprint of all that went into it, so that a changed recipe or corpus is neve
 
 import hashlib
 import json
+import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +22,7 @@ from mt.data.corpus import Pair, read_parallel, read_tsv
 from mt.errors import DataError, problems
 from mt.tokenizer import Tokenizer, train_tokenizer
 
+VERSION = 1  # of what `prepare` writes: part of the fingerprint
 CHUNK = 20_000  # pairs encoded at a time
 
 Progress = Callable[[str, int], None]
@@ -122,24 +124,26 @@ def read_corpus(corpus: CorpusConfig, root: Path, direction: str) -> Iterator[Pa
 
 
 def corpus_files(recipe: Recipe) -> list[Path]:
-    """Every file that a recipe's training and validation read. Raises DataError naming all that are missing."""
-    files = {
-        corpus.file(recipe.data.root, language)
-        for corpus in (*recipe.data.train, *recipe.data.valid)
-        for language in recipe.data.languages
-    }
-    missing = sorted(str(file) for file in files if not file.is_file())
+    """Every file that training and validation read. Raises DataError naming all that are missing, test sets too."""
+
+    def files_of(*parts: tuple[CorpusConfig, ...]) -> list[Path]:
+        languages = recipe.data.languages
+        return sorted({c.file(recipe.data.root, language) for part in parts for c in part for language in languages})
+
+    files = files_of(recipe.data.train, recipe.data.valid)
+    missing = [str(file) for file in [*files, *files_of(recipe.data.test)] if not file.is_file()]
     if missing:
         raise DataError(
             problems("these files of the recipe are missing", missing)
             + "\naccepted: the files under data.root (or MT_DATA); scripts/fetch_data.py brings the public ones"
         )
-    return sorted(files)
+    return files
 
 
 def prepared_folder(recipe: Recipe, under: Path) -> Path:
     """Where a recipe's prepared data lies: its name, and a fingerprint of its settings and files."""
-    described = recipe.model_dump_json(include={"data", "cleaning", "tokenizer"})
+    data = recipe.data.model_dump_json(include={"root", "directions", "train", "valid"})
+    described = f"{VERSION} {data} {recipe.cleaning.model_dump_json()} {recipe.tokenizer.model_dump_json()}"
     files = [f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in corpus_files(recipe)]
     digest = hashlib.sha256("\n".join([described, *files]).encode()).hexdigest()
     return under / f"{recipe.run_name}-{digest[:12]}"
@@ -238,7 +242,7 @@ def _tokenizer_sentences(folder: Path, limit: int) -> Iterator[str]:
     """Up to `limit` sentences, evenly spaced over both sides."""
     for side in ("source_text", "target_text"):
         ragged = Ragged(folder / side)
-        stride = max(1, 2 * len(ragged) // limit)
+        stride = max(1, math.ceil(2 * len(ragged) / limit))
         for index in range(0, len(ragged), stride):
             yield ragged[index].tobytes().decode()
 

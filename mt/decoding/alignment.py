@@ -60,7 +60,8 @@ def group_words(alignment: Alignment, source_starts: Sequence[bool], target_star
 
 def _word_numbers(starts: Sequence[bool], device: torch.device) -> Tensor:
     """[True, False, True] -> [0, 0, 1]."""
-    return torch.tensor([i == 0 or start for i, start in enumerate(starts)], device=device).cumsum(0) - 1
+    begins = [i == 0 or start for i, start in enumerate(starts)]
+    return torch.tensor(begins, dtype=torch.int64, device=device).cumsum(0) - 1
 
 
 def _summed(lines: Tensor, groups: Tensor) -> Tensor:

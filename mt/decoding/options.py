@@ -96,6 +96,11 @@ class SearchOptions:
             yield "temperature, top_k and top_p act on samples only: set sample"
 
     @property
+    def beams(self) -> bool:
+        """Whether this asks for beam search, rather than greedy search or samples."""
+        return not self.sample and self.beam_size > 1
+
+    @property
     def rows(self) -> int:
         """Rows that one sentence takes in a batch."""
         return self.n_best if self.sample else self.beam_size

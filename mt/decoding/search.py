@@ -13,7 +13,10 @@ from mt.decoding.rows import Hypothesis, Search
 from mt.decoding.sampling import Sampling
 from mt.decoding.scorer import ModelScorer, Scorer, State, padded, real
 
-STEPS_BETWEEN_LOOKS = 8  # on an accelerator, where asking who is finished makes the host wait
+
+def steps_between_looks(device: torch.device) -> int:
+    """How often to ask which sentences are finished: on an accelerator that makes the host wait."""
+    return 1 if device.type == "cpu" else 8
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,8 @@ def start_search(
 
     Greedy sentences may be mixed with those that draw one sample. Raises RequestError for a prefix of no use.
     """
-    beams = not options[0].sample and options[0].beam_size > 1
-    kind = BeamSearch if beams else Sampling
-    assert all((not wanted.sample and wanted.beam_size > 1) == beams for wanted in options)
+    kind = BeamSearch if options[0].beams else Sampling
+    assert all(wanted.beams == options[0].beams for wanted in options)
     return kind.start(source_lengths, options, prefixes, special, device)
 
 
@@ -61,7 +63,7 @@ def decode(
     )
     state = scorer.start(sources, options.rows)
     present = list(range(len(sources)))
-    every = 1 if scorer.device.type == "cpu" else STEPS_BETWEEN_LOOKS
+    every = steps_between_looks(scorer.device)
     for step in count(1):
         rows = search.advance(scorer.step(state, search.tokens))
         if rows is not None:

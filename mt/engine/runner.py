@@ -7,7 +7,7 @@ import torch
 
 from mt.decoding.rows import Search
 from mt.decoding.scorer import Scorer, State
-from mt.decoding.search import start_search
+from mt.decoding.search import start_search, steps_between_looks
 from mt.engine.messages import Request, Result
 
 
@@ -16,14 +16,16 @@ class Runner(Generic[State]):
 
     def __init__(self, scorer: Scorer[State]) -> None:
         self.scorer = scorer
-        self.clear()
-
-    def clear(self) -> list[Request]:
-        """Drop everything; returns the requests that were running."""
-        dropped = [request for request in getattr(self, "_requests", []) if request is not None]
         self._requests: list[Request | None] = []  # by sentence; None once it has been answered
         self._search: Search | None = None
         self._state: State | None = None
+        self._look_every = steps_between_looks(scorer.device)
+        self._steps = 0  # since the last look at who is finished
+
+    def clear(self) -> list[Request]:
+        """Drop everything; returns the requests that were running."""
+        dropped = self.requests
+        self._requests, self._search, self._state = [], None, None
         return dropped
 
     @property
@@ -58,6 +60,9 @@ class Runner(Generic[State]):
         rows = self._search.advance(self.scorer.step(self._state, self._search.tokens))
         if rows is not None:
             self._state.reorder(rows)
+        self._steps += 1
+        if self._steps % self._look_every:
+            return []
         done = [
             place
             for place, finished in enumerate(self._search.finished.tolist())
@@ -69,7 +74,7 @@ class Runner(Generic[State]):
         for place, hypotheses in zip(done, self._search.results(done), strict=True):
             request = self._requests[place]
             assert request is not None
-            problem = "" if hypotheses else "the model's scores for this sentence are not numbers"
+            problem = "" if hypotheses else "the model's scores are not numbers, or the search left it no way on"
             results.append(Result(request.id, tuple(hypotheses), problem))
             self._requests[place] = None
         self._compact(least=len(self._requests) // 4)

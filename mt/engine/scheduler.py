@@ -14,6 +14,11 @@ class Limits:
     rows: int = 320
     source_tokens: int = 8192
 
+    @classmethod
+    def of(cls, device_type: str) -> "Limits":
+        """For a CPU, whose caches hold little more; or for a GPU, which only many rows keep busy."""
+        return cls() if device_type == "cpu" else cls(rows=2560, source_tokens=65_536)
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -24,8 +29,7 @@ class Kind:
 
     @classmethod
     def of(cls, request: Request) -> "Kind":
-        options = request.options
-        return cls(options.rows, not options.sample and options.beam_size > 1)
+        return cls(request.options.rows, request.options.beams)
 
 
 class Scheduler:
@@ -40,6 +44,7 @@ class Scheduler:
         self.limits = limits
         self._waiting: OrderedDict[int, Request] = OrderedDict()  # by id, so that one is forgotten at no cost
         self._isolated: OrderedDict[int, Request] = OrderedDict()
+        self._alone = False  # whether what runs was isolated
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._isolated)
@@ -57,9 +62,11 @@ class Scheduler:
 
     def admit(self, running: Kind | None, running_rows: int) -> list[Request]:
         """Take the requests that shall join the `running_rows` rows of a kind, or begin if nothing runs."""
-        if running is None and self._isolated:
-            return [self._isolated.popitem(last=False)[1]]
-        if not self._waiting or self._isolated:
+        if running is None:
+            self._alone = bool(self._isolated)
+            if self._alone:
+                return [self._isolated.popitem(last=False)[1]]
+        if self._alone or not self._waiting:
             return []
         kind = Kind.of(next(iter(self._waiting.values())))
         free = self.limits.rows - running_rows

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from mt.checkpoint import Description, LoadedModel, load_model
-from mt.decoding.options import SearchOptions
+from mt.decoding.options import Normalization, SearchOptions
 from mt.decoding.rows import Hypothesis
 from mt.decoding.scorer import ModelScorer
 from mt.engine.engine import Engine
@@ -61,7 +61,9 @@ class Translator:
         self.tokenizer = tokenizer
         self.description = description
         device = next(model.parameters()).device
-        self.engine = Engine(ModelScorer(model, device=device), limits)
+        self.model = model
+        self.scorer = ModelScorer(model, device=device)
+        self.engine = Engine(self.scorer, limits or Limits.of(device.type))
         self._ids = count()
 
     @classmethod
@@ -77,7 +79,15 @@ class Translator:
     @property
     def options(self) -> SearchOptions:
         """The search that the model's recipe asks for."""
-        return SearchOptions(**self.description.decoding.model_dump(), max_length=self.description.model.max_length - 1)
+        asked = self.description.decoding.model_dump()
+        return SearchOptions(
+            **{**asked, "normalization": Normalization(asked["normalization"])}, max_length=self._longest
+        )
+
+    @property
+    def _longest(self) -> int:
+        """Tokens of a source or a target, EOS included, for which the model has positions."""
+        return self.description.model.max_length
 
     def translate(
         self,
@@ -128,12 +138,14 @@ class Translator:
             return None
         tag = [self.tokenizer.tag(language)] if len(self.directions) > 1 else []
         encoded = (*tag, *ids, EOS)
-        limit = self.description.model.max_length
-        if len(encoded) > limit:
+        if len(encoded) > self._longest:
             raise RequestError(
-                f"the text that begins {text.strip()[:40]!r} has {len(encoded)} tokens; accepted: at most {limit}"
+                f"the text that begins {text.strip()[:40]!r} has {len(encoded)} tokens; "
+                f"accepted: at most {self._longest}"
             )
-        return Request(next(self._ids), encoded, options or self.options)
+        options = options or self.options
+        options = replace(options, max_length=min(options.max_length, self._longest))
+        return Request(next(self._ids), encoded, options)
 
     def finish(self, text: str, result: Result) -> Translation:
         """The translation in a result, with the white space around `text`. Raises RequestError if it failed."""

@@ -1,6 +1,9 @@
 """The card of a model directory: what a reader must know before trusting its translations."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
 
 from mt.config import Recipe
 from mt.data.dataset import Prepared
@@ -8,10 +11,19 @@ from mt.evaluation import Report
 from mt.training.state import Progress
 
 
+@dataclass(frozen=True)
+class Published:
+    """Which weights became the model, their BLEU on the validation set, and where that was measured."""
+
+    origin: str
+    valid_bleu: float
+    device: str
+
+
 def write_card(
-    recipe: Recipe, data: Prepared, progress: Progress, origin: str, valid_bleu: float, scores: Mapping[str, Report]
+    recipe: Recipe, data: Prepared, progress: Progress, published: Published, scores: Mapping[str, Report]
 ) -> str:
-    """`README.md` of the model directory, in Markdown. `origin` says which weights these are."""
+    """`README.md` of the model directory, in Markdown."""
     model, decoding = recipe.model, recipe.decoding
     corpora = ", ".join(corpus.path for corpus in recipe.data.train)
     lines = [
@@ -22,8 +34,9 @@ def write_card(
         "",
         "## Scores",
         "",
-        f"Beam {decoding.beam_size}, length penalty {decoding.length_penalty}. Validation set, while training: "
-        f"{valid_bleu:.2f} BLEU.",
+        f"Beam {decoding.beam_size}, length penalty {decoding.length_penalty} ({decoding.normalization}), on "
+        f"{published.device} with torch {torch.__version__}. On at most {recipe.training.validate_sentences:,} "
+        f"sentences of the validation set: {published.valid_bleu:.2f} BLEU.",
         "",
     ]
     if scores:
@@ -42,7 +55,7 @@ def write_card(
         f"d_ff {model.d_ff}, {model.heads} heads, {model.norm}-norm, dropout {model.dropout}.",
         f"- {progress.updates:,} updates of about {recipe.training.update_tokens:,} target tokens, "
         f"{progress.seconds / 60:.0f} minutes, seed {recipe.seed}.",
-        f"- Weights: {origin}.",
+        f"- Weights: {published.origin}.",
         "- The recipe, with every value, is `recipe.toml` in the run's folder.",
         "",
         "It has read nothing else: expect poor translations of text unlike these corpora.",

@@ -1,6 +1,7 @@
 """What a run tells: a progress line, `metrics.jsonl`, TensorBoard events and `curves.png`."""
 
 import json
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,6 +23,8 @@ class Reporter:
         self.quiet = quiet
         self.console = Console(stderr=True, quiet=quiet)
         self.max_updates = max_updates
+        self._began, self._done = time.monotonic(), done
+        self._next_line = done + max_updates / LINES
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -57,8 +60,10 @@ class Reporter:
     def progress(self, update: int, figures: str) -> None:
         """Move the bar to `update`; without a terminal, print a line now and then."""
         self._bar.update(self._task, completed=update, figures=figures)
-        if not self.console.is_terminal and update % max(1, self.max_updates // LINES) == 0:
-            self.say(f"update {update:,} of {self.max_updates:,} | {figures}")
+        if not self.console.is_terminal and update >= self._next_line:
+            self._next_line = update + self.max_updates / LINES
+            left = (time.monotonic() - self._began) / (update - self._done) * (self.max_updates - update) / 60
+            self.say(f"update {update:,} of {self.max_updates:,} | {figures} | {left:.0f} min left")
 
     def say(self, message: str) -> None:
         """A line above the progress bar."""

@@ -100,6 +100,7 @@ class Trainer:
         loss: Callable[[Transformer, Batch, float], Tensor] = batch_loss
         self.loss = torch.compile(loss, dynamic=True) if self.config.compile else loss
         self._asked_to_stop = False
+        self._saved = 0  # the update of the newest checkpoint
         self._check_validation()
 
     @property
@@ -111,6 +112,7 @@ class Trainer:
         saved = checkpoints(self.checkpoints)
         if saved:
             restore_checkpoint(saved[-1], self.state)
+            self._saved = self.progress.updates
         return bool(saved)
 
     def stop(self) -> None:
@@ -155,7 +157,7 @@ class Trainer:
             if validated or progress.updates % config.save_every == 0:
                 self._save()
             since.mark = time.monotonic()
-        if progress.updates > self._last_saved():
+        if progress.updates > self._saved:
             self._save()
         return over
 
@@ -167,7 +169,7 @@ class Trainer:
         saved = checkpoints(self.checkpoints)
         if not saved:
             raise TrainingError(f"{self.checkpoints}: no checkpoint to make a model of")
-        last = saved[-min(self.config.average, self.config.keep) :]  # before those, the best may stand alone
+        last = saved[-self.config.average :]
         mean = average_weights([path / "model.safetensors" for path in last])
         candidates = {f"mean of the last {len(last)} checkpoints": mean}
         best = self.checkpoints / f"{self.progress.best_update:08d}" / "model.safetensors"
@@ -296,7 +298,7 @@ class Trainer:
         if self.progress.skipped > self.config.max_skipped:
             raise TrainingError(
                 f"{self.progress.skipped} updates in a row were skipped, the last for {problem}; "
-                f"the last checkpoint is update {self._last_saved():,}. A lower training.learning_rate, smaller "
+                f"the last checkpoint is update {self._saved:,}. A lower training.learning_rate, smaller "
                 "training.batch_tokens or precision float32 may help; go on with --resume"
             )
 
@@ -340,28 +342,24 @@ class Trainer:
         return loss / tokens
 
     def _validation_bleu(self) -> float:
-        """sacreBLEU over all directions, evenly spaced sentences, translated as a user's would be."""
+        """The mean over directions of sacreBLEU, of evenly spaced sentences, translated as a user's would be."""
         self.model.eval()
         valid = self.data.valid
         fits = self._valid_indices()
         chosen = fits[np.linspace(0, len(fits) - 1, min(self.config.validate_sentences, len(fits))).astype(int)]
         translator = Translator(self.model, self.data.tokenizer, self.describe())
-        hypotheses, references = [], []
-        for number, direction in enumerate(self.recipe.data.directions):
+        scores = []
+        for number in np.unique(valid.direction[chosen]):
             indices = chosen[valid.direction[chosen] == number]
-            source, target = direction.split("-")
-            texts = valid.texts("source", indices)
-            hypotheses += [t.text for t in translator.translate(texts, source=source, target=target)]
-            references += valid.texts("target", indices)
-        language = self.recipe.data.directions[0].split("-")[1]
-        return evaluation.bleu(hypotheses, references, target_language=language).value
+            source, target = self.recipe.data.directions[number].split("-")
+            translations = translator.translate(valid.texts("source", indices), source=source, target=target)
+            hypotheses = [translation.text for translation in translations]
+            scores.append(evaluation.bleu(hypotheses, valid.texts("target", indices), target_language=target).value)
+        return float(np.mean(scores))
 
     def _save(self) -> None:
         if self.world.leads:
             save_checkpoint(self.checkpoints, self.state)
             prune_checkpoints(self.checkpoints, self.config.keep, self.progress.best_update)
+        self._saved = self.progress.updates
         barrier(self.world)
-
-    def _last_saved(self) -> int:
-        saved = checkpoints(self.checkpoints)
-        return int(saved[-1].name) if saved else 0

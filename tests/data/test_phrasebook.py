@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from mt.data.phrasebook import CONSTRUCTIONS, Pair, generate, held_out_pairs, number_of_pairs, write
+from mt.data.phrasebook.everyday import everyday
 from mt.data.phrasebook.lexicon import lexicon
 from mt.data.phrasebook.slots import Construction
-from mt.data.phrasebook.split import REMAINING_USES, constructions
+from mt.data.phrasebook.split import EVERYDAY_COPIES, REMAINING_USES, constructions
 from mt.errors import DataError
 
 
@@ -124,6 +125,12 @@ def test_the_same_arguments_give_the_same_pairs_and_another_seed_others() -> Non
     assert first != list(generate(500, seed=4, held_out=True))
 
 
+def test_everyday_phrases_are_no_sentences_of_the_grammar() -> None:
+    phrases = everyday()
+    assert len(dict(phrases)) == len(phrases)
+    assert not dict(phrases).keys() & {pair.english for pair in (*train(), *unseen())}
+
+
 def test_asking_for_more_than_a_construction_has_goes_on_with_the_others() -> None:
     pairs = list(generate(12_000, seed=0, held_out=True))
     counts = Counter(pair.construction for pair in pairs)
@@ -137,6 +144,9 @@ def test_the_files_are_disjoint_and_hold_what_they_say(tmp_path: Path) -> None:
         name: [line.split("\t") for line in (tmp_path / "corpus" / name).read_text(encoding="utf-8").splitlines()]
         for name in ("train.tsv", "valid.tsv", "test.tsv")
     }
+    phrases = [row for row in rows["train.tsv"] if row[2] == "everyday"]
+    assert Counter(tuple(row[:2]) for row in phrases) == {phrase: EVERYDAY_COPIES for phrase in everyday()}
+    rows["train.tsv"] = [row for row in rows["train.tsv"] if row[2] != "everyday"]
     assert {name: len(found) for name, found in rows.items()} == {"train.tsv": 600, "valid.tsv": 40, "test.tsv": 90}
     english = [row[0] for found in rows.values() for row in found]
     assert len(set(english)) == len(english)
@@ -148,6 +158,12 @@ def test_the_files_are_disjoint_and_hold_what_they_say(tmp_path: Path) -> None:
     for row in (row for found in rows.values() for row in found):
         pair = (expected | unknown)[row[0]]
         assert row == [pair.english, pair.german, pair.construction]
+
+
+def test_everyday_phrases_are_no_sentences_of_the_grammar() -> None:
+    phrases = everyday()
+    assert len(dict(phrases)) == len(phrases)
+    assert not dict(phrases).keys() & {pair.english for pair in (*train(), *unseen())}
 
 
 def test_asking_for_more_than_there_is_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,10 +20,12 @@ class BeamSearch(SentenceTable):
     """Beam search over B sentences with K beams each, every sentence at its own step.
 
     At each step all continuations of a sentence are ranked. Those among the first K that end the sentence are
-    finished hypotheses; the best K others stay alive. A sentence is finished when it has K finished hypotheses, when
-    its longest length is reached (where all that is alive must end), or when nothing alive can still come among its
-    `n_best`. That bound is exact: log-probabilities only fall, and no hypothesis is divided by more than the penalty
-    of the longest length. Where every continuation is forbidden, a sentence ends with what it has.
+    finished hypotheses; the best K others stay alive. A sentence is finished when it has K finished hypotheses and
+    nothing alive scores better, as it stands, than the worst of its `n_best`; when its longest length is reached
+    (where all that is alive must end); or when nothing alive can ever come among its `n_best`. That bound is exact:
+    log-probabilities only fall, and no hypothesis is divided by more than the penalty of the longest length. K finished
+    hypotheses alone are no reason to stop: a model that is sure of one long translation offers worse, shorter ones
+    before it. Where every continuation is forbidden, a sentence ends with what it has.
 
     Nothing is copied when beams change places: each step records for each beam its parent and its token, and
     `results` follows them back. All is done on the device of the logits, without synchronisation, and in place.
@@ -130,13 +132,16 @@ class BeamSearch(SentenceTable):
             self.history.copy_(self.history.gather(1, parents[:, :, None].expand_as(self.history)))
             self.history.scatter_(2, at[:, :, :beams].mT, tokens[:, :, None])
 
-        scores = ends / self.penalty.gather(1, self.steps[:, None])
+        penalty = self.penalty.gather(1, self.steps[:, None])
+        scores = ends / penalty
         self.pool.copy_(torch.cat((self.pool, scores), 1).topk(beams).values)
         # NaN, and -inf where nothing is alive, are not greater: they finish the sentence too.
-        hopeful = alive[:, 0] / self.largest_penalty > self.pool.gather(1, self.nth)[:, 0]
+        worst = self.pool.gather(1, self.nth)[:, 0]
+        hopeful = alive[:, 0] / self.largest_penalty > worst
+        promising = (alive[:, :1] / penalty)[:, 0] > worst
         room = self.pool[:, -1] == -torch.inf
         self.steps.add_(self.running)  # a finished sentence goes on writing to where nobody reads
-        self.running.mul_(may_go_on & hopeful & room)
+        self.running.mul_(may_go_on & hopeful & (room | promising))
         self.alive_tokens.copy_(tokens)
         self.alive_totals.copy_(alive)
         return (parents + self._first_rows).view(-1) if beams > 1 else None

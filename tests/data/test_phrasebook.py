@@ -145,7 +145,7 @@ def test_the_files_are_disjoint_and_hold_what_they_say(tmp_path: Path) -> None:
         for name in ("train.tsv", "valid.tsv", "test.tsv")
     }
     phrases = [row for row in rows["train.tsv"] if row[2] == "everyday"]
-    assert Counter(tuple(row[:2]) for row in phrases) == {phrase: EVERYDAY_COPIES for phrase in everyday()}
+    assert Counter(tuple(row[:2]) for row in phrases) == dict.fromkeys(everyday(), EVERYDAY_COPIES)
     rows["train.tsv"] = [row for row in rows["train.tsv"] if row[2] != "everyday"]
     assert {name: len(found) for name, found in rows.items()} == {"train.tsv": 600, "valid.tsv": 40, "test.tsv": 90}
     english = [row[0] for found in rows.values() for row in found]
@@ -158,12 +158,6 @@ def test_the_files_are_disjoint_and_hold_what_they_say(tmp_path: Path) -> None:
     for row in (row for found in rows.values() for row in found):
         pair = (expected | unknown)[row[0]]
         assert row == [pair.english, pair.german, pair.construction]
-
-
-def test_everyday_phrases_are_no_sentences_of_the_grammar() -> None:
-    phrases = everyday()
-    assert len(dict(phrases)) == len(phrases)
-    assert not dict(phrases).keys() & {pair.english for pair in (*train(), *unseen())}
 
 
 def test_asking_for_more_than_there_is_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

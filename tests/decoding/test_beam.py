@@ -96,7 +96,7 @@ def test_a_beam_wider_than_all_sentences_finds_them_all(
 
 
 def reference(table: Table, source: Ids, options: SearchOptions, vocabulary: int) -> list[tuple[float, Ids]]:
-    """Beam search as its description reads, in plain Python, with no early stop but a full pool."""
+    """Beam search as its description reads, in plain Python, but for the exact bound."""
     beams = options.beam_size
     alive: list[tuple[float, Ids]] = [(0.0, ())]
     pool: list[tuple[float, Ids]] = []
@@ -110,7 +110,9 @@ def reference(table: Table, source: Ids, options: SearchOptions, vocabulary: int
         candidates.sort(reverse=True)
         pool += [(divided(s, length, options), t[:-1]) for s, t in candidates[:beams] if t[-1] == EOS]
         alive = [candidate for candidate in candidates if candidate[1][-1] != EOS][:beams]
-        if len(pool) >= beams:
+        pool.sort(reverse=True)
+        worst = pool[min(options.n_best, len(pool)) - 1][0] if pool else -math.inf
+        if len(pool) >= beams and alive and divided(alive[0][0], length, options) <= worst:
             break
     return sorted(pool, reverse=True)[: options.n_best]
 
@@ -128,6 +130,18 @@ def test_stopping_early_changes_nothing(random_scorer: Any, beams: int, n_best: 
         expected = reference(scorer.table, source, options, 9)
         assert [hypothesis.tokens for hypothesis in found] == [tokens for _, tokens in expected]
         assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], rel=1e-4)
+
+
+@pytest.mark.parametrize("beams", [2, 3, 5])
+def test_worse_short_hypotheses_do_not_end_the_search(table_scorer: Any, beams: int) -> None:
+    """Eight times 4 and EOS, each of P = 0.9; EOS before that, of P = 0.05, fills the pool with worse ones."""
+
+    def scores(source: Ids, tokens: Ids) -> list[float]:
+        best = 4 if len(tokens) < 8 else EOS
+        return [-math.inf] * 3 + [math.log(0.9 if token == best else 0.05) for token in (EOS, 4, 5)]
+
+    (found,) = decode(table_scorer(scores), [SOURCE], SearchOptions(beam_size=beams))
+    assert found[0].tokens == (4,) * 8
 
 
 def test_the_bound_stops_the_search_when_nothing_can_improve(table_scorer: Any) -> None:

@@ -79,7 +79,7 @@ else
     "$python" scripts/prepare.py "$recipe"
     say "Training (some minutes)"
     # Two processes of one thread are faster than one of two. --resume goes on where an interrupted demo stopped.
-    "$python" -m torch.distributed.run --nproc-per-node "$processes" -- \
+    OMP_NUM_THREADS=1 "$python" -m torch.distributed.run --nproc-per-node "$processes" -- \
         scripts/train.py "$recipe" --resume --device cpu --threads 1
 fi
 

@@ -22,12 +22,12 @@ def by_name() -> dict[str, Construction]:
 
 @cache
 def train() -> tuple[Pair, ...]:
-    return tuple(generate(30_000, seed=1, held_out=False))
+    return tuple(generate(60_000, seed=1, held_out=False))
 
 
 @cache
 def unseen() -> tuple[Pair, ...]:
-    return tuple(generate(3_000, seed=1, held_out=True))
+    return tuple(generate(2_000, seed=1, held_out=True))
 
 
 def held_in(pair: Pair) -> list[str]:

@@ -9,9 +9,10 @@ import pytest
 
 from mt.data.phrasebook import CONSTRUCTIONS, Pair, generate, held_out_pairs, number_of_pairs, write
 from mt.data.phrasebook.everyday import everyday
+from mt.data.phrasebook.glossary import glossary
 from mt.data.phrasebook.lexicon import lexicon
 from mt.data.phrasebook.slots import Construction
-from mt.data.phrasebook.split import EVERYDAY_COPIES, REMAINING_USES, constructions
+from mt.data.phrasebook.split import EVERYDAY_COPIES, GLOSSARY_COPIES, REMAINING_USES, constructions
 from mt.errors import DataError
 
 
@@ -146,7 +147,10 @@ def test_the_files_are_disjoint_and_hold_what_they_say(tmp_path: Path) -> None:
     }
     phrases = [row for row in rows["train.tsv"] if row[2] == "everyday"]
     assert Counter(tuple(row[:2]) for row in phrases) == dict.fromkeys(everyday(), EVERYDAY_COPIES)
-    rows["train.tsv"] = [row for row in rows["train.tsv"] if row[2] != "everyday"]
+    entries = [row for row in rows["train.tsv"] if row[2] == "glossary"]
+    assert len(entries) == GLOSSARY_COPIES * len(glossary())
+    assert ["an exhibition", "eine Ausstellung", "glossary"] in entries
+    rows["train.tsv"] = [row for row in rows["train.tsv"] if row[2] not in ("everyday", "glossary")]
     assert {name: len(found) for name, found in rows.items()} == {"train.tsv": 600, "valid.tsv": 40, "test.tsv": 90}
     english = [row[0] for found in rows.values() for row in found]
     assert len(set(english)) == len(english)

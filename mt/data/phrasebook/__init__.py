@@ -1,8 +1,8 @@
 """The embedded corpus: a grammar, written by us, of what a traveller would say, in English and German.
 
 nouns, vocabulary: the words as tables; lexicon: the words as records; grammar: agreement and word order; slots: what
-may fill a sentence; clauses, scenes: the constructions; everyday: fixed phrases; split: what is held out,
-and the samples.
+may fill a sentence; clauses, scenes: the constructions; everyday: fixed phrases; glossary: nouns and their articles;
+split: what is held out, and the samples.
 """
 
 from mt.data.phrasebook.split import CONSTRUCTIONS, Pair, generate, held_out_pairs, number_of_pairs, write

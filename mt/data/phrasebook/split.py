@@ -18,6 +18,7 @@ from random import Random
 
 from mt.data.phrasebook import clauses, scenes
 from mt.data.phrasebook.everyday import everyday
+from mt.data.phrasebook.glossary import glossary
 from mt.data.phrasebook.slots import Construction, lemmas_of
 from mt.errors import DataError
 
@@ -65,6 +66,7 @@ CONSTRUCTIONS = (
 HELD_OUT_SHARE = 0.09
 REMAINING_USES = 3  # constructions of the training set in which each form of a held-out lemma still occurs
 SPLIT_NAME = "phrasebook split 1"
+GLOSSARY_COPIES = 4
 EVERYDAY_COPIES = 12  # of what no rule explains, a model must read more than once
 PATIENCE = 200  # draws in a row without a new sentence after which a construction counts as used up
 
@@ -117,7 +119,8 @@ def write(folder: Path, *, train: int, valid: int, test: int, seed: int) -> None
     """Write train.tsv, valid.tsv and test.tsv: English, German and construction, parted by tabs, in UTF-8.
 
     Half of the validation pairs have a held-out combination, half are new sentences of training combinations.
-    No sentence is in two files. Beside its `train` pairs, train.tsv has the everyday phrases, EVERYDAY_COPIES times.
+    No sentence is in two files. Beside its `train` pairs, train.tsv has the everyday phrases and the glossary, each
+    several times.
     """
     known = generate(train + valid // 2, seed=seed, held_out=False)
     unknown = generate(test + valid - valid // 2, seed=seed, held_out=True)
@@ -125,6 +128,7 @@ def write(folder: Path, *, train: int, valid: int, test: int, seed: int) -> None
     files = {"train.tsv": list(islice(known, train)), "test.tsv": list(islice(unknown, test))}
     files["valid.tsv"] = [*known, *unknown]
     files["train.tsv"] += [Pair(*phrase, "everyday", ()) for phrase in everyday()] * EVERYDAY_COPIES
+    files["train.tsv"] += [Pair(*phrase, "glossary", ()) for phrase in glossary()] * GLOSSARY_COPIES
     for name, pairs in files.items():
         Random(f"{seed} {name}").shuffle(pairs)
         lines = [f"{pair.english}\t{pair.german}\t{pair.construction}\n" for pair in pairs]

@@ -1,0 +1,16 @@
+"""The glossary at the end of the phrasebook: each noun with its articles, which tell its gender. Not scored either."""
+
+from mt.data.phrasebook.grammar import Case, NounPhrase
+from mt.data.phrasebook.lexicon import lexicon
+
+
+def glossary() -> list[tuple[str, str]]:
+    """English and German, such as ("the exhibition", "die Ausstellung"), ("an exhibition", "eine Ausstellung")."""
+    phrases = [
+        NounPhrase(determiner, noun, plural)
+        for table in lexicon().nouns.values()
+        for noun in table
+        for determiner, plural in (("the", False), ("a", False), ("the", True))
+        if noun.german_plural or not plural
+    ]
+    return [(phrase.english(), phrase.german(Case.NOMINATIVE)) for phrase in phrases]

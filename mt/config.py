@@ -203,17 +203,11 @@ class TrainingConfig(Section):
     keep: int = Field(5, ge=1)
     """Checkpoints kept beside the best."""
     average: int = Field(5, ge=1)
-    """The last checkpoints whose mean may become the model; at most `keep`."""
+    """The last checkpoints, of those kept, whose mean may become the model."""
     ema_decay: float | None = Field(None, gt=0, lt=1)
     """Decay of an exponential average of the weights, which then may become the model too."""
     max_skipped: int = Field(5, ge=0)
     """Updates in a row that may be skipped, for a non-finite loss or lack of memory, before the run stops."""
-
-    @model_validator(mode="after")
-    def _averages_what_is_kept(self) -> Self:
-        if self.average > self.keep:
-            raise ValueError(f"average is {self.average} and keep {self.keep}; accepted: an average of at most keep")
-        return self
 
 
 class DecodingConfig(Section):

@@ -169,7 +169,7 @@ class Trainer:
         saved = checkpoints(self.checkpoints)
         if not saved:
             raise TrainingError(f"{self.checkpoints}: no checkpoint to make a model of")
-        last = saved[-self.config.average :]
+        last = saved[-min(self.config.average, self.config.keep) :]  # before those, the best may stand alone
         mean = average_weights([path / "model.safetensors" for path in last])
         candidates = {f"mean of the last {len(last)} checkpoints": mean}
         best = self.checkpoints / f"{self.progress.best_update:08d}" / "model.safetensors"

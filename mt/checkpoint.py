@@ -1,4 +1,4 @@
-"""A model directory: `config.json`, `model.safetensors`, `tokenizer.model`, `README.md`.
+"""A model directory: `config.json`, `model.safetensors`, `tokenizer.model`, `README.md`, maybe `calibration.json`.
 
 Directories are written aside and renamed, so that a reader, or a killed writer, never leaves half of one. Loading
 runs no code: weights are safetensors, metadata is JSON, and both are checked before a model is built.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -38,6 +38,17 @@ class Description(Section):
     decoding: DecodingConfig = DecodingConfig()
 
 
+class CalibrationPair(Section):
+    """A text and its translation, on which a model with rounded weights is compared with the exact one."""
+
+    direction: str
+    source: str
+    target: str
+
+
+CALIBRATION = TypeAdapter(tuple[CalibrationPair, ...])
+
+
 @dataclass(frozen=True)
 class LoadedModel:
     """A model directory in memory; the model is in evaluation mode."""
@@ -45,6 +56,7 @@ class LoadedModel:
     model: Transformer
     tokenizer: Tokenizer
     description: Description
+    calibration: tuple[CalibrationPair, ...] = ()
 
 
 @contextmanager
@@ -75,7 +87,12 @@ def written_aside(folder: Path) -> Iterator[Path]:
 
 
 def save_model(
-    folder: Path, weights: Mapping[str, Tensor], tokenizer: Tokenizer, description: Description, card: str
+    folder: Path,
+    weights: Mapping[str, Tensor],
+    tokenizer: Tokenizer,
+    description: Description,
+    card: str,
+    calibration: Sequence[CalibrationPair] = (),
 ) -> None:
     """Write a model directory; one that is there is replaced."""
     with written_aside(folder) as aside:
@@ -83,6 +100,8 @@ def save_model(
         (aside / "config.json").write_text(description.model_dump_json(indent=2) + "\n", encoding="utf-8")
         (aside / "tokenizer.model").write_bytes(tokenizer.serialised)
         (aside / "README.md").write_text(card, encoding="utf-8")
+        if calibration:
+            (aside / "calibration.json").write_bytes(CALIBRATION.dump_json(tuple(calibration), indent=1))
 
 
 def load_model(folder: Path, device: torch.device) -> LoadedModel:
@@ -100,7 +119,7 @@ def load_model(folder: Path, device: torch.device) -> LoadedModel:
     check_weights(weights, model, folder / "model.safetensors")
     model = Transformer(description.model, description.vocabulary_size)
     model.load_state_dict(weights)
-    return LoadedModel(model.to(device).eval(), tokenizer, description)
+    return LoadedModel(model.to(device).eval(), tokenizer, description, _read_calibration(folder / "calibration.json"))
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
@@ -172,6 +191,15 @@ def _read_description(folder: Path) -> Description:
     except ValidationError as error:
         listed = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
         raise ModelError(problems(str(path), listed)) from error
+
+
+def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:
+    try:
+        return CALIBRATION.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValidationError) as error:
+        raise ModelError(f"{path}: not a list of direction, source and target; it may be left out ({error})") from error
 
 
 def _is_pickle(path: Path) -> bool:

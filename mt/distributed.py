@@ -50,19 +50,22 @@ def all_reduce(world: World, values: Tensor) -> Tensor:
     return values
 
 
-def all_reduce_gradients(world: World, parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Sum gradients over all processes, in one message. A process without a batch counts as zeros."""
+def all_reduce_gradients(world: World, parameters: Iterable[torch.nn.Parameter], dtype: torch.dtype) -> None:
+    """Sum gradients over all processes, in one message of `dtype`. A process without a batch counts as zeros."""
     if world.size == 1:
         return
     parameters = list(parameters)
-    for parameter in parameters:
+    flat = torch.zeros(sum(p.numel() for p in parameters), dtype=dtype, device=parameters[0].device)
+    parts = [part.view_as(p) for part, p in zip(flat.split([p.numel() for p in parameters]), parameters, strict=True)]
+    for part, parameter in zip(parts, parameters, strict=True):
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
-    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    flat = torch.cat([gradient.flatten() for gradient in gradients])
+        else:
+            part.copy_(parameter.grad)
     dist.all_reduce(flat)
-    for gradient, summed in zip(gradients, torch.split(flat, [g.numel() for g in gradients]), strict=True):
-        gradient.copy_(summed.view_as(gradient))
+    for part, parameter in zip(parts, parameters, strict=True):
+        assert parameter.grad is not None
+        parameter.grad.copy_(part)
 
 
 def gather_objects(world: World, value: T) -> list[T]:

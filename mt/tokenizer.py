@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import sentencepiece
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from mt.errors import TokenizerError
 
@@ -70,16 +71,40 @@ def train_tokenizer(
     return model.getvalue()
 
 
+def rearrange(serialised: bytes, pieces: Sequence[str], name: str = "tokenizer") -> bytes:
+    """A SentencePiece model that segments as `serialised` does, with our special ids and then `pieces` in this order.
+
+    Where a piece is none of the model's own, it becomes a control symbol: it has an id, and no text produces it.
+    Raises TokenizerError if `serialised` is no SentencePiece model, or if `pieces` lacks one that text can produce.
+    """
+    _load_processor(serialised, name)
+    model = ModelProto()
+    model.ParseFromString(serialised)
+    kinds = ModelProto.SentencePiece
+    own = {piece.piece: piece for piece in model.pieces if piece.type not in (kinds.CONTROL, kinds.UNKNOWN)}
+    lacking = [piece for piece in own if piece not in set(pieces)]
+    if lacking:
+        listed = ", ".join(map(repr, lacking[:5]))
+        raise TokenizerError(f"{name}: {len(lacking)} pieces are not in the vocabulary, such as {listed}")
+    trainer, control = model.trainer_spec, kinds.CONTROL
+    special = (("<pad>", control), ("<unk>", kinds.UNKNOWN), ("<s>", control), ("</s>", control))
+    arranged = [kinds(piece=piece, score=0.0, type=kind) for piece, kind in special]
+    arranged += [own.get(piece, kinds(piece=piece, score=0.0, type=control)) for piece in pieces]
+    del model.pieces[:]
+    model.pieces.extend(arranged)
+    trainer.pad_id, trainer.unk_id, trainer.bos_id, trainer.eos_id = PAD, UNK, BOS, EOS
+    trainer.pad_piece, trainer.unk_piece, trainer.bos_piece, trainer.eos_piece = (piece for piece, _ in special)
+    trainer.vocab_size = len(arranged)
+    serialised_again: bytes = model.SerializeToString()
+    return serialised_again
+
+
 class Tokenizer:
     """A trained model: `encode` text to ids, `decode` ids to text. Ids carry no BOS, EOS or tag: batches add them."""
 
     def __init__(self, serialised: bytes, name: str = "tokenizer") -> None:
         """Raises TokenizerError if `serialised` is not a SentencePiece model with our special ids."""
-        processor = sentencepiece.SentencePieceProcessor()
-        try:
-            processor.LoadFromSerializedProto(serialised)
-        except RuntimeError as error:
-            raise TokenizerError(f"{name}: not a SentencePiece model ({len(serialised)} bytes)") from error
+        processor = _load_processor(serialised, name)
         special = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
         if special != (PAD, UNK, BOS, EOS):
             raise TokenizerError(f"{name}: pad, unk, bos, eos have the ids {special}; accepted: {(PAD, UNK, BOS, EOS)}")
@@ -155,6 +180,15 @@ class Tokenizer:
             if ids[start : start + len(stand_in_ids)] == stand_in_ids:
                 ids[start : start + len(stand_in_ids)] = self._space_mark_ids
         return ids
+
+
+def _load_processor(serialised: bytes, name: str) -> sentencepiece.SentencePieceProcessor:
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        processor.LoadFromSerializedProto(serialised)
+    except RuntimeError as error:
+        raise TokenizerError(f"{name}: not a SentencePiece model ({len(serialised)} bytes)") from error
+    return processor
 
 
 def _as_utf8(text: str) -> str:

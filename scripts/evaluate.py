@@ -182,7 +182,8 @@ def asked_search(translator: Translator, options: argparse.Namespace) -> SearchO
 
 def translate(translator: Translator, corpus: Corpus, direction: str, search: SearchOptions) -> list[str]:
     source, target = direction.split("-", 1)
-    return [t.text for t in translator.translate(corpus.sources, source=source, target=target, options=search)]
+    translations = translator.translate(corpus.sources, source=source, target=target, options=search, sentences=True)
+    return [translation.text for translation in translations]
 
 
 def conditions(model: Path, device: str, direction: str, search: SearchOptions) -> dict[str, Any]:

@@ -187,7 +187,9 @@ def score_tests(tests: Tests, translator: Translator) -> dict[str, evaluation.Re
     for direction, pairs in tests.items():
         if pairs:
             source, target = direction.split("-")
-            translations = translator.translate([pair.source for pair in pairs], source=source, target=target)
+            translations = translator.translate(
+                [pair.source for pair in pairs], source=source, target=target, sentences=True
+            )
             reports[direction] = evaluation.evaluate(
                 [translation.text for translation in translations],
                 [pair.target for pair in pairs],

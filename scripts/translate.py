@@ -1,24 +1,32 @@
-"""Translate a file, or standard input: one line in, one line out, in the same order.
+"""Translate a file, or standard input: one line in, one line out, in the same order, in constant memory.
 
     python scripts/translate.py runs/phrasebook-en-de/model hello.en > hello.de
     echo "Where is the train station?" | python scripts/translate.py runs/phrasebook-en-de/model
-    python scripts/translate.py MODEL news.en.gz --beam-size 8 --n-best 3 --json --output news.jsonl
+    python scripts/translate.py MODEL news.en.gz --beam-size 8 --n-best 3 --json --output news.jsonl.gz
+
+A line may hold several sentences; --sentences says that each is one, as in a test set.
+
+With --output, the same command goes on where an earlier one was stopped or killed: until all is done, the lines are in
+FILE.part. A line that cannot be translated leaves its place empty and is named on stderr; the exit status is then 3.
 
 With --json each line is an object: source, translation, score (the log-probability divided by the length penalty),
-log_probability, and, with --n-best, alternatives, of which the first is the translation. Progress goes to stderr,
-unless the translations go to the same screen.
+log_probability, with several sentences what became of each, and, with --n-best, alternatives, of which the first is the
+translation; or source, if it can be read, and problem. Progress goes to stderr, unless the translations go to the same
+screen.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from types import TracebackType
+from typing import IO, Any, Self
 
 import torch
 from rich.console import Console
@@ -33,21 +41,22 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from mt.data.corpus import read_lines
+from mt.data.corpus import Fault, lines_and_faults, read_lines_and_faults
+from mt.data.partfile import PartFile
 from mt.decoding.options import SearchOptions
-from mt.engine.translator import Translation, Translator
-from mt.errors import DataError, MTError, RequestError, problems
+from mt.engine.plan import Failure, Translation
+from mt.engine.translator import Translator
+from mt.errors import DataError, MTError
 
-LINES_AT_A_TIME = 2000  # held in memory; sorted by length among themselves
+LINES_A_FLUSH = 100
 COMPRESSED = (".gz", ".xz")
-MAX_PROBLEMS = 10
 
 
 def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     console = Console(stderr=True)
     try:
-        run(options, console)
+        failed = run(options, console)
     except MTError as error:
         console.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
         return 2
@@ -57,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         console.print("stopped")
         return 130
-    return 0
+    return 3 if failed else 0
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -65,9 +74,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("model", type=Path, help="a model directory")
-    parser.add_argument("file", nargs="?", default="-", help="one sentence a line; plain, .gz or .xz; - is stdin")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write here instead of stdout")
+    parser.add_argument("file", nargs="?", default="-", help="one text a line; plain, .gz or .xz; - is stdin")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="write here instead of stdout, .gz and .xz compressed"
+    )
     parser.add_argument("--json", action="store_true", help="write a JSON object a line")
+    parser.add_argument("--sentences", action="store_true", help="each line is one sentence: do not split it")
     parser.add_argument("--source", metavar="L", help="language to translate from, where the model has several")
     parser.add_argument("--target", metavar="L", help="language to translate into, where the model has several")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)")
@@ -90,27 +102,166 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def run(options: argparse.Namespace, console: Console) -> None:
-    """Raises MTError for a model, an option or a line that cannot be used; what came before it has been written."""
+def run(options: argparse.Namespace, console: Console) -> int:
+    """How many lines could not be translated. Raises MTError for what nothing can be done about, as a missing model."""
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     translator = Translator.load(options.model, device=options.device)
-    search = asked_search(translator, options)
+    job = Job(translator, options, asked_search(translator, options))
     path = None if options.file == "-" else Path(options.file)
-    lines = read_stream(sys.stdin.buffer) if path is None else read_lines(path)
+    lines = lines_and_faults(sys.stdin.buffer, "standard input") if path is None else read_lines_and_faults(path)
     typed = path is None and sys.stdin.isatty()  # then each line is answered at once
     if typed:
         console.print("one sentence a line; Ctrl-D ends it")
     shares_screen = options.output is None and sys.stdout.isatty()
-    with opened(options.output) as output, shown(path, console, not (typed or shares_screen)) as progress:
-        task = progress.add_task("translating", total=size_of(path), lines=0)
-        done = 0
-        for chunk in chunks(lines, 1 if typed else LINES_AT_A_TIME):
-            for line, translation in zip(chunk, translated(translator, chunk, done, options, search), strict=True):
-                output.write((as_json(line, translation) if options.json else translation.text) + "\n")
-            output.flush()
-            done += len(chunk)
-            progress.update(task, advance=sum(len(line.encode()) + 1 for line in chunk), lines=done)
+    with opened(job) as output, shown(path, console, not (typed or shares_screen)) as progress:
+        begun = output.lines
+        skipped = sum(map(size_of_line, islice(lines, begun)))
+        task = progress.add_task("translating", total=size_of(path), completed=skipped, lines=begun, begun=begun)
+        if begun:
+            console.print(f"going on after line {begun:,}")
+        size = 0
+        for line, found in outcomes(job, lines, typed):
+            if isinstance(line, Fault) and line.fatal:
+                raise DataError(line.text)
+            problem = problem_of(line, found, f"{'standard input' if path is None else path}:{output.lines + 1}")
+            if problem:
+                console.print(problem, markup=False, highlight=False, soft_wrap=True)
+            output.write(written(line, found, problem, options.json), problem=bool(problem))
+            size += size_of_line(line)
+            if typed or output.lines % LINES_A_FLUSH == 0:
+                output.flush()
+                progress.update(task, completed=skipped + size, lines=output.lines)
+        progress.update(task, completed=size_of(path), lines=output.lines)
+        output.finish()
+    if output.problems:
+        console.print(f"{output.problems:,} of {output.lines:,} lines could not be translated; their places are empty")
+    return output.problems
+
+
+@dataclass(frozen=True)
+class Job:
+    """What was asked for."""
+
+    translator: Translator
+    options: argparse.Namespace
+    search: SearchOptions
+
+    def stream(self, texts: Iterable[str]) -> Iterator[Translation | Failure]:
+        return self.translator.stream(
+            texts,
+            source=self.options.source,
+            target=self.options.target,
+            options=self.search,
+            sentences=self.options.sentences,
+        )
+
+    def fingerprint(self) -> dict[str, Any]:
+        """All that the lines of the output depend on. Raises DataError for an input that is missing."""
+        source, target = self.translator.direction_of(self.options.source, self.options.target)
+        return {
+            "input": digest(Path(self.options.file)),
+            **{name: digest(self.options.model / name) for name in ("model.safetensors", "tokenizer.model")},
+            "source": source,
+            "target": target,
+            "sentences": self.options.sentences,
+            "json": self.options.json,
+            "device": self.translator.scorer.device.type,
+            **asdict(self.search),
+        }
+
+
+def outcomes(
+    job: Job, lines: Iterator[str | Fault], typed: bool
+) -> Iterator[tuple[str | Fault, Translation | Failure]]:
+    """Each line with what became of it; what cannot be read becomes what an empty line becomes."""
+    read: deque[str | Fault] = deque()
+
+    def texts(group: Iterable[str | Fault]) -> Iterator[str]:
+        for line in group:
+            read.append(line)
+            yield "" if isinstance(line, Fault) else line
+
+    for group in ([line] for line in lines) if typed else [lines]:
+        for found in job.stream(texts(group)):
+            yield read.popleft(), found
+
+
+def problem_of(line: str | Fault, found: Translation | Failure, where: str) -> str:
+    """Why there is no translation, or nothing."""
+    if isinstance(line, Fault):
+        return line.text
+    return f"{where}: {found.problem}" if isinstance(found, Failure) else ""
+
+
+def written(line: str | Fault, found: Translation | Failure, problem: str, as_json: bool) -> str:
+    """What stands in the output for a line."""
+    if not as_json:
+        return "" if isinstance(found, Failure) else " ".join(found.text.splitlines())
+    entry: dict[str, Any] = {} if isinstance(line, Fault) else {"source": line}
+    if problem or isinstance(found, Failure):
+        return json.dumps({**entry, "problem": problem}, ensure_ascii=False)
+    best, *others = (
+        {"translation": each.text, "score": each.score, "log_probability": each.log_probability}
+        for each in found.alternatives
+    )
+    entry |= best
+    if len(found.sentences) > 1:
+        entry["sentences"] = [
+            {"source": each.source, "translation": each.text, "score": each.score} for each in found.sentences
+        ]
+    if others:
+        entry["alternatives"] = [best, *others]
+    return json.dumps(entry, ensure_ascii=False)
+
+
+class Direct:
+    """Lines that go out as they come: to stdout, or to a device or a pipe. The other kind of output is a PartFile."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self.lines = self.problems = 0
+        self._file = file
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def write(self, line: str, problem: bool) -> None:
+        self.lines += 1
+        self.problems += problem
+        self._file.write(line + "\n")
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def finish(self) -> None:
+        self._file.flush()
+
+
+def opened(job: Job) -> Direct | PartFile:
+    """Text goes out as UTF-8 with plain line ends, wherever it goes. Raises DataError."""
+    path: Path | None = job.options.output
+    if path is None:
+        return Direct(open(sys.stdout.fileno(), "w", encoding="utf-8", newline="\n", closefd=False))
+    if path.exists() and not path.is_file():
+        return Direct(path.open("w", encoding="utf-8", newline="\n"))
+    if job.options.file == "-":  # what was read cannot be read again
+        path.with_name(path.name + ".part").unlink(missing_ok=True)
+        return PartFile(path, {})
+    return PartFile(path, job.fingerprint())
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file's bytes. Raises DataError."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def asked_search(translator: Translator, options: argparse.Namespace) -> SearchOptions:
@@ -122,68 +273,14 @@ def asked_search(translator: Translator, options: argparse.Namespace) -> SearchO
     return replace(translator.options, **asked)
 
 
-def translated(
-    translator: Translator, lines: Sequence[str], before: int, options: argparse.Namespace, search: SearchOptions
-) -> list[Translation]:
-    """Raises RequestError, which names the lines."""
-    try:
-        return translator.translate(lines, source=options.source, target=options.target, options=search)
-    except RequestError as error:
-        name = "standard input" if options.file == "-" else options.file
-        refused = list(islice(refusals(translator, lines, before, options), MAX_PROBLEMS))
-        said = problems(f"{name} cannot be translated", refused)
-        raise RequestError(
-            said if refused else f"{name}, lines {before + 1} to {before + len(lines)}: {error}"
-        ) from error
-
-
-def refusals(translator: Translator, lines: Sequence[str], before: int, options: argparse.Namespace) -> Iterator[str]:
-    """The lines that cannot be asked for at all, and why."""
-    for number, line in enumerate(lines, start=before + 1):
-        try:
-            translator.request(line, source=options.source, target=options.target)
-        except RequestError as error:
-            yield f"line {number}: {error}"
-
-
-def as_json(line: str, translation: Translation) -> str:
-    best, *others = (
-        {"translation": found.text, "score": found.score, "log_probability": found.log_probability}
-        for found in translation.alternatives
-    )
-    return json.dumps(
-        {"source": line} | best | ({"alternatives": [best, *others]} if others else {}), ensure_ascii=False
-    )
-
-
-def read_stream(stream: IO[bytes]) -> Iterator[str]:
-    """The lines of standard input. Raises DataError for one that is not UTF-8."""
-    for number, raw in enumerate(stream, start=1):
-        try:
-            yield raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(f"standard input, line {number}: not UTF-8 at byte {error.start + 1}") from error
-
-
-def chunks(lines: Iterable[str], size: int) -> Iterator[list[str]]:
-    left = iter(lines)
-    while chunk := list(islice(left, size)):
-        yield chunk
+def size_of_line(line: str | Fault) -> int:
+    """Bytes of text, as far as they are known."""
+    return 0 if isinstance(line, Fault) else len(line.encode()) + 1
 
 
 def size_of(path: Path | None) -> int | None:
     """Bytes of text in a file, where that can be known before it is read."""
     return None if path is None or path.suffix in COMPRESSED else path.stat().st_size
-
-
-def opened(path: Path | None) -> "IO[str] | nullcontext[IO[str]]":
-    """Text goes out as UTF-8 with plain line ends, wherever it goes. Raises DataError."""
-    if path is None:
-        return nullcontext(open(sys.stdout.fileno(), "w", encoding="utf-8", newline="\n", closefd=False))
-    try:
-        return path.open("w", encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def shown(path: Path | None, console: Console, wanted: bool) -> Progress:
@@ -204,8 +301,8 @@ class LinesColumn(ProgressColumn):
     """`4,000 lines, 512.3 lines/s`."""
 
     def render(self, task: Task) -> str:
-        lines = task.fields["lines"]
-        return f"{lines:,} lines, {lines / max(task.elapsed or 0, 1e-9):.1f} lines/s"
+        lines, begun = task.fields["lines"], task.fields["begun"]
+        return f"{lines:,} lines, {(lines - begun) / max(task.elapsed or 0, 1e-9):.1f} lines/s"
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ async def serve(settings: Settings) -> None:
             await Server(config).serve(sockets=[listener])
             if worker.alive:
                 counts = await worker.counts()
-                log.info("stopped", lines=counts.finished, decoder_steps=counts.steps)
+                log.info("stopped", texts=counts.finished, decoder_steps=counts.steps)
 
 
 class Server(uvicorn.Server):

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 from mt.decoding.options import SearchOptions
-from mt.engine.translator import Translation
+from mt.engine.plan import Translation
 from service.languages import Direction
 
 
 @dataclass(frozen=True)
 class Translate:
-    """One line of text; `Done` or `Failed` with its id is the answer."""
+    """A text; `Done` or `Failed` with its id is the answer."""
 
     id: int
     text: str

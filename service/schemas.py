@@ -27,7 +27,7 @@ Text = Annotated[str, BeforeValidator(_text)]
 
 
 class TranslateRequest(BaseModel):
-    """What to translate, and between which languages. Lines are translated one by one; line breaks stay."""
+    """What to translate, and between which languages. Sentences are translated one by one; what is between stays."""
 
     model_config = ConfigDict(
         strict=True,

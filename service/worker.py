@@ -8,8 +8,8 @@ import asyncio
 import math
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
@@ -20,8 +20,8 @@ from typing import Any, Protocol, Self
 import torch
 
 from mt.decoding.options import SearchOptions
-from mt.engine.messages import Result
-from mt.engine.translator import Translation, Translator, untranslated
+from mt.engine.plan import Plan, Translation
+from mt.engine.translator import Translator
 from mt.errors import ModelError, MTError
 from service.errors import CannotTranslate, InternalError, Overloaded, Unavailable
 from service.languages import Direction
@@ -73,11 +73,11 @@ def work(load: Load, receive: Receive, deliver: Deliver) -> None:
 
 
 class Bench:
-    """The worker's state: an engine, and the texts that are in it."""
+    """The worker's state: a translator, and the texts that it works on."""
 
     def __init__(self, translator: Translator) -> None:
         self.translator = translator
-        self.texts: dict[int, str] = {}
+        self.ids: dict[Plan, int] = {}  # of the messages that brought the texts
         self.finished = 0
         self.closed = False
 
@@ -90,43 +90,47 @@ class Bench:
                     answer = self._begin(message)
                     answers += [answer] if answer else []
                 case Cancel(ids):
-                    self.translator.engine.cancel({id for id in ids if self.texts.pop(id, None)})
+                    self._forget(frozenset(ids))
                 case Count(id):
-                    answers.append(Counts(id, self.translator.engine.steps, self.finished, len(self.texts)))
+                    answers.append(Counts(id, self.translator.engine.steps, self.finished, len(self.ids)))
                 case Close():
                     self.closed = True
         return answers
 
     def step(self) -> list[FromWorker]:
         """One decoder step; what it finished."""
-        return [self._finish(result) for result in self.translator.engine.step()]
+        return [self._finish(plan, self.ids.pop(plan)) for plan in self.translator.desk.step()]
 
     def _begin(self, message: Translate) -> FromWorker | None:
         try:
-            request = self.translator.request(
-                message.text,
-                source=message.direction.source,
-                target=message.direction.target,
-                options=message.options,
+            planner = self.translator.planner(
+                source=message.direction.source, target=message.direction.target, options=message.options
             )
+            plan = planner.plan(message.text)
         except MTError as error:
             return Failed(message.id, CannotTranslate.code, str(error))
         except Exception as error:  # whatever a tokenizer can raise concerns this text alone
             return Failed(message.id, InternalError.code, where(error))
-        if request is None:
-            return Done(message.id, untranslated(message.text))
-        self.texts[message.id] = message.text
-        self.translator.engine.submit(replace(request, id=message.id))
+        if plan.done:  # there is nothing in it to translate
+            return Done(message.id, plan.translation())
+        self.ids[plan] = message.id
+        self.translator.desk.submit([plan])
         return None
 
-    def _finish(self, result: Result) -> FromWorker:
+    def _finish(self, plan: Plan, id: int) -> FromWorker:
         self.finished += 1
         try:
-            return Done(result.id, self.translator.finish(self.texts.pop(result.id), result))
+            return Done(id, plan.translation())
         except MTError as error:
-            return Failed(result.id, CannotTranslate.code, str(error))
+            return Failed(id, CannotTranslate.code, str(error))
         except Exception as error:
-            return Failed(result.id, InternalError.code, where(error))
+            return Failed(id, InternalError.code, where(error))
+
+    def _forget(self, ids: Collection[int]) -> None:
+        gone = [plan for plan, id in self.ids.items() if id in ids]
+        self.translator.desk.cancel(gone)
+        for plan in gone:
+            del self.ids[plan]
 
 
 class Transport(Protocol):
@@ -233,19 +237,19 @@ class Worker:
         """How the model searches unless it is told otherwise."""
         return self._ready.result().options
 
-    async def translate(self, lines: Sequence[str], direction: Direction, options: SearchOptions) -> list[Translation]:
-        """Raises Overloaded, Unavailable, CannotTranslate or InternalError. If cancelled, the lines are dropped."""
-        if not lines:
+    async def translate(self, texts: Sequence[str], direction: Direction, options: SearchOptions) -> list[Translation]:
+        """Raises Overloaded, Unavailable, CannotTranslate or InternalError. If cancelled, the texts are dropped."""
+        if not texts:
             return []
-        size = sum(map(len, lines))
+        size = sum(map(len, texts))
         self._admit(size)
         begun = time.monotonic()
-        ids = [next(self._ids) for _ in lines]
+        ids = [next(self._ids) for _ in texts]
         self._requests += 1
         self._characters += size
         try:
             answers = [self._expect(id) for id in ids]
-            self._transport.send([Translate(id, line, direction, options) for id, line in zip(ids, lines, strict=True)])
+            self._transport.send([Translate(id, text, direction, options) for id, text in zip(ids, texts, strict=True)])
             translations = await asyncio.gather(*answers)
             self._seconds = time.monotonic() - begun
             return translations

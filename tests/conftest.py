@@ -7,8 +7,11 @@ from random import Random
 import pytest
 import torch
 
+from mt import Translator
 from mt.checkpoint import Description, save_model
 from mt.config import DecodingConfig, ModelConfig
+from mt.engine.messages import Request
+from mt.engine.runner import Runner
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer
 
@@ -58,3 +61,18 @@ def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def several_directions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a model from English to German and French, and from French to German."""
     return write_model(tmp_path_factory.mktemp("models") / "several", ["en-de", "en-fr", "fr-de"])
+
+
+@pytest.fixture
+def poison(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A sentence on which every engine with the small model fails."""
+    request = Translator.load(small_model, "cpu").request("poison")
+    join = Runner.join
+
+    def fail(self: Runner, requests: Sequence[Request]) -> None:  # type: ignore[type-arg]
+        if request is not None and request.source in [each.source for each in requests]:
+            raise ValueError("not this one")
+        join(self, requests)
+
+    monkeypatch.setattr(Runner, "join", fail)
+    return "poison"

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, TypeVar, cast
 
 from mt.errors import DataError, did_you_mean, problems
 
@@ -38,7 +38,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fault:
+class Fault:
     """Takes the place of a line that cannot be used; after a `fatal` one the file cannot be read further."""
 
     text: str
@@ -52,6 +52,25 @@ def read_lines(path: Path) -> Iterator[str]:
     """
     _must_exist(path)
     return _without_faults(_lines(path), str(path))
+
+
+def read_lines_and_faults(path: Path) -> Iterator[str | Fault]:
+    """The lines of a file, with a Fault in the place of each that cannot be used. Raises DataError if it is missing."""
+    _must_exist(path)
+    return _lines(path)
+
+
+def lines_and_faults(stream: IO[bytes], name: str) -> Iterator[str | Fault]:
+    """The same of an open stream, which messages call by this name."""
+    number = 0
+    while raw := stream.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        if len(raw) > MAX_LINE_BYTES:
+            yield Fault(f"{name}:{number}: a line of more than {MAX_LINE_BYTES:,} bytes; is this text?", fatal=True)
+            return
+        if number == 1:
+            raw = raw.removeprefix(BYTE_ORDER_MARK)
+        yield _decode(raw, f"{name}:{number}")
 
 
 def read_parallel(source: Path, target: Path) -> Iterator[Pair]:
@@ -87,13 +106,13 @@ def _where_we_looked(path: Path) -> str:
     return f"{path}: not in {folder.absolute()}{did_you_mean(path.name, neighbours)}"
 
 
-def _without_faults(items: Iterable[Item | _Fault], name: str) -> Iterator[Item]:
+def _without_faults(items: Iterable[Item | Fault], name: str) -> Iterator[Item]:
     """The items up to the first fault; at the end a DataError with up to MAX_PROBLEMS of the faults."""
     found: list[str] = []
     empty = True
     for item in items:
         empty = False
-        if isinstance(item, _Fault):
+        if isinstance(item, Fault):
             found.append(item.text)
             if len(found) == MAX_PROBLEMS:
                 found.append("perhaps more: nothing was read after this")
@@ -106,48 +125,43 @@ def _without_faults(items: Iterable[Item | _Fault], name: str) -> Iterator[Item]
         raise DataError(f"{name}: empty; a corpus has at least one line")
 
 
-def _lines(path: Path) -> Iterator[str | _Fault]:
+def _lines(path: Path) -> Iterator[str | Fault]:
     number = 0
     try:
         with _open(path) as stream:
-            while raw := stream.readline(MAX_LINE_BYTES + 1):
+            for line in lines_and_faults(stream, str(path)):
                 number += 1
-                if len(raw) > MAX_LINE_BYTES:
-                    yield _Fault(f"{path}:{number}: a line of more than {MAX_LINE_BYTES:,} bytes; is this text?", True)
-                    return
-                if number == 1:
-                    raw = raw.removeprefix(BYTE_ORDER_MARK)
-                yield _decode(raw, f"{path}:{number}")
+                yield line
     except EOFError:
-        yield _Fault(f"{path}: the compressed file is cut short after line {number}", fatal=True)
+        yield Fault(f"{path}: the compressed file is cut short after line {number}", fatal=True)
     except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
-        yield _Fault(f"{path}: not a good {path.suffix} file after line {number}: {error}", fatal=True)
+        yield Fault(f"{path}: not a good {path.suffix} file after line {number}: {error}", fatal=True)
     except OSError as error:
-        yield _Fault(f"{path}: cannot be read after line {number}: {error.strerror or error}", fatal=True)
+        yield Fault(f"{path}: cannot be read after line {number}: {error.strerror or error}", fatal=True)
 
 
-def _open(path: Path) -> IO[bytes] | gzip.GzipFile:
+def _open(path: Path) -> IO[bytes]:
     if path.suffix == ".gz":
-        return gzip.open(path, "rb")
+        return cast(IO[bytes], gzip.open(path, "rb"))
     if path.suffix == ".xz":
         return lzma.open(path, "rb")
     return path.open("rb")
 
 
-def _decode(raw: bytes, where: str) -> str | _Fault:
+def _decode(raw: bytes, where: str) -> str | Fault:
     raw = raw.removesuffix(b"\n").removesuffix(b"\r")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         around = raw[max(0, error.start - 20) : error.start + 20]
-        return _Fault(f"{where}: not UTF-8 at byte {error.start + 1} of the line, in {around!r}")
+        return Fault(f"{where}: not UTF-8 at byte {error.start + 1} of the line, in {around!r}")
 
 
-def _aligned(source: Path, target: Path) -> Iterator[Pair | _Fault]:
+def _aligned(source: Path, target: Path) -> Iterator[Pair | Fault]:
     counts = [0, 0]
     file = str(source)
     for number, sides in enumerate(zip_longest(_lines(source), _lines(target)), start=1):
-        faults = [side for side in sides if isinstance(side, _Fault)]
+        faults = [side for side in sides if isinstance(side, Fault)]
         yield from faults
         if any(fault.fatal for fault in faults):
             return
@@ -157,23 +171,23 @@ def _aligned(source: Path, target: Path) -> Iterator[Pair | _Fault]:
             case str(source_text), str(target_text):
                 yield Pair(source_text, target_text, number, file)
     if counts[0] != counts[1]:
-        yield _Fault(
+        yield Fault(
             f"not line-aligned: {source} has {counts[0]:,} lines and {target} has {counts[1]:,} lines; "
             "line n of one must be the translation of line n of the other"
         )
 
 
-def _columns(path: Path, source_column: int, target_column: int) -> Iterator[Pair | _Fault]:
+def _columns(path: Path, source_column: int, target_column: int) -> Iterator[Pair | Fault]:
     needed = 1 + max(source_column, target_column)
     file = str(path)
     for number, line in enumerate(_lines(path), start=1):
-        if isinstance(line, _Fault):
+        if isinstance(line, Fault):
             yield line
             continue
         columns = line.split("\t")
         if len(columns) < needed:
             has = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
             text = repr(line if len(line) <= 60 else line[:57] + "...")
-            yield _Fault(f"{file}:{number}: has {has} where at least {needed} are needed: {text}")
+            yield Fault(f"{file}:{number}: has {has} where at least {needed} are needed: {text}")
         else:
             yield Pair(columns[source_column], columns[target_column], number, file)

@@ -1,23 +1,22 @@
 """Many sentences in flight: submit; step = schedule, run, settle; drain."""
 
 from collections.abc import Collection, Iterator
-from typing import Any
 
-from mt.decoding.scorer import Scorer
+from mt.engine.batches import Batch, Decoder
 from mt.engine.messages import Request, Result
 from mt.engine.runner import Runner
-from mt.engine.scheduler import Kind, Limits, Scheduler
+from mt.engine.scheduler import Limits, Scheduler
 
 
 class Engine:
-    """Continuous batching over one scorer. Speaks ids; owned by one thread, which calls `step` while it is `busy`.
+    """Continuous batching over one decoder. Speaks ids; owned by one thread, which calls `step` while it is `busy`.
 
     A batch that raises is taken apart and its sentences run again one at a time, so that only the one to blame fails.
     """
 
-    def __init__(self, scorer: Scorer[Any], limits: Limits | None = None) -> None:
-        self.scheduler = Scheduler(limits or Limits())
-        self.runner = Runner(scorer)
+    def __init__(self, decoder: Decoder[Batch], limits: Limits | None = None) -> None:
+        self.scheduler = Scheduler(limits or Limits(), decoder.kind)
+        self.runner = Runner(decoder)
         self.steps = 0  # decoder steps so far
 
     @property
@@ -36,7 +35,7 @@ class Engine:
     def step(self) -> list[Result]:
         """Admit what may join, decode one token for every row, and return what finished."""
         running = self.runner.requests
-        kind = Kind.of(running[0]) if running else None
+        kind = self.runner.decoder.kind(running[0]) if running else None
         admitted = self.scheduler.admit(kind, len(running) * (kind.rows if kind else 0))
         try:
             if admitted:

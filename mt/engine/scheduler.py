@@ -1,7 +1,7 @@
 """What runs next. Knows sentences only as numbers of rows and tokens: no torch."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from mt.engine.messages import Request
@@ -22,10 +22,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Kind:
-    """Requests of one kind can share a batch: equal rows a sentence, and the same search."""
+    """Requests of one kind can share a batch: equal rows a sentence, and the same search.
+
+    `plain` ones ask for nothing that looks back at what was written; only some decoders tell them apart.
+    """
 
     rows: int
     beams: bool
+    plain: bool = False
 
     @classmethod
     def of(cls, request: Request) -> "Kind":
@@ -40,8 +44,9 @@ class Scheduler:
     have finished, and lets none overtake it. One that is `isolated` runs alone.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, kind: Callable[[Request], Kind] = Kind.of) -> None:
         self.limits = limits
+        self._kind = kind
         self._waiting: OrderedDict[int, Request] = OrderedDict()  # by id, so that one is forgotten at no cost
         self._isolated: OrderedDict[int, Request] = OrderedDict()
         self._alone = False  # whether what runs was isolated
@@ -68,7 +73,7 @@ class Scheduler:
                 return [self._isolated.popitem(last=False)[1]]
         if self._alone or not self._waiting:
             return []
-        kind = Kind.of(next(iter(self._waiting.values())))
+        kind = self._kind(next(iter(self._waiting.values())))
         free = self.limits.rows - running_rows
         if running is not None and (running != kind or 4 * free < self.limits.rows):
             return []
@@ -79,7 +84,7 @@ class Scheduler:
             count = len(admitted) + 1
             fits = count * kind.rows <= free and count * longest <= self.limits.source_tokens
             alone = not admitted and running is None  # what is too large for any batch runs alone
-            if Kind.of(request) != kind or not (fits or alone):
+            if self._kind(request) != kind or not (fits or alone):
                 break
             admitted.append(request)
         for request in admitted:

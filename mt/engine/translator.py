@@ -1,43 +1,30 @@
-"""Text in, text out: the class that a Python user holds, and the edge where text becomes ids and ids become text."""
+"""Text in, text out: the class that a Python user holds."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from mt.checkpoint import Description, LoadedModel, load_model
+from mt.checkpoint import Description, load_model
 from mt.decoding.options import Normalization, SearchOptions
-from mt.decoding.rows import Hypothesis
 from mt.decoding.scorer import ModelScorer
+from mt.engine.batches import Batch, Decoder, SearchDecoder
+from mt.engine.bulk import Desk
+from mt.engine.compiled import CompiledDecoder
 from mt.engine.engine import Engine
-from mt.engine.messages import Request, Result
+from mt.engine.messages import Request
+from mt.engine.plan import Failure, Planner, Translation
+from mt.engine.precision import Dtype, choose_decoder
 from mt.engine.scheduler import Limits
+from mt.engine.threads import AnyEngine, EngineThreads
 from mt.errors import LanguageError, ModelError, RequestError, problems
 from mt.model.transformer import Transformer
-from mt.tokenizer import EOS, Tokenizer
+from mt.tokenizer import Tokenizer
 
-
-@dataclass(frozen=True)
-class Alternative:
-    """One translation of an n-best list; `score` is its log-probability divided by the length penalty."""
-
-    text: str
-    score: float
-    log_probability: float
-    pieces: tuple[str, ...]
-    piece_log_probabilities: tuple[float, ...]  # one a piece, and a last one for the end
-
-
-@dataclass(frozen=True)
-class Translation:
-    """The best translation of a text, and the whole n-best list, of which it is the first."""
-
-    text: str
-    score: float
-    alternatives: tuple[Alternative, ...]
+AHEAD = 2048  # texts of a stream that are sorted by length together
 
 
 def select_device(name: str) -> torch.device:
@@ -52,25 +39,55 @@ def select_device(name: str) -> torch.device:
     return device
 
 
+def start_engine(decoder: Decoder[Batch], device: torch.device, threads: int | None) -> AnyEngine:
+    """Compiled kernels run in threads of one core each; torch runs in one, and divides its work itself."""
+    limits = Limits.of(device.type)
+    if not isinstance(decoder, CompiledDecoder):
+        if threads is not None:
+            torch.set_num_threads(threads)
+        return Engine(decoder, limits)
+    threads = threads or torch.get_num_threads()
+    return Engine(decoder, limits) if threads == 1 else EngineThreads(decoder, limits, threads)
+
+
 class Translator:
     """A model with its tokenizer, and an engine of its own for `translate`."""
 
     def __init__(
-        self, model: Transformer, tokenizer: Tokenizer, description: Description, limits: Limits | None = None
+        self,
+        model: Transformer,
+        tokenizer: Tokenizer,
+        description: Description,
+        limits: Limits | None = None,
+        engine: AnyEngine | None = None,
     ) -> None:
+        """Decodes `model` itself unless an engine is given that does."""
         self.tokenizer = tokenizer
         self.description = description
         device = next(model.parameters()).device
         self.model = model
         self.scorer = ModelScorer(model, device=device)
-        self.engine = Engine(self.scorer, limits or Limits.of(device.type))
+        self.engine = engine or Engine(SearchDecoder(self.scorer), limits or Limits.of(device.type))
+        self.dtype = Dtype.FLOAT32
+        self.desk = Desk(self.engine)
         self._ids = count()
 
     @classmethod
-    def load(cls, path: str | Path, device: str = "auto") -> "Translator":
-        """Load a model directory. Raises ModelError or TokenizerError, which say what is wrong with which file."""
-        loaded: LoadedModel = load_model(Path(path), select_device(device))
-        return cls(loaded.model, loaded.tokenizer, loaded.description)
+    def load(
+        cls, path: str | Path, device: str = "auto", dtype: str = "auto", threads: int | None = None
+    ) -> "Translator":
+        """Load a model directory. `threads` is how many CPU cores translate; all that there are unless it is given.
+
+        Raises ModelError or TokenizerError, which say what is wrong with which file, device or dtype.
+        """
+        if dtype not in set(Dtype):
+            raise ModelError(f"dtype is {dtype!r}; accepted: {', '.join(Dtype)}")
+        where = select_device(device)
+        loaded = load_model(Path(path), where)
+        decoder, chosen = choose_decoder(loaded, where, Dtype(dtype))
+        translator = cls(loaded.model, loaded.tokenizer, loaded.description, engine=start_engine(decoder, where, threads))
+        translator.dtype = chosen
+        return translator
 
     @property
     def directions(self) -> tuple[str, ...]:
@@ -98,95 +115,105 @@ class Translator:
         options: SearchOptions | None = None,
         beam_size: int | None = None,
         n_best: int | None = None,
+        sentences: bool = False,
     ) -> list[Translation]:
-        """Translate texts, a sentence each, in any number; the order is kept. Empty text stays empty.
+        """Translate texts of any length and number; the order is kept, and so is the white space between sentences.
 
-        A translation is one line: line breaks stay only where they begin or end a text.
+        A text is split into paragraphs and sentences, and a sentence that is too long for the model into parts. With
+        `sentences`, each text is one sentence already, as a line of a test set is: it is split only if it is too long,
+        and its translation is one line. What holds neither letter nor digit stays as it is.
 
         `source` and `target` may be left out where the model has one direction; `beam_size` and `n_best` change
         `options`, or the model's own. Raises LanguageError for a direction that the model lacks, RequestError for
-        options that cannot be used, a text over the model's length, or a sentence that the model fails on.
+        options that cannot be used, and for texts that the model fails on, when all others are done.
         """
+        search = self._search(options, beam_size, n_best)
+        planner = self.planner(source=source, target=target, options=search, sentences=sentences)
+        plans = [planner.plan(text) for text in texts]
+        self.desk.run(plans)
+        found = [plan.problem for plan in plans if plan.problem]
+        if found:
+            raise RequestError(found[0] if len(found) == 1 else problems(f"{len(found)} texts failed", found))
+        return [plan.translation() for plan in plans]
+
+    def stream(
+        self,
+        texts: Iterable[str],
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        options: SearchOptions | None = None,
+        beam_size: int | None = None,
+        n_best: int | None = None,
+        sentences: bool = False,
+        ahead: int = AHEAD,
+    ) -> Iterator[Translation | Failure]:
+        """`translate` for texts without end, in constant memory: one outcome a text, in order, as soon as it can be.
+
+        Up to 2 x `ahead` texts are read before the first outcome is handed out. A text that fails gives a Failure
+        in its place, and the stream goes on. Raises as `translate` does for a direction or options, at once.
+        """
+        search = self._search(options, beam_size, n_best)
+        planner = self.planner(source=source, target=target, options=search, sentences=sentences)
+        return self.desk.stream(map(planner.attempt, texts), ahead)
+
+    def planner(
+        self,
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        options: SearchOptions | None = None,
+        sentences: bool = False,
+    ) -> Planner:
+        """What turns texts into plans, for those who submit them to the `desk` themselves. Raises LanguageError."""
+        from_language, into = self.direction_of(source, target)
+        options = options or self.options
+        return Planner(
+            tokenizer=self.tokenizer,
+            ids=self._ids,
+            source=from_language,
+            target=into,
+            tag=(self.tokenizer.tag(into),) if len(self.directions) > 1 else (),
+            longest=self._longest,
+            options=replace(options, max_length=min(options.max_length, self._longest)),
+            sentences=sentences,
+        )
+
+    def request(
+        self,
+        sentence: str,
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        options: SearchOptions | None = None,
+    ) -> Request | None:
+        """One sentence as the engine takes it, or None if it is empty. Raises RequestError if it is too long."""
+        planner = self.planner(source=source, target=target, options=options, sentences=True)
+        ids = planner.encode(sentence.strip())
+        if len(ids) > self._longest:
+            raise RequestError(
+                f"the text that begins {sentence.strip()[:40]!r} has {len(ids)} tokens; "
+                f"accepted: at most {self._longest}"
+            )
+        return Request(next(self._ids), ids, planner.options) if sentence.strip() else None
+
+    def direction_of(self, source: str | None, target: str | None) -> tuple[str, str]:
+        """Source and target language, either of which may be left to the model where it has one choice.
+
+        The source is empty where several fit. Raises LanguageError if the model does not translate that.
+        """
+        pairs = [tuple(direction.split("-")) for direction in self.directions]
+        fitting = [pair for pair in pairs if source in (None, pair[0]) and target in (None, pair[1])]
+        sources, targets = ({pair[side] for pair in fitting} for side in (0, 1))
+        if len(targets) != 1:
+            asked = f"{source or '?'}-{target or '?'}"
+            raise LanguageError(f"{asked} is not a direction of this model; accepted: {', '.join(self.directions)}")
+        return sources.pop() if len(sources) == 1 else "", targets.pop()
+
+    def _search(self, options: SearchOptions | None, beam_size: int | None, n_best: int | None) -> SearchOptions:
+        """Raises RequestError."""
         options = options or self.options
         if n_best is not None and beam_size is None and n_best > options.beam_size:
             beam_size = n_best
         asked: dict[str, Any] = {"beam_size": beam_size, "n_best": n_best}
-        options = replace(options, **{name: value for name, value in asked.items() if value is not None})
-        requests, found = [], []
-        for text in texts:
-            try:
-                requests.append(self.request(text, source=source, target=target, options=options))
-            except RequestError as error:
-                found.append(str(error))
-        if found:
-            raise RequestError(found[0] if len(found) == 1 else problems(f"{len(found)} texts are refused", found))
-        for request in sorted((r for r in requests if r is not None), key=lambda r: -len(r.source)):
-            self.engine.submit(request)
-        results = {result.id: result for result in self.engine.drain()}
-        return [
-            untranslated(text) if request is None else self.finish(text, results[request.id])
-            for text, request in zip(texts, requests, strict=True)
-        ]
-
-    def request(
-        self, text: str, *, source: str | None = None, target: str | None = None, options: SearchOptions | None = None
-    ) -> Request | None:
-        """What the engine needs to translate a text, or None if there is nothing in it to translate."""
-        language = self.target_of(source, target)
-        ids = self.tokenizer.encode(text.strip())
-        if not ids:
-            return None
-        tag = [self.tokenizer.tag(language)] if len(self.directions) > 1 else []
-        encoded = (*tag, *ids, EOS)
-        if len(encoded) > self._longest:
-            raise RequestError(
-                f"the text that begins {text.strip()[:40]!r} has {len(encoded)} tokens; "
-                f"accepted: at most {self._longest}"
-            )
-        options = options or self.options
-        options = replace(options, max_length=min(options.max_length, self._longest))
-        return Request(next(self._ids), encoded, options)
-
-    def finish(self, text: str, result: Result) -> Translation:
-        """The translation in a result, with the white space around `text`. Raises RequestError if it failed."""
-        if result.problem:
-            raise RequestError(f"the text that begins {text.strip()[:40]!r} cannot be translated: {result.problem}")
-        before, after = surrounding_space(text)
-        alternatives = tuple(self._alternative(before, after, hypothesis) for hypothesis in result.hypotheses)
-        return Translation(alternatives[0].text, alternatives[0].score, alternatives)
-
-    def target_of(self, source: str | None, target: str | None) -> str:
-        """The target language of a direction, of which either side may be left to the model where it has one choice.
-
-        Raises LanguageError if the model does not translate that.
-        """
-        fitting = [
-            direction
-            for direction in self.directions
-            if source in (None, direction.split("-")[0]) and target in (None, direction.split("-")[1])
-        ]
-        if len({direction.split("-")[1] for direction in fitting}) != 1:
-            asked = f"{source or '?'}-{target or '?'}"
-            raise LanguageError(f"{asked} is not a direction of this model; accepted: {', '.join(self.directions)}")
-        return fitting[0].split("-")[1]
-
-    def _alternative(self, before: str, after: str, hypothesis: Hypothesis) -> Alternative:
-        return Alternative(
-            text=before + " ".join(self.tokenizer.decode(hypothesis.tokens).splitlines()) + after,
-            score=hypothesis.score,
-            log_probability=hypothesis.log_probability,
-            pieces=tuple(self.tokenizer.pieces(hypothesis.tokens)),
-            piece_log_probabilities=hypothesis.token_log_probabilities,
-        )
-
-
-def untranslated(text: str) -> Translation:
-    """A text in which there is nothing to translate, as it was."""
-    return Translation(text, 0.0, (Alternative(text, 0.0, 0.0, (), ()),))
-
-
-def surrounding_space(text: str) -> tuple[str, str]:
-    """The white space before and after a text."""
-    stripped = text.strip()
-    begin = text.index(stripped)
-    return text[:begin], text[begin + len(stripped) :]
+        return replace(options, **{name: value for name, value in asked.items() if value is not None})

@@ -20,7 +20,8 @@ from mt.engine.translator import Translator
 from mt.errors import TrainingError
 from mt.model.transformer import Transformer
 from mt.tokenizer import PAD
-from mt.training.loss import batch_loss, precision_context
+from mt.training.loss import batch_loss
+from mt.training.precision import WorkingCopy
 from mt.training.report import Reporter
 from mt.training.schedule import learning_rate
 from mt.training.state import Progress, RunState, checkpoints, prune_checkpoints, restore_checkpoint, save_checkpoint
@@ -83,6 +84,7 @@ class Trainer:
         self.world = world
         torch.manual_seed(recipe.seed)
         self.model = Transformer(recipe.model, len(data.tokenizer)).to(device)
+        self.working = WorkingCopy(self.model, self.config.precision)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(),
             lr=0.0,
@@ -219,7 +221,8 @@ class Trainer:
         A batch that does not fit in memory, or whose loss is not finite, is named and spoils the whole update, in
         every process, so that all go on with the same weights.
         """
-        self.model.train()
+        self.working.refresh()
+        self.working.model.train()
         self.optimizer.zero_grad(set_to_none=True)
         loss, tokens, problem = 0.0, 0, ""
         for batch in update.batches:
@@ -234,7 +237,7 @@ class Trainer:
         if spoilt:
             problem = "; ".join(filter(None, gather_objects(self.world, problem)))
         else:
-            all_reduce_gradients(self.world, self.model.parameters())
+            all_reduce_gradients(self.world, self.model.parameters(), self.working.dtype)
         return Totals(total_loss, total_tokens, problem)
 
     def _add_gradients(self, batch: Batch) -> tuple[float, str]:
@@ -246,9 +249,9 @@ class Trainer:
         seed = np.random.SeedSequence((self.recipe.seed, self.progress.position.epoch, batch.indices[0]))
         torch.manual_seed(int(seed.generate_state(1)[0]))
         try:
-            with precision_context(self.device, self.config.precision):
-                summed = self.loss(self.model, batch.to(self.device), self.config.label_smoothing)
+            summed = self.loss(self.working.model, batch.to(self.device), self.config.label_smoothing)
             torch.autograd.backward(summed / self.config.update_tokens)
+            self.working.collect()
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
@@ -273,11 +276,14 @@ class Trainer:
 
         If that is not finite, nothing changes.
         """
+        scale = self.config.update_tokens / tokens
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
-        torch._foreach_mul_(gradients, self.config.update_tokens / tokens)
-        norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm))
+        norm = float(torch.nn.utils.get_total_norm(gradients)) * scale
         if not math.isfinite(norm):
             return norm
+        # The fused step divides each gradient by this: the mean and the clipping cost no pass of their own.
+        divisor = max(1.0, norm / self.config.clip_norm) / scale
+        self.optimizer.grad_scale = torch.tensor(divisor, device=self.device)  # type: ignore[attr-defined]
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
@@ -329,15 +335,15 @@ class Trainer:
     @torch.inference_mode()
     def _validation_loss(self) -> float:
         """Cross-entropy without smoothing, in nats a target token."""
-        self.model.eval()
+        self.working.refresh()
+        self.working.model.eval()
         valid = self.data.valid
         tags = direction_tags(self.data.tokenizer, self.recipe.data.directions)
         lengths = (valid.source.lengths + 2, valid.target.lengths + 1)
         loss, tokens = 0.0, 0
         for indices in plan_batches(*lengths, VALIDATION_TOKENS, self._valid_indices()):
             batch = load_batch(valid, tags, indices).to(self.device)
-            with precision_context(self.device, self.config.precision):
-                loss += float(batch_loss(self.model, batch, 0.0))
+            loss += float(batch_loss(self.working.model, batch, 0.0))
             tokens += int((batch.labels != PAD).sum())
         return loss / tokens
 
@@ -352,7 +358,8 @@ class Trainer:
         for number in np.unique(valid.direction[chosen]):
             indices = chosen[valid.direction[chosen] == number]
             source, target = self.recipe.data.directions[number].split("-")
-            translations = translator.translate(valid.texts("source", indices), source=source, target=target)
+            texts = valid.texts("source", indices)
+            translations = translator.translate(texts, source=source, target=target, sentences=True)
             hypotheses = [translation.text for translation in translations]
             scores.append(evaluation.bleu(hypotheses, valid.texts("target", indices), target_language=target).value)
         return float(np.mean(scores))

@@ -1,10 +1,12 @@
 """POST /translate, in LibreTranslate's shape."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fastapi import APIRouter, Request
 
 from mt.decoding.options import SearchOptions
+from mt.engine.plan import Translation
 from service.dependencies import SettingsDependency, WorkerDependency, while_connected
 from service.errors import (
     BodyTooLarge,
@@ -19,7 +21,6 @@ from service.errors import (
 from service.languages import choose
 from service.schemas import TranslateRequest, TranslateResponse
 from service.settings import Settings
-from service.texts import Lines
 
 router = APIRouter(tags=["translation"])
 
@@ -35,10 +36,9 @@ async def translate(
     """Translate a text, or a list of texts."""
     check_limits(asked, settings)
     direction = choose(asked.source, asked.target, worker.directions)
-    lines = Lines.of(asked.texts)
     search = with_alternatives(worker.options, asked.alternatives)
-    translations = await while_connected(request, worker.translate(lines.wanted, direction, search))
-    return respond(asked, lines.joined(translations, 1 + asked.alternatives))
+    translations = await while_connected(request, worker.translate(asked.texts, direction, search))
+    return respond(asked, translations)
 
 
 def check_limits(asked: TranslateRequest, settings: Settings) -> None:
@@ -59,8 +59,9 @@ def with_alternatives(options: SearchOptions, alternatives: int) -> SearchOption
     return replace(options, n_best=wanted, beam_size=max(options.beam_size, wanted))
 
 
-def respond(asked: TranslateRequest, ranked: list[list[str]]) -> TranslateResponse:
-    """A text for a text, a list for a list."""
+def respond(asked: TranslateRequest, translations: Sequence[Translation]) -> TranslateResponse:
+    """A text for a text, a list for a list; alternatives that read alike are given once."""
+    ranked = [list(dict.fromkeys(each.text for each in found.alternatives)) for found in translations]
     best = [texts[0] for texts in ranked]
     others = [texts[1:] for texts in ranked]
     single = isinstance(asked.q, str)

@@ -9,6 +9,7 @@ import pytest
 from mt.decoding.options import SearchOptions
 from mt.decoding.rows import Hypothesis
 from mt.decoding.search import decode
+from mt.engine.batches import SearchDecoder
 from mt.engine.engine import Engine
 from mt.engine.messages import Request, Result
 from mt.engine.scheduler import Limits
@@ -51,7 +52,7 @@ def by_id(results: list[Result]) -> dict[int, Result]:
 @pytest.mark.parametrize("rows", [3, 12, 300])
 def test_sentences_that_join_at_any_time_come_out_as_alone(rows: int) -> None:
     random = Random(rows)
-    engine = Engine(TableScorer(random_table(VOCABULARY)), Limits(rows=rows))
+    engine = Engine(SearchDecoder(TableScorer(random_table(VOCABULARY))), Limits(rows=rows))
     results = []
     for id, source in enumerate(sources(40)):
         engine.submit(Request(id, source, BEAM))
@@ -72,7 +73,7 @@ def test_kinds_take_turns() -> None:
         SearchOptions(sample=True, n_best=3, seed=4),
         SearchOptions(beam_size=2, no_repeat_ngram=2),
     ]
-    engine = Engine(TableScorer(random_table(VOCABULARY)), Limits(rows=10))
+    engine = Engine(SearchDecoder(TableScorer(random_table(VOCABULARY))), Limits(rows=10))
     for id, source in enumerate(sources(30)):
         engine.submit(Request(id, source, kinds[id % len(kinds)]))
     found = by_id(list(engine.drain()))
@@ -81,7 +82,7 @@ def test_kinds_take_turns() -> None:
 
 
 def test_a_prefix_goes_along() -> None:
-    engine = Engine(TableScorer(random_table(VOCABULARY)))
+    engine = Engine(SearchDecoder(TableScorer(random_table(VOCABULARY))))
     for id, source in enumerate(sources(5)):
         engine.submit(Request(id, source, BEAM, prefix=(5, 6) if id == 2 else ()))
     found = by_id(list(engine.drain()))
@@ -92,11 +93,11 @@ def test_a_prefix_goes_along() -> None:
 def test_steps_are_shared() -> None:
     lengths = []
     for source in sources(20):
-        engine = Engine(TableScorer(random_table(VOCABULARY)))
+        engine = Engine(SearchDecoder(TableScorer(random_table(VOCABULARY))))
         engine.submit(Request(0, source, BEAM))
         list(engine.drain())
         lengths.append(engine.steps)
-    together = Engine(TableScorer(random_table(VOCABULARY)))
+    together = Engine(SearchDecoder(TableScorer(random_table(VOCABULARY))))
     for id, source in enumerate(sources(20)):
         together.submit(Request(id, source, BEAM))
     list(together.drain())
@@ -105,7 +106,7 @@ def test_steps_are_shared() -> None:
 
 def test_cancelled_sentences_leave_and_the_others_do_not_notice() -> None:
     scorer = TableScorer(random_table(VOCABULARY))
-    engine = Engine(scorer, Limits(rows=18))  # six sentences; the others wait
+    engine = Engine(SearchDecoder(scorer), Limits(rows=18))  # six sentences; the others wait
     for id, source in enumerate(sources(10)):
         engine.submit(Request(id, source, replace(BEAM, min_length=5)))
     results = engine.step()
@@ -118,7 +119,7 @@ def test_cancelled_sentences_leave_and_the_others_do_not_notice() -> None:
 
 def test_when_all_are_cancelled_nothing_is_left_to_do() -> None:
     scorer = TableScorer(random_table(VOCABULARY))
-    engine = Engine(scorer, Limits(rows=6))
+    engine = Engine(SearchDecoder(scorer), Limits(rows=6))
     for id, source in enumerate(sources(4)):
         engine.submit(Request(id, source, replace(BEAM, min_length=5)))
     engine.step()
@@ -132,7 +133,7 @@ def test_when_all_are_cancelled_nothing_is_left_to_do() -> None:
 def test_one_that_fails_fails_alone(logit: float | None) -> None:
     texts = sources(8)
     texts[5] = (5, POISON, EOS)
-    engine = Engine(poisoned(logit))
+    engine = Engine(SearchDecoder(poisoned(logit)))
     for id, source in enumerate(texts):
         engine.submit(Request(id, source, BEAM))
     found = by_id(list(engine.drain()))
@@ -143,7 +144,7 @@ def test_one_that_fails_fails_alone(logit: float | None) -> None:
 
 
 def test_the_engine_goes_on_after_a_failure() -> None:
-    engine = Engine(poisoned(None))
+    engine = Engine(SearchDecoder(poisoned(None)))
     engine.submit(Request(1, (POISON, EOS), BEAM))
     assert [result.id for result in engine.drain()] == [1]
     source = sources(1)[0]

@@ -54,9 +54,10 @@ def test_white_space_around_a_text_is_kept(translator: Translator, before: str, 
     assert translator.translate([f"{before}The dog sees the cat.{after}"])[0].text == before + bare + after
 
 
-def test_a_translation_is_one_line(translator: Translator) -> None:
+def test_the_translation_of_a_sentence_is_one_line(translator: Translator) -> None:
     texts = [*sentences(200), "a\nb", "a\u2028b"]
-    assert [found.text for found in translator.translate(texts) if len(found.text.splitlines()) != 1] == []
+    found = translator.translate(texts, sentences=True)
+    assert [each.text for each in found if len(each.text.splitlines()) != 1] == []
 
 
 @pytest.mark.parametrize(
@@ -91,20 +92,74 @@ def test_options_that_cannot_be_used(translator: Translator, asked: dict[str, in
         translator.translate(["a"], **asked)
 
 
-def test_texts_that_are_too_long_are_all_named_and_nothing_is_left_behind(translator: Translator) -> None:
-    with pytest.raises(RequestError, match="2 texts are refused") as caught:
-        translator.translate(["dog", "dog " * 300, "cat", "cat " * 300])
-    assert "begins 'dog dog" in str(caught.value) and "begins 'cat cat" in str(caught.value)
-    assert "accepted: at most 256" in str(caught.value)
+DOG, CAT = "The dog sees the cat.", "The cat hears the dog!"
+
+
+def test_a_text_is_translated_sentence_by_sentence(translator: Translator) -> None:
+    dog, cat = translator.translate([DOG, CAT], n_best=2)
+    text = f" {DOG}  {CAT}\r\n\r\n\t{DOG} *** "
+    found = translator.translate([text], n_best=2)[0]
+    assert found.text == f" {dog.text}  {cat.text}\r\n\r\n\t{dog.text} *** "
+    assert [(each.source, each.text) for each in found.sentences] == [
+        (DOG, dog.text),
+        (CAT, cat.text),
+        (DOG, dog.text),
+    ]
+    first, second = found.alternatives
+    assert (first.text, first.score) == (found.text, found.score)
+    others = dog.alternatives[1], cat.alternatives[1]
+    assert second.text == f" {others[0].text}  {others[1].text}\r\n\r\n\t{others[0].text} *** "
+
+
+def test_scores_of_several_sentences(translator: Translator) -> None:
+    found = translator.translate([f"{DOG} {CAT}"])[0]
+    one, two = (each.alternatives[0] for each in found.sentences)
+    assert found.alternatives[0].log_probability == one.log_probability + two.log_probability
+    assert found.alternatives[0].pieces == one.pieces + two.pieces
+    tokens = len(one.pieces) + 1, len(two.pieces) + 1
+    assert found.score == pytest.approx((one.score * tokens[0] + two.score * tokens[1]) / sum(tokens))
+
+
+def test_where_texts_are_sentences_none_is_split(translator: Translator) -> None:
+    found = translator.translate([f" {DOG} {CAT} "], sentences=True)[0]
+    assert [each.source for each in found.sentences] == [f"{DOG} {CAT}"]
+    assert found.text == f" {found.sentences[0].text} "
+    assert found.sentences[0].alternatives[0].pieces == found.alternatives[0].pieces
+
+
+@pytest.mark.parametrize("sentences", [False, True])
+def test_a_sentence_that_is_too_long_is_split_and_not_cut(translator: Translator, sentences: bool) -> None:
+    text = "the dog sees the cat " * 100
+    found = translator.translate([text], sentences=sentences)[0]
+    assert len(found.sentences) > 1
+    assert " ".join(each.source for each in found.sentences) + " " == text
+    assert " ".join(each.text for each in found.sentences) + " " == found.text
+    lengths = [len(translator.tokenizer.encode(each.source)) + 1 for each in found.sentences]
+    assert max(lengths) <= 256
+
+
+def test_texts_that_fail_are_all_named_and_nothing_is_left_behind(translator: Translator, poison: str) -> None:
+    with pytest.raises(RequestError, match="2 texts failed") as caught:
+        translator.translate([DOG, poison, f"{CAT} {poison}"])
+    assert str(caught.value).count("the text that begins 'poison' cannot be translated: ValueError: not this") == 2
     assert not translator.engine.busy
-    with pytest.raises(RequestError, match=r"^the text that begins 'dog dog"):
-        translator.translate(["dog " * 300])
+    with pytest.raises(RequestError, match=r"^the text that begins 'poison'"):
+        translator.translate([poison])
+
+
+def test_one_sentence_for_the_engine(translator: Translator) -> None:
+    request = translator.request("the dog")
+    assert request is not None and request.source == (*translator.tokenizer.encode("the dog"), 3)
+    assert translator.request(" ") is None
+    with pytest.raises(RequestError, match=r"begins 'dog dog .* accepted: at most 256"):
+        translator.request("dog " * 300)
 
 
 def test_directions(small_model: Path, several_directions: Path) -> None:
     one, several = Translator.load(small_model, "cpu"), Translator.load(several_directions, "cpu")
-    assert one.target_of(None, None) == one.target_of("en", None) == one.target_of(None, "de") == "de"
-    assert several.target_of("fr", None) == "de" and several.target_of(None, "fr") == "fr"
+    assert one.direction_of(None, None) == one.direction_of("en", None) == one.direction_of(None, "de") == ("en", "de")
+    assert several.direction_of("fr", None) == ("fr", "de") and several.direction_of(None, "fr") == ("en", "fr")
+    assert several.direction_of(None, "de") == ("", "de")
     for source, target in [("en", None), (None, None), ("fr", "en"), ("de", "en"), ("en", "zz")]:
         with pytest.raises(LanguageError, match=r"accepted: en-de, en-fr, fr-de$"):
             several.translate(["a"], source=source, target=target)

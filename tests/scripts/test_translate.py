@@ -3,8 +3,10 @@
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,15 +58,14 @@ def test_standard_input(small_model: Path) -> None:
     assert done.stdout.decode("utf-8") == "".join(found.text + "\n" for found in expected)
 
 
-def test_many_chunks_keep_the_order(
-    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "in.gz"
-    file.write_bytes(gzip.compress("\n".join(sentences(50)).encode()))
-    together = output(capfd, small_model, file)
-    monkeypatch.setattr(translate, "LINES_AT_A_TIME", 7)
-    assert output(capfd, small_model, file) == together
-    assert len(together) == 50
+def test_compressed_files(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file, written = tmp_path / "in.gz", tmp_path / "out.gz"
+    file.write_bytes(gzip.compress("\n".join(sentences(9)).encode()))
+    expected = output(capfd, small_model, file)
+    assert len(expected) == 9
+    assert main([str(small_model), str(file), "--output", str(written)]) == 0
+    assert gzip.decompress(written.read_bytes()).decode() == "".join(line + "\n" for line in expected)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["in.gz", "out.gz"]
 
 
 def test_json(small_model: Path, lines: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -129,17 +130,108 @@ def test_usage(small_model: Path, arguments: list[str], capfd: pytest.CaptureFix
     assert "usage:" in capfd.readouterr().err
 
 
-def test_a_bad_line_is_named_and_what_came_before_it_is_written(
-    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(translate, "LINES_AT_A_TIME", 10)
+def test_sentences_of_a_line(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "in"
-    file.write_text("\n".join([*sentences(14), "dog " * 300, "cat " * 300]))
+    file.write_text("The dog. The cat.\u2028The river.\n", encoding="utf-8")
+    found = json.loads(output(capfd, small_model, file, "--json")[0])
+    assert [each["source"] for each in found["sentences"]] == ["The dog.", "The cat.", "The river."]
+    parts = [each["translation"] for each in found["sentences"]]
+    assert found["translation"] == f"{parts[0]} {parts[1]}\u2028{parts[2]}"
+    assert output(capfd, small_model, file) == [" ".join(parts)]
+    assert "sentences" not in json.loads(output(capfd, small_model, file, "--json", "--sentences")[0])
+
+
+def test_bad_lines_leave_their_places_empty(
+    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], poison: str
+) -> None:
+    file = tmp_path / "in"
+    file.write_bytes(b"The dog.\nThe \xff cat.\npoison\nThe river.")
+    good = [found.text for found in Translator.load(small_model, "cpu").translate(["The dog.", "The river."])]
+    assert main([str(small_model), str(file)]) == 3
+    found = capfd.readouterr()
+    assert found.out == f"{good[0]}\n\n\n{good[1]}\n"
+    first, second, last = found.err.splitlines()
+    assert first.startswith(f"{file}:2: not UTF-8 at byte 5 of the line")
+    assert second.startswith(f"{file}:3: the text that begins 'poison' cannot be translated: ValueError: not this")
+    assert last == "2 of 4 lines could not be translated; their places are empty"
+    assert main([str(small_model), str(file), "--json"]) == 3
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert lines[1] == {"problem": first} and lines[2] == {"source": poison, "problem": second}
+    assert lines[3]["translation"] == good[1]
+
+
+def test_a_file_that_is_cut_short(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "in.gz"
+    file.write_bytes(gzip.compress("\n".join(sentences(20)).encode(), mtime=0)[:-4])
     assert main([str(small_model), str(file)]) == 2
     found = capfd.readouterr()
-    assert found.out.count("\n") == 10
-    assert found.err.startswith(f"error: {file} cannot be translated:\n  - line 15: the text that begins 'dog dog")
-    assert "\n  - line 16: the text that begins 'cat cat" in found.err
+    assert found.out.count("\n") == 19  # the twentieth has no end
+    assert found.err.startswith(f"error: {file}: the compressed file is cut short after line 19")
+
+
+def killed_after(arguments: list[str], part: Path, lines: int) -> None:
+    """Run the script and kill it, with no chance to clean up, when it has written so many lines."""
+    process = subprocess.Popen(
+        [sys.executable, "scripts/translate.py", *arguments], cwd=ROOT, stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None and (not part.exists() or part.read_bytes().count(b"\n") < lines):
+        time.sleep(0.005)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+
+
+@pytest.mark.system
+def test_after_three_kills_the_file_is_that_of_one_run(
+    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file, expected, written = (tmp_path / name for name in ("in", "expected", "out"))
+    part = tmp_path / "out.part"
+    lines = [text.encode() for text in sentences(500)] * 9
+    lines[250] = b"\xff"
+    lines[4300] = b"The \xfe cat."
+    file.write_bytes(b"\n".join(lines))
+    arguments = [str(small_model), str(file), "--beam-size", "1", "--threads", "1", "--output"]
+    assert main([*arguments, str(expected)]) == 3
+    said = capfd.readouterr().err.splitlines()[-1]
+    assert said == "2 of 4,500 lines could not be translated; their places are empty"
+    for lines_before in (1, 1500, 2500):
+        killed_after([*arguments, str(written)], part, lines_before)
+        assert not written.exists()
+        assert part.read_bytes().count(b"\n") < 4500
+        with part.open("ab") as cut:
+            cut.write("half a line é".encode()[:-1])
+    assert main([*arguments, str(written)]) == 3
+    found = capfd.readouterr().err
+    assert found.startswith("going on after line ") and found.splitlines()[-1] == said
+    assert written.read_bytes() == expected.read_bytes()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["expected", "in", "out"]
+
+
+def test_what_another_job_began_is_left_alone(
+    small_model: Path, lines: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    arguments = [str(small_model), str(lines), "--output", str(out)]
+    (tmp_path / "out.part").write_text("a line\n")
+    assert main(arguments) == 2
+    assert "does not say of which job it is" in capfd.readouterr().err
+    job: dict[str, object] = {}
+    (tmp_path / "out.part.jsonl").write_text(json.dumps(job) + "\n")
+    assert main([*arguments, "--beam-size", "2"]) == 2
+    said = capfd.readouterr().err
+    assert f"{out}.part was begun by another job; repeat the command as it was" in said
+    assert "\n  - beam_size: was None, now 2\n" in said
+    assert (tmp_path / "out.part").read_text() == "a line\n"
+
+
+def test_an_error_before_the_first_line_leaves_nothing(
+    small_model: Path, lines: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "in.gz"
+    file.write_bytes(b"no gzip")
+    assert main([str(small_model), str(file), "--output", str(tmp_path / "out")]) == 2
+    assert main([str(small_model), str(lines), "--source", "xx", "--output", str(tmp_path / "out")]) == 2
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["in.en", "in.gz"]
 
 
 def test_ctrl_c_is_no_traceback(

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,6 +117,12 @@ class Controlled:
     permits: Semaphore = field(default_factory=lambda: Semaphore(0))
     entered: Semaphore = field(default_factory=lambda: Semaphore(0))
     dying: bool = False
+    poison: tuple[int, ...] = ()  # a source that it fails on
+
+    def start(self, sources: Sequence[tuple[int, ...]], rows: int) -> Any:
+        if self.poison in sources:
+            raise ValueError("poison")
+        return self.inner.start(sources, rows)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)

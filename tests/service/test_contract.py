@@ -195,9 +195,15 @@ def test_body_limit(client: httpx.Client, chunked: bool) -> None:
     assert refused(response, 413, "body_too_large") == "Invalid request: the body exceeds the limit of 1000000 bytes"
 
 
-def test_a_text_that_is_too_long_for_the_model(client: httpx.Client) -> None:
-    response = client.post("/translate", json={"q": [DOG, "dog " * 300], "source": "en", "target": "de"})
-    assert "accepted: at most 256" in refused(response, 400, "cannot_translate")
+def test_sentences_are_translated_one_by_one(client: httpx.Client) -> None:
+    dog, cat = asked(client, q=[DOG, CAT])["translatedText"]
+    assert asked(client, q=f"{DOG}  {CAT} \n{DOG}")["translatedText"] == f"{dog}  {cat} \n{dog}"
+
+
+def test_a_sentence_that_is_too_long_for_the_model_is_split(client: httpx.Client) -> None:
+    half = "the dog " * 150
+    expected = asked(client, q=[half.strip(), half.strip()])["translatedText"]
+    assert asked(client, q=(half + half).strip())["translatedText"] == " ".join(expected)
 
 
 def test_request_ids(client: httpx.Client) -> None:

@@ -38,5 +38,5 @@ def test_64_clients_1000_requests(start_service: Callable[..., Any], small_model
 
     assert service.terminate() == 0
     stopped = service.logged("stopped")
-    assert stopped["lines"] == REQUESTS
+    assert stopped["texts"] == REQUESTS
     assert stopped["decoder_steps"] <= steps_of_100 * (REQUESTS // 100) / 8

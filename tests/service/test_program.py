@@ -94,7 +94,7 @@ def test_sigterm_answers_what_was_accepted(start_service: Callable[..., Any], sm
     assert {answer.json()["translatedText"].count("\n") for answer in answers} == {399}
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{service.url}/health", trust_env=False)
-    assert service.logged("stopped")["lines"] == 8 * 400
+    assert service.logged("stopped")["texts"] == 8
 
 
 def test_logs_name_requests_and_never_hold_text(start_service: Callable[..., Any], small_model: Path) -> None:
@@ -110,7 +110,7 @@ def test_logs_name_requests_and_never_hold_text(start_service: Callable[..., Any
     lines = [line for line in service.logs if line["event"] == "request"]
     assert [(line["route"], line["status"]) for line in lines] == [
         ("/translate", 200),
-        ("/translate", 400),
+        ("/translate", 200),
         ("/translate", 400),
         (None, 404),
     ]

@@ -107,8 +107,11 @@ def test_a_client_that_leaves_while_it_is_decoded(in_thread: Start, pool: Thread
 
 def test_one_text_that_fails_does_not_touch_the_others(in_thread: Start, pool: ThreadPoolExecutor) -> None:
     application = in_thread()
+    request = Translator.load(application.settings.model, "cpu").request("poison")
+    assert request is not None
+    application.scorer.poison = request.source
     good = [pool.submit(post, application, q=text) for text in sentences(7)]
-    bad = pool.submit(post, application, q="dog " * 300)
+    bad = pool.submit(post, application, q="The dog. poison")
     wait_until(lambda: application.worker.pending == 8)
     application.scorer.open()
     expected = Translator.load(application.settings.model, "cpu").translate(sentences(7))
@@ -149,23 +152,26 @@ def talk(translator: Translator, messages: list[ToWorker]) -> list[FromWorker]:
 def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Path) -> None:
     translator = Translator.load(small_model, "cpu")
     options, direction = translator.options, Direction("en", "de")
-    expected = translator.translate(["The dog sees the cat."])[0]
+    expected, two = (translator.translate([text])[0] for text in ("The dog sees the cat.", "The dog. The cat."))
     before = translator.engine.steps
     said = talk(
         translator,
         [
             Translate(1, "The dog sees the cat.", direction, options),
-            Translate(2, "dog " * 300, direction, options),
+            Translate(2, " ", direction, options),
             Translate(3, "The dog sees the cat.", Direction("de", "en"), options),
+            Translate(4, "The dog. The cat.", direction, options),
             Cancel((77,)),
-            Count(4),
+            Count(5),
         ],
     )
     assert said[0] == Ready((direction,), options)
     assert said[1] == Done(1, expected)
-    assert isinstance(said[2], Failed) and said[2].code == "cannot_translate" and "256" in said[2].message
-    assert isinstance(said[3], Failed) and "accepted: en-de" in said[3].message
-    assert isinstance(said[4], Counts) and said[4].steps > before and said[4].finished == 1 and said[4].working == 0
+    assert isinstance(said[2], Done) and said[2].translation.text == " "
+    assert isinstance(said[3], Failed) and said[3].code == "cannot_translate"
+    assert "accepted: en-de" in said[3].message
+    assert said[4] == Done(4, two)
+    assert isinstance(said[5], Counts) and said[5].steps > before and said[5].finished == 2 and said[5].working == 0
 
 
 def test_a_tokenizer_that_breaks_on_a_text_is_no_end(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,95 @@
+"""Texts through the engine, whoever asked for them: one at a time, many, or a stream without end."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from mt.engine.messages import Request
+from mt.engine.plan import Failure, Plan, Translation
+from mt.engine.threads import AnyEngine
+
+TOKENS_A_TEXT = 64
+"""A chunk of a stream ends where its texts have this many source tokens on average, so that long ones fit in memory."""
+
+
+class Desk:
+    """Hands the engine's results to the plans that wait for them, so that several callers can share it."""
+
+    def __init__(self, engine: AnyEngine) -> None:
+        self.engine = engine
+        self._waiting: dict[int, Plan] = {}  # by request
+
+    def submit(self, plans: Iterable[Plan]) -> None:
+        """Queue the sentences of these plans, the longest first, so that those of like length run together."""
+        asked: list[tuple[Request, Plan]] = [(request, plan) for plan in plans for request in plan.requests]
+        for request, plan in sorted(asked, key=lambda each: -len(each[0].source)):
+            self._waiting[request.id] = plan
+            self.engine.submit(request)
+
+    def cancel(self, plans: Iterable[Plan]) -> None:
+        """Forget what these plans still wait for."""
+        ids = [request.id for plan in plans for request in plan.requests if self._waiting.pop(request.id, None)]
+        if ids:
+            self.engine.cancel(ids)
+
+    def step(self) -> list[Plan]:
+        """One step of the engine; the plans that it finished. Where a sentence fails, the others are not waited for."""
+        finished = []
+        for result in self.engine.step():
+            plan = self._waiting.pop(result.id, None)
+            if plan is None:
+                continue
+            plan.take(result)
+            if plan.problem:
+                self.cancel([plan])
+            if plan.done:
+                finished.append(plan)
+        return finished
+
+    def finish(self, plan: Plan) -> None:
+        """Step until this plan, which was submitted, is done."""
+        while not plan.done:
+            assert self.engine.busy
+            self.step()
+
+    def run(self, plans: list[Plan]) -> None:
+        """Submit these and step until all are done. If that is interrupted, nothing of them is left behind."""
+        try:
+            self.submit(plans)
+            for plan in plans:
+                self.finish(plan)
+        finally:
+            self.cancel(plans)
+
+    def stream(self, plans: Iterator[Plan], ahead: int) -> Iterator[Translation | Failure]:
+        """The outcome of each plan, in order, while at most two chunks of `ahead` plans are held.
+
+        The next chunk is in the engine before the last sentences of one are finished, so that it never runs dry; each
+        is sorted by length by itself.
+        """
+        held: deque[Plan] = deque()
+        chunks: deque[int] = deque()  # how many of them are of each chunk
+        try:
+            while True:
+                while len(chunks) < 2 and (chunk := _chunk(plans, ahead)):
+                    held.extend(chunk)
+                    chunks.append(len(chunk))
+                    self.submit(chunk)
+                if not chunks:
+                    return
+                for _ in range(chunks[0]):
+                    self.finish(held[0])
+                    yield held.popleft().outcome()
+                chunks.popleft()
+        finally:
+            self.cancel(held)
+
+
+def _chunk(plans: Iterator[Plan], ahead: int) -> list[Plan]:
+    """The next `ahead` plans, or fewer if they are long or there are no more."""
+    chunk, tokens = [], 0
+    for plan in plans:
+        chunk.append(plan)
+        tokens += sum(len(request.source) for request in plan.requests)
+        if len(chunk) >= ahead or tokens >= TOKENS_A_TEXT * ahead:
+            break
+    return chunk

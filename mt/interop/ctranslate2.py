@@ -1,0 +1,164 @@
+"""Our models in CTranslate2's format, through its own model specification (`ctranslate2.specs`)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from mt.checkpoint import LoadedModel, load_model, written_aside
+from mt.config import ModelConfig
+from mt.errors import ModelError, problems
+from mt.interop.mapping import Row, Table, misplaced, place
+from mt.interop.output import check_output
+from mt.model.embedding import sinusoidal_positions
+from mt.tokenizer import BOS, EOS, UNK, language_tag
+
+try:
+    from ctranslate2.specs import common_spec, model_spec, transformer_spec
+except ModuleNotFoundError:  # an optional dependency: `export_ctranslate2` says so
+    transformer_spec = None
+
+QUANTIZATIONS = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
+POSITIONS = "embedding.positions"  # computed, not a weight; but CTranslate2 would compute another table
+
+LONGEST_INPUT = 1024  # what CTranslate2 reads of a text unless told otherwise: it needs a position for each token
+
+
+def export_ctranslate2(model: Path, out: Path, quantization: str | None = None) -> None:
+    """Write the model directory `model` as a CTranslate2 model into the folder `out`, which is replaced.
+
+    Beside the model lie its `tokenizer.model` and a README.md that shows how to use both. `quantization` is one of
+    QUANTIZATIONS; without it the weights stay as they are. Raises ModelError if ctranslate2 is not installed, the
+    model cannot be loaded, a weight has no place, the quantization is unknown, or `out` is something else.
+    """
+    if transformer_spec is None:
+        raise ModelError("ctranslate2 is not installed; accepted: pip install 'mt-service[interop]'")
+    check_output(out, model)
+    if quantization is not None and quantization not in QUANTIZATIONS:
+        raise ModelError(f"quantization is {quantization!r}; accepted: {', '.join(QUANTIZATIONS)}")
+    loaded = load_model(model, torch.device("cpu"))
+    spec = specification(loaded)
+    spec.validate()
+    spec.optimize(quantization)
+    with written_aside(out) as aside:
+        spec.save(str(aside))
+        (aside / "tokenizer.model").write_bytes(loaded.tokenizer.serialised)
+        (aside / "README.md").write_text(_card(loaded, out.name), encoding="utf-8")
+
+
+def specification(loaded: LoadedModel) -> "transformer_spec.TransformerSpec":
+    """The filled specification of a model. Raises ModelError that names every weight without a place."""
+    activations = {"relu": common_spec.Activation.RELU, "gelu": common_spec.Activation.GELU}
+    config, tokenizer = loaded.description.model, loaded.tokenizer
+    spec = transformer_spec.TransformerSpec.from_config(
+        (config.encoder_layers, config.decoder_layers),
+        config.heads,
+        pre_norm=config.norm == "pre",
+        activation=activations[config.activation],
+    )
+    positions = sinusoidal_positions(max(config.max_length, LONGEST_INPUT), config.d_model)
+    fill(spec, {**loaded.model.state_dict(), POSITIONS: positions}, table(config))
+    pieces = tokenizer.pieces(range(len(tokenizer)))
+    spec.register_source_vocabulary(pieces)
+    spec.register_target_vocabulary(pieces)
+    spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = tokenizer.pieces([UNK, BOS, EOS])
+    spec.config.decoder_start_token = spec.config.bos_token
+    spec.config.add_source_eos = True
+    spec.config.layer_norm_epsilon = next(
+        module.eps for module in loaded.model.modules() if isinstance(module, torch.nn.LayerNorm)
+    )
+    return spec
+
+
+def fill(spec: "transformer_spec.TransformerSpec", weights: dict[str, Tensor], rows: Table) -> None:
+    """Set the weights of a specification. Raises ModelError that names every one without a place."""
+    required, optional = _names(spec)
+    named = {name for row in rows for name in row.targets}
+    found = list(misplaced(rows, weights, required | (optional & named)))
+    if found:
+        raise ModelError(problems("the weights do not fit CTranslate2's Transformer", found))
+    for name, tensor in place(rows, weights).items():
+        scope, _, attribute = name.rpartition("/")
+        setattr(model_spec.index_spec(spec, scope), attribute, tensor)
+
+
+def table(config: ModelConfig) -> Table:
+    """Our names (the sources) and CTranslate2's (the targets)."""
+    return tuple(_rows(config))
+
+
+def _rows(config: ModelConfig) -> Iterator[Row]:
+    inputs = ("encoder/embeddings_0/weight", "decoder/embeddings/weight")
+    yield Row(("embedding.tokens.weight",), (*inputs, "decoder/projection/weight"))
+    yield Row((POSITIONS,), ("encoder/position_encodings/encodings", "decoder/position_encodings/encodings"))
+    for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
+        for index in range(layers):
+            yield from _layer(f"{side}.layers.{index}.", f"{side}/layer_{index}/", side == "decoder")
+        if config.norm == "pre":
+            yield from _norm(f"{side}.norm", f"{side}/layer_norm")
+
+
+def _layer(ours: str, theirs: str, decoder: bool) -> Iterator[Row]:
+    yield from _attention(ours, "self_attention", f"{theirs}self_attention", (("query", "key", "value"), ("output",)))
+    if decoder:
+        fused = (("query",), ("key", "value"), ("output",))
+        yield from _attention(ours, "cross_attention", f"{theirs}attention", fused)
+    yield from _linear((f"{ours}feed_forward.inner",), f"{theirs}ffn/linear_0")
+    yield from _linear((f"{ours}feed_forward.outer",), f"{theirs}ffn/linear_1")
+    yield from _norm(f"{ours}around_feed_forward.norm", f"{theirs}ffn/layer_norm")
+
+
+def _attention(ours: str, name: str, theirs: str, fused: tuple[tuple[str, ...], ...]) -> Iterator[Row]:
+    for index, projections in enumerate(fused):
+        sources = tuple(f"{ours}{name}.{projection}" for projection in projections)
+        yield from _linear(sources, f"{theirs}/linear_{index}")
+    yield from _norm(f"{ours}around_{name}.norm", f"{theirs}/layer_norm")
+
+
+def _linear(ours: tuple[str, ...], theirs: str) -> Iterator[Row]:
+    for kind in ("weight", "bias"):
+        yield Row(tuple(f"{name}.{kind}" for name in ours), (f"{theirs}/{kind}",))
+
+
+def _norm(ours: str, theirs: str) -> Iterator[Row]:
+    yield Row((f"{ours}.weight",), (f"{theirs}/gamma",))
+    yield Row((f"{ours}.bias",), (f"{theirs}/beta",))
+
+
+def _names(spec: "transformer_spec.TransformerSpec") -> tuple[set[str], set[str]]:
+    """The weights that a specification requires, and those that it may have."""
+    required, optional = set(), set()
+
+    def visit(_: object, name: str, value: object) -> None:
+        if value is None:
+            required.add(name)
+        elif isinstance(value, str) and value == model_spec.OPTIONAL:
+            optional.add(name)
+
+    model_spec.visit_spec(spec, visit)
+    return required, optional
+
+
+def _card(loaded: LoadedModel, name: str) -> str:
+    """How to use the folder."""
+    description = loaded.description
+    decoding = description.decoding
+    targets = sorted({direction.split("-")[1] for direction in description.directions})
+    tag = [language_tag(targets[0])] if len(description.directions) > 1 else []
+    source = f"{tag} + pieces" if tag else "pieces"
+    return f"""# {description.name} for CTranslate2
+
+Translates {", ".join(description.directions)}. Made by `scripts/export.py` from a model of ours.
+
+```python
+import ctranslate2, sentencepiece
+
+tokenizer = sentencepiece.SentencePieceProcessor(model_file="{name}/tokenizer.model")
+translator = ctranslate2.Translator("{name}", device="cpu")
+pieces = tokenizer.encode("A text.", out_type=str)
+found = translator.translate_batch([{source}], beam_size={decoding.beam_size}, \
+length_penalty={decoding.length_penalty}, disable_unk=True)
+print(tokenizer.decode(found[0].hypotheses[0]))
+```
+"""

@@ -1,0 +1,244 @@
+// Sentences in flight: each has its own step and its own cache, so that joining, leaving and reordering move nothing.
+#pragma once
+
+#include "attention.hpp"
+#include "model.hpp"
+#include "search.hpp"
+
+namespace mt {
+
+// Keys and values that a sentence's beams have written, in blocks of steps. Beams that change places move nothing:
+// `ancestors` says for each beam which beam wrote what it now reads at each step.
+class History {
+  public:
+    History(const Model& model, int beams)
+        : layers_(model.config.decoder_layers), beams_(beams), d_model_(model.config.d_model), now_(beams) {}
+
+    float* keys(int layer, int step, int beam) { return at(layer, 0, step, beam); }
+    float* values(int layer, int step, int beam) { return at(layer, 1, step, beam); }
+    int ancestor(int step, int beam) const { return ancestors_[size_t(step) * beams_ + beam]; }
+
+    // All beams write at this step.
+    void open(int step) {
+        if (size_t(step) / STEPS >= blocks_.size()) {
+            blocks_.emplace_back();
+            blocks_.back().reserve(size_t(layers_) * 2 * STEPS * beams_ * d_model_, false);
+        }
+        ancestors_.resize(size_t(step + 1) * beams_);
+        for (int b = 0; b < beams_; b++) ancestors_[size_t(step) * beams_ + b] = uint16_t(b);
+    }
+
+    // After `steps` steps: beam b goes on from what beam parents[b] has read and written.
+    void reorder(int steps, const int* parents) {
+        for (int t = 0; t < steps; t++) {
+            uint16_t* line = &ancestors_[size_t(t) * beams_];
+            for (int b = 0; b < beams_; b++) now_[b] = line[parents[b]];
+            std::copy(now_.begin(), now_.end(), line);
+        }
+    }
+
+  private:
+    static constexpr int STEPS = 16;  // in a block
+
+    float* at(int layer, int which, int step, int beam) {
+        const size_t place = ((size_t(layer) * 2 + which) * STEPS + step % STEPS) * beams_ + beam;
+        return blocks_[step / STEPS].get() + place * d_model_;
+    }
+
+    int layers_, beams_, d_model_;
+    std::vector<Buffer<float>> blocks_;
+    std::vector<uint16_t> ancestors_, now_;
+};
+
+struct Sentence {
+    Sentence(const Model& model, int length, int beams, const Wish& wish, const Config& config)
+        : length(length), history(model, beams), search(beams, wish, config) {}
+
+    int length;            // of the source
+    Buffer<float> memory;  // cross-attention: SharedKeys a layer
+    History history;
+    int step = 0;
+    BeamSearch search;
+};
+
+// A row of the decoder: one beam of one sentence.
+struct Row {
+    Sentence* sentence;
+    int beam, token;
+};
+
+class Batch {
+  public:
+    Batch(const Model& model, int beams) : model_(model), beams_(beams) {}
+
+    // Encode `count` sources, whose ids lie one after another, and let their sentences join.
+    void join(int count, const int32_t* ids, const int32_t* lengths, const Wish* wishes) {
+        for (int end = 0, s = 0; s < count; s = end) {
+            int rows = 0;
+            while (end < count && (end == s || rows + lengths[end] <= CHUNK)) rows += lengths[end++];
+            join_chunk(rows, end - s, ids, lengths + s, wishes + s);
+            ids += rows;
+        }
+    }
+
+    // Take another batch's sentences.
+    void extend(Batch& other) {
+        for (auto& sentence : other.sentences_) sentences_.push_back(std::move(sentence));
+        other.sentences_.clear();
+    }
+
+    // Keep these sentences, in this order.
+    void select(int count, const int32_t* places) {
+        std::vector<std::unique_ptr<Sentence>> kept;
+        for (int i = 0; i < count; i++) kept.push_back(std::move(sentences_[places[i]]));
+        sentences_ = std::move(kept);
+    }
+
+    // One token for every beam of every sentence that is not finished.
+    void advance() {
+        rows_.clear();
+        for (auto& sentence : sentences_)
+            if (!sentence->search.finished())
+                for (int b = 0; b < beams_; b++)
+                    if (sentence->search.alive(b)) rows_.push_back({sentence.get(), b, sentence->search.token(b)});
+        if (rows_.empty()) return;
+        const float* states = decode();
+        candidates_.resize(std::max(candidates_.size(), rows_.size()));
+        for (size_t r = 0; r < rows_.size(); r++) candidates_[r].reset(beams_);
+        model_.output.apply(states, model_.width, int(rows_.size()), work_.quantised,
+                            [&](int row, int first, const Floats* values) {
+                                candidates_[row].offer(first, values, model_.config);
+                            });
+        for (size_t r = 0; r < rows_.size();) {
+            Sentence& sentence = *rows_[r].sentence;
+            r += sentence.search.advance(&candidates_[r]);
+            sentence.step++;
+            sentence.history.reorder(sentence.step, sentence.search.parents());
+        }
+    }
+
+    // For searches that live elsewhere: append tokens [R] to all rows; logits [R, vocabulary] of the next ones.
+    void logits(const int32_t* tokens, float* out) {
+        rows_.clear();
+        for (auto& sentence : sentences_)
+            for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, *tokens++});
+        const int vocabulary = model_.config.vocabulary;
+        model_.output.apply(decode(), model_.width, int(rows_.size()), work_.quantised,
+                            [&](int row, int first, const Floats* values) {
+                                float line[PANEL];
+                                for (int v = 0; v < PANEL / W; v++) simd::store(line + v * W, values[v]);
+                                std::copy(line, line + std::min(PANEL, vocabulary - first),
+                                          out + size_t(row) * vocabulary + first);
+                            });
+        for (auto& sentence : sentences_) sentence->step++;
+    }
+
+    // Row r goes on from row rows[r], of the same sentence.
+    void reorder(const int64_t* rows) {
+        std::vector<int> parents(beams_);
+        for (auto& sentence : sentences_) {
+            for (int b = 0; b < beams_; b++) parents[b] = int(*rows++ % beams_);
+            sentence->history.reorder(sentence->step, parents.data());
+        }
+    }
+
+    Sentence& sentence(int place) { return *sentences_[place]; }
+    int size() const { return int(sentences_.size()); }
+
+  private:
+    void join_chunk(int rows, int count, const int32_t* ids, const int32_t* lengths, const Wish* wishes) {
+        float* x = work_.x.reserve(size_t(rows) * model_.width);
+        int row = 0;
+        for (int s = 0; s < count; s++)
+            for (int i = 0; i < lengths[s]; i++, row++) model_.embed(ids[row], i, x + size_t(row) * model_.width);
+        encode(x, rows, count, lengths);
+        const size_t first = sentences_.size();
+        for (int s = 0; s < count; s++)
+            sentences_.push_back(std::make_unique<Sentence>(model_, lengths[s], beams_, wishes[s], model_.config));
+        remember(x, rows, first);
+    }
+
+    void encode(float* x, int rows, int count, const int32_t* lengths) {
+        const int d = model_.config.d_model;
+        for (const EncoderLayer& layer : model_.encoder_layers) {
+            model_.attend(layer.attention, x, rows, work_, [&](const float* projected, int wide, float* attended) {
+                int r = 0;
+                for (int s = 0; s < count; s++) {
+                    float* memory = work_.memory.reserve(SharedKeys::size(lengths[s], d));
+                    SharedKeys::fill(memory, projected + size_t(r) * wide + d, wide, lengths[s], d);
+                    for (int end = r + lengths[s]; r < end; r++)
+                        SharedKeys::attend(memory, projected + size_t(r) * wide, lengths[s], d, model_.config.heads,
+                                           work_.scores, attended + size_t(r) * model_.width);
+                }
+            });
+            model_.feed(layer.feed_forward, x, rows, work_);
+        }
+        model_.close_encoder(x, rows);
+    }
+
+    // The cross-attention keys and values of new sentences, from the encoder's output.
+    void remember(const float* memory, int rows, size_t first) {
+        const int d = model_.config.d_model, layers = int(model_.decoder_layers.size());
+        for (size_t s = first; s < sentences_.size(); s++)
+            sentences_[s]->memory.reserve(layers * SharedKeys::size(sentences_[s]->length, d), false);
+        for (int layer = 0; layer < layers; layer++) {
+            const Linear& linear = model_.decoder_layers[layer].memory;
+            const int wide = linear.outputs();
+            float* projected = work_.projected.reserve(size_t(rows) * wide);
+            linear.apply(memory, model_.width, rows, work_.quantised, Model::storing(projected, wide));
+            for (size_t s = first; s < sentences_.size(); s++) {
+                Sentence& sentence = *sentences_[s];
+                float* to = sentence.memory.get() + layer * SharedKeys::size(sentence.length, d);
+                SharedKeys::fill(to, projected, wide, sentence.length, d);
+                projected += size_t(sentence.length) * wide;
+            }
+        }
+    }
+
+    // The newest token of each of rows_ through the decoder: states [R, width].
+    const float* decode() {
+        const int d = model_.config.d_model, heads = model_.config.heads, rows = int(rows_.size()), width = model_.width;
+        float* x = work_.x.reserve(size_t(rows) * width);
+        for (int r = 0; r < rows; r++) {
+            model_.embed(rows_[r].token, rows_[r].sentence->step, x + size_t(r) * width);
+            if (r == 0 || rows_[r].sentence != rows_[r - 1].sentence)
+                rows_[r].sentence->history.open(rows_[r].sentence->step);
+        }
+        for (int index = 0; index < int(model_.decoder_layers.size()); index++) {
+            const DecoderLayer& layer = model_.decoder_layers[index];
+            model_.attend(layer.self_attention, x, rows, work_, [&](const float* projected, int wide, float* attended) {
+                for (int r = 0; r < rows; r++) {
+                    const float* from = projected + size_t(r) * wide;
+                    const Row& row = rows_[r];
+                    History& history = row.sentence->history;
+                    const int step = row.sentence->step;
+                    std::copy(from + d, from + 2 * d, history.keys(index, step, row.beam));
+                    std::copy(from + 2 * d, from + 3 * d, history.values(index, step, row.beam));
+                    attend_to_scattered(from, step + 1, d, heads, work_.scores, attended + size_t(r) * width,
+                              [&](int t) { return history.keys(index, t, history.ancestor(t, row.beam)); },
+                              [&](int t) { return history.values(index, t, history.ancestor(t, row.beam)); });
+                }
+            });
+            model_.attend(layer.cross_attention, x, rows, work_, [&](const float* queries, int wide, float* attended) {
+                for (int r = 0; r < rows; r++) {
+                    const Sentence& sentence = *rows_[r].sentence;
+                    SharedKeys::attend(sentence.memory.get() + index * SharedKeys::size(sentence.length, d),
+                                       queries + size_t(r) * wide, sentence.length, d, heads, work_.scores,
+                                       attended + size_t(r) * width);
+                }
+            });
+            model_.feed(layer.feed_forward, x, rows, work_);
+        }
+        model_.close_decoder(x, rows);
+        return x;
+    }
+
+    const Model& model_;
+    const int beams_;
+    std::vector<std::unique_ptr<Sentence>> sentences_;
+    std::vector<Row> rows_;
+    std::vector<Candidates> candidates_;
+    Workspace work_;
+};
+
+}  // namespace mt

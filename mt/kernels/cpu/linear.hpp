@@ -1,0 +1,242 @@
+// Linear layers with packed weights, float32 or int8, and the small functions between them.
+// A matrix of activations is row-major float; a row is padded with zeros to `padded(width)` floats.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "simd.hpp"
+
+namespace mt {
+
+using simd::Floats;
+using simd::Ints;
+using simd::W;
+
+constexpr int VECTORS = W == 16 ? 4 : 2;   // of outputs that are computed together,
+constexpr int PANEL = 64;                  // in panels of so many outputs, whatever the processor;
+constexpr int TILE = W == 16 ? 6 : 4;      // for so many rows at a time: as many sums as registers hold
+
+inline int padded(int width) { return (width + PANEL - 1) / PANEL * PANEL; }
+
+// A buffer that begins where a cache line begins, and only ever grows.
+template <typename T>
+class Buffer {
+  public:
+    Buffer() = default;
+    Buffer(const Buffer&) = delete;
+    Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+    Buffer& operator=(Buffer&& other) noexcept {
+        std::swap(data_, other.data_), std::swap(size_, other.size_);
+        return *this;
+    }
+    ~Buffer() { std::free(data_); }
+
+    // Room for `size` elements. What was in it is lost when it has to grow; what is new in it is zero if asked for.
+    T* reserve(size_t size, bool zero = true) {
+        if (size > size_) {
+            std::free(data_);
+            size_ = size_ ? size + size / 2 : size;
+            data_ = static_cast<T*>(std::aligned_alloc(64, (size_ * sizeof(T) + 63) / 64 * 64));
+            if (zero) std::memset(static_cast<void*>(data_), 0, size_ * sizeof(T));
+        }
+        return data_;
+    }
+    T* get() const { return data_; }
+
+  private:
+    T* data_ = nullptr;
+    size_t size_ = 0;
+};
+
+// Rows of activations as signed bytes, each row with a scale of its own, so that no row depends on another.
+class QuantisedRows {
+  public:
+    // x[r, 0:width] = scale[r] * bytes[r, 0:width], to the nearest; sums[r] = sum of bytes[r].
+    void quantise(const float* x, int stride, int rows, int width) {
+        width_ = padded(width);
+        bytes_.reserve(size_t(rows) * width_), scales_.reserve(rows), sums_.reserve(rows);
+        for (int r = 0; r < rows; r++) quantise_row(x + size_t(r) * stride, r);
+    }
+    const int8_t* row(int r) const { return bytes_.get() + size_t(r) * width_; }
+    int stride() const { return width_; }
+    float scale(int r) const { return scales_.get()[r]; }
+    int32_t sum(int r) const { return sums_.get()[r]; }
+
+  private:
+    void quantise_row(const float* x, int r) {
+        Floats most{};
+        for (int i = 0; i < width_; i += W) most = simd::maximum(most, simd::magnitude(simd::load(x + i)));
+        const float peak = simd::largest(most);
+        const float inverse = peak > 0 ? 127.0f / peak : 0.0f;
+        int8_t* out = bytes_.get() + size_t(r) * width_;
+        Ints total{};
+        for (int i = 0; i < width_; i += W) {
+            const Ints v = simd::nearest(simd::load(x + i) * inverse);
+            simd::store_bytes(out + i, v);
+            total += v;
+        }
+        int32_t sum = 0;
+        for (int i = 0; i < W; i++) sum += total[i];
+        sums_.get()[r] = sum;
+        scales_.get()[r] = peak / 127.0f;
+    }
+    int width_ = 0;
+    Buffer<int8_t> bytes_;
+    Buffer<float> scales_;
+    Buffer<int32_t> sums_;
+};
+
+// y = x W^T + b. Outputs are cut into panels of 64; in a panel the weights lie as they are read: for float32
+// [inputs, 64], for int8 [inputs / 4, 64, 4], a byte being weight + 128 (the instruction wants one side unsigned).
+class Linear {
+  public:
+    Linear() = default;
+
+    // Weights [outputs, inputs] and bias [outputs], or none.
+    Linear(const float* weights, const float* bias, int outputs, int inputs, bool int8)
+        : inputs_(padded(inputs)), outputs_(padded(outputs)), int8_(int8), bias_(outputs_, 0.0f) {
+        if (bias) std::copy(bias, bias + outputs, bias_.begin());
+        if (int8) pack_bytes(weights, outputs, inputs);
+        else pack_floats(weights, outputs, inputs);
+    }
+
+    int outputs() const { return outputs_; }
+
+    // For each panel and row: finish(row, first output, values[PANEL]). Quantises x [rows, stride] when it has to.
+    template <typename Finish>
+    void apply(const float* x, int stride, int rows, QuantisedRows& scratch, Finish&& finish) const {
+        if (int8_) scratch.quantise(x, stride, rows, inputs_);
+        for (int panel = 0; panel < outputs_; panel += PANEL) {
+            int r = 0;
+            for (; r + TILE <= rows; r += TILE) tile<TILE>(panel, x, stride, scratch, r, finish);
+            switch (rows - r) {
+                case 5: tile<5>(panel, x, stride, scratch, r, finish); break;
+                case 4: tile<4>(panel, x, stride, scratch, r, finish); break;
+                case 3: tile<3>(panel, x, stride, scratch, r, finish); break;
+                case 2: tile<2>(panel, x, stride, scratch, r, finish); break;
+                case 1: tile<1>(panel, x, stride, scratch, r, finish); break;
+                default: break;
+            }
+        }
+    }
+
+  private:
+    template <int ROWS, typename Finish>
+    void tile(int panel, const float* x, int stride, const QuantisedRows& q, int row, Finish&& finish) const {
+        Floats values[ROWS][PANEL / W];
+        for (int v = 0; v < PANEL / W; v += VECTORS) {
+            if (int8_) multiply_bytes<ROWS>(panel, v, q, row, values);
+            else multiply_floats<ROWS>(panel, v, x + size_t(row) * stride, stride, values);
+        }
+        for (int r = 0; r < ROWS; r++) finish(row + r, panel, values[r]);
+    }
+
+    // A row's sums run over the inputs in one order whatever ROWS is: a row never depends on its neighbours.
+    template <int ROWS>
+    void multiply_floats(int panel, int v, const float* x, int stride, Floats values[][PANEL / W]) const {
+        const float* w = floats_.get() + size_t(panel) * inputs_ + v * W;
+        Floats total[ROWS][VECTORS] = {};
+        for (int i = 0; i < inputs_; i++, w += PANEL)
+            for (int c = 0; c < VECTORS; c++) {
+                const Floats weights = simd::load(w + c * W);
+                for (int r = 0; r < ROWS; r++) total[r][c] += weights * x[size_t(r) * stride + i];
+            }
+        for (int r = 0; r < ROWS; r++)
+            for (int c = 0; c < VECTORS; c++)
+                values[r][v + c] = total[r][c] + simd::load(bias_.data() + panel + (v + c) * W);
+    }
+
+    template <int ROWS>
+    void multiply_bytes(int panel, int v, const QuantisedRows& q, int row, Floats values[][PANEL / W]) const {
+        const uint8_t* w = bytes_.get() + size_t(panel) * inputs_ + v * W * 4;
+        const int8_t* x = q.row(row);
+        const size_t stride = q.stride();
+        Ints total[ROWS][VECTORS] = {};
+        for (int i = 0; i < inputs_; i += 4, w += PANEL * 4)
+#pragma GCC unroll 8  // early, or else the sums are kept in memory
+            for (int c = 0; c < VECTORS; c++)
+#pragma GCC unroll 8
+                for (int r = 0; r < ROWS; r++)
+                    total[r][c] = simd::multiply_bytes(total[r][c], w + c * W * 4, x + r * stride + i);
+#pragma GCC unroll 8
+        for (int r = 0; r < ROWS; r++)
+#pragma GCC unroll 8
+            for (int c = 0; c < VECTORS; c++) {
+                const int at = panel + (v + c) * W;
+                const Floats exact = simd::as_floats(total[r][c] - 128 * q.sum(row + r));
+                values[r][v + c] = exact * (simd::load(scales_.data() + at) * q.scale(row + r))
+                                   + simd::load(bias_.data() + at);
+            }
+    }
+
+    void pack_floats(const float* weights, int outputs, int inputs) {
+        float* to = floats_.reserve(size_t(outputs_) * inputs_);
+        for (int o = 0; o < outputs; o++)
+            for (int i = 0; i < inputs; i++)
+                to[(size_t(o / PANEL) * inputs_ + i) * PANEL + o % PANEL] = weights[size_t(o) * inputs + i];
+    }
+
+    // One scale an output: the largest weight becomes 127.
+    void pack_bytes(const float* weights, int outputs, int inputs) {
+        uint8_t* to = bytes_.reserve(size_t(outputs_) * inputs_);
+        std::memset(to, 128, size_t(outputs_) * inputs_);
+        scales_.assign(outputs_, 0.0f);
+        for (int o = 0; o < outputs; o++) {
+            const float* from = weights + size_t(o) * inputs;
+            float peak = 0;
+            for (int i = 0; i < inputs; i++) peak = std::max(peak, std::fabs(from[i]));
+            scales_[o] = peak / 127.0f;
+            const float inverse = peak > 0 ? 127.0f / peak : 0.0f;
+            uint8_t* panel = to + size_t(o / PANEL) * inputs_ * PANEL + o % PANEL * 4;
+            for (int i = 0; i < inputs; i++)
+                panel[size_t(i / 4) * PANEL * 4 + i % 4] = uint8_t(128 + std::lrintf(from[i] * inverse));
+        }
+    }
+
+    int inputs_ = 0, outputs_ = 0;
+    bool int8_ = false;
+    std::vector<float> bias_, scales_;
+    Buffer<float> floats_;
+    Buffer<uint8_t> bytes_;
+};
+
+// LayerNorm over the first `width` of a row, epsilon as torch has it.
+struct Norm {
+    std::vector<float> weight, bias;
+
+    void apply(const float* x, float* out, int width) const {
+        Floats total{}, squares{};
+        float rest = 0, rest_squares = 0;
+        const int whole = width / W * W;
+        for (int i = 0; i < whole; i += W) total += simd::load(x + i);
+        for (int i = whole; i < width; i++) rest += x[i];
+        const float mean = (simd::sum(total) + rest) / float(width);
+        for (int i = 0; i < whole; i += W) {
+            const Floats centred = simd::load(x + i) - mean;
+            squares += centred * centred;
+        }
+        for (int i = whole; i < width; i++) rest_squares += (x[i] - mean) * (x[i] - mean);
+        const float inverse = 1.0f / std::sqrt((simd::sum(squares) + rest_squares) / float(width) + 1e-5f);
+        for (int i = 0; i < whole; i += W)
+            simd::store(out + i, (simd::load(x + i) - mean) * inverse * simd::load(&weight[i]) + simd::load(&bias[i]));
+        for (int i = whole; i < width; i++) out[i] = (x[i] - mean) * inverse * weight[i] + bias[i];
+    }
+};
+
+enum class Activation : int32_t { relu = 0, gelu = 1 };
+
+inline Floats activate(Activation kind, Floats v) {
+    if (kind == Activation::relu) return simd::maximum(v, Floats{});
+    // x Phi(x) with erf by Abramowitz and Stegun 7.1.26, whose error is at most 1.5e-7.
+    const Floats z = simd::magnitude(v) * 0.70710678118654752f;
+    const Floats t = 1.0f / (z * 0.3275911f + 1.0f);
+    const Floats poly = ((((t * 1.061405429f - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t
+                         + 0.254829592f) * t;
+    const Floats tail = poly * simd::exponential(-z * z) * 0.5f;  // 1 - Phi(|v|)
+    return v * (v > Floats{} ? 1.0f - tail : tail);
+}
+
+}  // namespace mt

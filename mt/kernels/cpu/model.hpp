@@ -1,0 +1,225 @@
+// The weights of an encoder-decoder (mt/model/transformer.py), packed; and its layers over packed rows: the sentences
+// of a batch lie one after another without padding, for only attention has to know where one ends.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "linear.hpp"
+
+namespace mt {
+
+constexpr int CHUNK = 96;  // rows whose activations stay in a core's cache
+
+// As `struct Config` of mt/kernels/library.py.
+struct Config {
+    int32_t d_model, d_ff, heads, encoder_layers, decoder_layers, vocabulary, positions;
+    int32_t pre_norm, activation, int8;
+    int32_t pad, unk, bos, eos;
+    float scale;
+};
+
+struct Tensor {
+    const float* data;
+    int64_t rows, columns;
+};
+
+// The tensors of a state_dict by name; they are read once, while a model is built.
+class Tensors {
+  public:
+    void add(const char* name, Tensor tensor) { found_[name] = tensor; }
+    Tensor get(const std::string& name, int64_t rows, int64_t columns) const {
+        const auto at = found_.find(name);
+        if (at == found_.end()) throw std::invalid_argument(name + " is missing");
+        if (at->second.rows != rows || at->second.columns != columns)
+            throw std::invalid_argument(name + " has another shape than the configuration says");
+        return at->second;
+    }
+
+  private:
+    std::map<std::string, Tensor> found_;
+};
+
+struct FeedForward {
+    Norm norm;
+    Linear inner, outer;
+};
+
+// `input` makes queries, keys and values of self-attention at once, [3 D]; of cross-attention the queries only.
+struct Attention {
+    Norm norm;
+    Linear input, output;
+};
+
+struct EncoderLayer {
+    Attention attention;
+    FeedForward feed_forward;
+};
+
+struct DecoderLayer {
+    Attention self_attention, cross_attention;
+    Linear memory;  // keys and values of cross-attention, [2 D]
+    FeedForward feed_forward;
+};
+
+// Buffers that one thread works in.
+struct Workspace {
+    QuantisedRows quantised;
+    Buffer<float> x, normed, projected, hidden, attended, memory;
+    std::vector<float> scores;
+};
+
+class Model {
+  public:
+    Model(const Config& config, const Tensors& tensors) : config(config), width(padded(config.d_model)) {
+        const int d = config.d_model;
+        const Tensor tokens = tensors.get("embedding.tokens.weight", config.vocabulary, d);
+        embedding_.assign(tokens.data, tokens.data + size_t(config.vocabulary) * d);
+        const Tensor positions = tensors.get("embedding.positions", config.positions, d);
+        positions_.assign(positions.data, positions.data + size_t(config.positions) * d);
+        output = Linear(tokens.data, nullptr, config.vocabulary, d, config.int8);
+        for (int i = 0; i < config.encoder_layers; i++) {
+            const std::string name = "encoder.layers." + std::to_string(i) + ".";
+            encoder_layers.push_back({self_attention(tensors, name), feed_forward(tensors, name)});
+        }
+        for (int i = 0; i < config.decoder_layers; i++) {
+            const std::string name = "decoder.layers." + std::to_string(i) + ".";
+            const std::string cross = name + "cross_attention.";
+            decoder_layers.push_back({
+                self_attention(tensors, name),
+                {norm(tensors, name + "around_cross_attention.norm"), stacked(tensors, cross, {"query"}),
+                 stacked(tensors, cross, {"output"})},
+                stacked(tensors, cross, {"key", "value"}),
+                feed_forward(tensors, name),
+            });
+        }
+        if (config.pre_norm) {
+            encoder_norm_ = norm(tensors, "encoder.norm");
+            decoder_norm_ = norm(tensors, "decoder.norm");
+        }
+    }
+
+    // out [width] = sqrt(D) embedding[token] + position
+    void embed(int token, int position, float* out) const {
+        const int d = config.d_model;
+        const float* e = &embedding_[size_t(token) * d];
+        const float* p = &positions_[size_t(std::min(position, config.positions - 1)) * d];
+        for (int i = 0; i < d; i++) out[i] = e[i] * config.scale + p[i];
+    }
+
+    // What becomes of a linear layer's outputs: they are stored, or added to what is there.
+    static auto storing(float* out, int stride) {
+        return [=](int row, int first, const Floats* values) {
+            for (int v = 0; v < PANEL / W; v++) simd::store(out + size_t(row) * stride + first + v * W, values[v]);
+        };
+    }
+    static auto adding(float* x, int stride) {
+        return [=](int row, int first, const Floats* values) {
+            float* to = x + size_t(row) * stride + first;
+            for (int v = 0; v < PANEL / W; v++) simd::store(to + v * W, simd::load(to + v * W) + values[v]);
+        };
+    }
+
+    // A sublayer around x [rows, width]: `between` turns projected rows, [rows, input.outputs()], into attended ones.
+    template <typename Between>
+    void attend(const Attention& layer, float* x, int rows, Workspace& work, Between&& between) const {
+        const float* input = before(layer.norm, x, rows, work);
+        const int wide = layer.input.outputs();
+        float* projected = work.projected.reserve(size_t(rows) * wide);
+        layer.input.apply(input, width, rows, work.quantised, storing(projected, wide));
+        float* attended = work.attended.reserve(size_t(rows) * width);
+        between(projected, wide, attended);
+        layer.output.apply(attended, width, rows, work.quantised, adding(x, width));
+        after(layer.norm, x, rows);
+    }
+
+    void feed(const FeedForward& layer, float* x, int rows, Workspace& work) const {
+        for (int first = 0; first < rows; first += CHUNK)
+            feed_chunk(layer, x + size_t(first) * width, std::min(CHUNK, rows - first), work);
+    }
+
+    // The norm that closes a pre-norm stack, in place.
+    void close_encoder(float* x, int rows) const { close(encoder_norm_, x, rows); }
+    void close_decoder(float* x, int rows) const { close(decoder_norm_, x, rows); }
+
+    const Config config;
+    const int width;  // of a row of activations: D, padded
+    std::vector<EncoderLayer> encoder_layers;
+    std::vector<DecoderLayer> decoder_layers;
+    Linear output;
+
+  private:
+    void feed_chunk(const FeedForward& layer, float* x, int rows, Workspace& work) const {
+        const float* input = before(layer.norm, x, rows, work);
+        const int wide = layer.inner.outputs();
+        float* hidden = work.hidden.reserve(size_t(rows) * wide);
+        const Activation kind = Activation(config.activation);
+        layer.inner.apply(input, width, rows, work.quantised, [=](int row, int first, const Floats* values) {
+            for (int v = 0; v < PANEL / W; v++)
+                simd::store(hidden + size_t(row) * wide + first + v * W, activate(kind, values[v]));
+        });
+        layer.outer.apply(hidden, wide, rows, work.quantised, adding(x, width));
+        after(layer.norm, x, rows);
+    }
+
+    const float* before(const Norm& norm, const float* x, int rows, Workspace& work) const {
+        if (!config.pre_norm) return x;
+        float* out = work.normed.reserve(size_t(rows) * width);
+        normalise(norm, x, out, rows);
+        return out;
+    }
+
+    void after(const Norm& norm, float* x, int rows) const {
+        if (!config.pre_norm) normalise(norm, x, x, rows);
+    }
+
+    void close(const Norm& norm, float* x, int rows) const {
+        if (config.pre_norm) normalise(norm, x, x, rows);
+    }
+
+    void normalise(const Norm& norm, const float* x, float* out, int rows) const {
+        for (int r = 0; r < rows; r++) norm.apply(x + size_t(r) * width, out + size_t(r) * width, config.d_model);
+    }
+
+    Norm norm(const Tensors& tensors, const std::string& name) const {
+        const int d = config.d_model;
+        const Tensor weight = tensors.get(name + ".weight", 1, d), bias = tensors.get(name + ".bias", 1, d);
+        return {{weight.data, weight.data + d}, {bias.data, bias.data + d}};
+    }
+
+    // Several D x D layers of the same input as one.
+    Linear stacked(const Tensors& tensors, const std::string& name, std::vector<std::string> parts) const {
+        const int d = config.d_model;
+        std::vector<float> weights, biases;
+        for (const std::string& part : parts) {
+            const Tensor weight = tensors.get(name + part + ".weight", d, d);
+            const Tensor bias = tensors.get(name + part + ".bias", 1, d);
+            weights.insert(weights.end(), weight.data, weight.data + size_t(d) * d);
+            biases.insert(biases.end(), bias.data, bias.data + d);
+        }
+        return Linear(weights.data(), biases.data(), int(parts.size()) * d, d, config.int8);
+    }
+
+    Attention self_attention(const Tensors& tensors, const std::string& layer) const {
+        const std::string name = layer + "self_attention.";
+        return {norm(tensors, layer + "around_self_attention.norm"), stacked(tensors, name, {"query", "key", "value"}),
+                stacked(tensors, name, {"output"})};
+    }
+
+    FeedForward feed_forward(const Tensors& tensors, const std::string& layer) const {
+        const std::string name = layer + "feed_forward.";
+        const int d = config.d_model, wide = config.d_ff;
+        return {norm(tensors, layer + "around_feed_forward.norm"),
+                Linear(tensors.get(name + "inner.weight", wide, d).data, tensors.get(name + "inner.bias", 1, wide).data,
+                       wide, d, config.int8),
+                Linear(tensors.get(name + "outer.weight", d, wide).data, tensors.get(name + "outer.bias", 1, d).data,
+                       d, wide, config.int8)};
+    }
+
+    std::vector<float> embedding_, positions_;
+    Norm encoder_norm_, decoder_norm_;
+};
+
+}  // namespace mt

@@ -1,0 +1,206 @@
+// Beam search over one sentence: what mt/decoding/beam.py does for a batch, without its options that need a history.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "model.hpp"
+
+namespace mt {
+
+// What a caller asks of a sentence; as `struct Wish` of mt/kernels/library.py. Lengths count tokens with the final EOS.
+struct Wish {
+    int32_t longest, shortest, n_best, gnmt;
+    double length_penalty;
+};
+
+// What a row's logits [vocabulary] come to, as they arrive panel by panel: the normaliser of their softmax, the score
+// of EOS, and the best that may come next.
+class Candidates {
+  public:
+    void reset(int wanted) {
+        peak_ = -INFINITY, total_ = Floats{}, eos_ = -INFINITY, wanted_ = wanted;
+        scores_.assign(wanted, -INFINITY), tokens_.assign(wanted, 0);
+    }
+
+    void offer(int first, const Floats* values, const Config& config) {
+        constexpr int count = PANEL / W;
+        Floats v[count];
+        std::copy(values, values + count, v);
+        if (first + PANEL > config.vocabulary) forbid(v, config.vocabulary - first, PANEL);
+        if (config.eos >= first && config.eos < first + PANEL) eos_ = at(v, config.eos - first);
+        normalise(v);
+        for (const int token : {config.pad, config.unk, config.bos, config.eos})
+            if (token >= first && token < first + PANEL) forbid(v, token - first, token - first + 1);
+        for (int c = 0; c < count; c++)
+            for (unsigned bits = simd::above(v[c], simd::all(scores_.back())); bits; bits &= bits - 1)
+                insert(v[c][__builtin_ctz(bits)], first + c * W + __builtin_ctz(bits));
+    }
+
+    int size() const { return wanted_; }
+    int token(int rank) const { return tokens_[rank]; }
+    float log_probability(int rank) const { return scores_[rank] - peak_ - log_total_; }
+    float eos() const { return eos_ - peak_ - log_total_; }
+    void close() { log_total_ = std::log(simd::sum(total_)); }
+
+  private:
+    static float at(const Floats* v, int place) { return v[place / W][place % W]; }
+    static void forbid(Floats* v, int begin, int end) {
+        for (int i = begin; i < end; i++) v[i / W][i % W] = -INFINITY;
+    }
+
+    void normalise(const Floats* v) {
+        Floats most = v[0];
+        for (int c = 1; c < PANEL / W; c++) most = simd::maximum(most, v[c]);
+        const float peak = simd::largest(most);
+        if (peak > peak_) {
+            total_ *= simd::exponential(simd::all(peak_ - peak))[0];
+            peak_ = peak;
+        }
+        for (int c = 0; c < PANEL / W; c++) total_ += simd::exponential(v[c] - peak_);
+    }
+
+    // Of equals the lower id comes first.
+    void insert(float score, int token) {
+        if (!(score > scores_.back())) return;
+        int i = wanted_ - 1;
+        for (; i > 0 && score > scores_[i - 1]; i--) scores_[i] = scores_[i - 1], tokens_[i] = tokens_[i - 1];
+        scores_[i] = score, tokens_[i] = token;
+    }
+
+    float peak_ = 0, eos_ = 0, log_total_ = 0;
+    int wanted_ = 0;
+    Floats total_{};
+    std::vector<float> scores_;
+    std::vector<int> tokens_;
+};
+
+struct Hypothesis {
+    std::vector<int32_t> tokens;  // without BOS and EOS
+    std::vector<float> each;      // log-probabilities: one a token, and the last for EOS
+    float score, log_probability;
+};
+
+class BeamSearch {
+  public:
+    BeamSearch(int beams, const Wish& wish, const Config& config)
+        : beams_(beams), wish_(wish), pool_(beams, -INFINITY), tokens_(beams, config.bos), parents_(beams, 0),
+          totals_(beams, -INFINITY) {
+        totals_[0] = 0;  // the beams are alike before the first step: only one may continue
+    }
+
+    bool finished() const { return finished_; }
+    bool failed() const { return failed_; }
+    bool alive(int beam) const { return totals_[beam] > -INFINITY; }
+    int token(int beam) const { return tokens_[beam]; }
+    const int* parents() const { return parents_.data(); }
+
+    // One step, from the candidates of the beams that are alive, in their order; returns how many those were.
+    int advance(Candidates* candidates) {
+        const int last = wish_.longest - 1;
+        std::vector<Option> options;
+        std::vector<float> ends(beams_, -INFINITY);
+        int used = 0;
+        for (int b = 0; b < beams_; b++) {
+            if (!alive(b)) continue;
+            Candidates& own = candidates[used++];
+            own.close();
+            failed_ |= std::isnan(own.eos());
+            if (steps_ >= std::min(wish_.shortest - 1, last)) ends[b] = own.eos() + totals_[b];
+            for (int rank = 0; rank < own.size(); rank++)
+                options.push_back({own.log_probability(rank) + totals_[b], own.token(rank), b});
+        }
+        const size_t kept = std::min(options.size(), size_t(beams_));
+        std::partial_sort(options.begin(), options.begin() + kept, options.end(),
+                          [](const Option& a, const Option& b) { return a.total > b.total; });
+        options.resize(beams_, {-INFINITY, 0, 0});
+        for (int b = 0; b < beams_; b++)
+            totals_[b] = options[b].total, tokens_[b] = options[b].token, parents_[b] = options[b].parent;
+        settle(ends, steps_ < last);
+        steps_++;
+        return used;
+    }
+
+    // The best of the finished hypotheses; of equals, the one that was finished first.
+    std::vector<Hypothesis> results() const {
+        std::vector<Hypothesis> found;
+        if (failed_) return found;
+        std::vector<End> ends;
+        for (int step = 0; step < steps_; step++)
+            for (int b = 0; b < beams_; b++)
+                if (const float total = trail_[step].ends[b]; total > -INFINITY)
+                    ends.push_back({total / penalty(step), step, b});
+        std::stable_sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.score > b.score; });
+        ends.resize(std::min(ends.size(), size_t(wish_.n_best)));
+        for (const End& end : ends) found.push_back(follow(end));
+        return found;
+    }
+
+  private:
+    struct Option {
+        float total;
+        int token, parent;
+    };
+    struct End {
+        float score;
+        int step, beam;
+    };
+    struct Step {  // what became of each beam: those that stayed alive, and those that ended
+        std::vector<int> parents, tokens;
+        std::vector<float> totals, ends;
+    };
+
+    float penalty(int step) const {
+        const double n = step + 1;
+        return float(std::pow(wish_.gnmt ? (5 + n) / 6 : n, wish_.length_penalty));
+    }
+
+    // Which ends count, and whether anything alive can still come among the n best (mt/decoding/beam.py says why).
+    void settle(std::vector<float>& ends, bool may_go_on) {
+        if (may_go_on) {
+            std::vector<float> both(totals_);
+            both.insert(both.end(), ends.begin(), ends.end());
+            std::nth_element(both.begin(), both.begin() + beams_ - 1, both.end(), std::greater<float>());
+            for (float& end : ends)
+                if (end < both[beams_ - 1]) end = -INFINITY;
+        }
+        const float divisor = penalty(steps_);
+        for (const float end : ends) pool_.push_back(end / divisor);
+        std::sort(pool_.begin(), pool_.end(), std::greater<float>());
+        pool_.resize(beams_);
+        const float worst = pool_[wish_.n_best - 1];
+        const bool hopeful = totals_[0] / penalty(wish_.longest - 1) > worst;
+        const bool room = pool_.back() == -INFINITY;
+        finished_ = failed_ || !may_go_on || !hopeful || !(room || totals_[0] / divisor > worst);
+        trail_.push_back({parents_, tokens_, totals_, std::move(ends)});
+    }
+
+    Hypothesis follow(const End& end) const {
+        Hypothesis found;
+        int beam = end.beam;
+        float total = trail_[end.step].ends[beam];
+        found.score = end.score, found.log_probability = total;
+        for (int step = end.step; step-- > 0;) {
+            found.tokens.push_back(trail_[step].tokens[beam]);
+            found.each.push_back(total - trail_[step].totals[beam]);
+            total = trail_[step].totals[beam];
+            beam = trail_[step].parents[beam];
+        }
+        found.each.push_back(total);
+        std::reverse(found.tokens.begin(), found.tokens.end());
+        std::reverse(found.each.begin(), found.each.end());
+        return found;
+    }
+
+    int beams_, steps_ = 0;
+    Wish wish_;
+    bool finished_ = false, failed_ = false;
+    std::vector<float> pool_;  // scores of finished hypotheses, best first
+    std::vector<int> tokens_, parents_;
+    std::vector<float> totals_;  // log-probabilities
+    std::vector<Step> trail_;
+};
+
+}  // namespace mt

@@ -1,0 +1,148 @@
+// One vector type for every processor. The same source is compiled once for each instruction set (see build.py);
+// only what C++ cannot say is spelled out for one of them here.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace simd {
+
+#if defined(__AVX512F__)
+constexpr int W = 16;  // lanes
+#elif defined(__AVX2__)
+constexpr int W = 8;
+#else
+constexpr int W = 4;
+#endif
+
+typedef float Floats __attribute__((vector_size(W * 4)));
+typedef int32_t Ints __attribute__((vector_size(W * 4)));
+
+inline Floats load(const float* p) {
+    Floats v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
+
+inline void store(float* p, Floats v) { std::memcpy(p, &v, sizeof v); }
+
+inline Floats all(float x) { return x - Floats{}; }
+
+inline Floats maximum(Floats a, Floats b) {
+#if defined(__AVX512F__)
+    return _mm512_max_ps(a, b);
+#elif defined(__AVX2__)
+    return _mm256_max_ps(a, b);
+#else
+    return a > b ? a : b;
+#endif
+}
+
+inline Floats magnitude(Floats v) { return (Floats)((Ints)v & 0x7fffffff); }
+
+inline float sum(Floats v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_ps(v);
+#else
+    float total = 0;
+    for (int i = 0; i < W; i++) total += v[i];
+    return total;
+#endif
+}
+
+// Lane i of the result is the sum of v[i]: pairs of vectors are folded into one, log2 W times.
+inline Floats sums(Floats* v) {
+    constexpr int32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    Ints lane;
+    std::memcpy(&lane, numbers, sizeof lane);
+    const Ints even = lane * 2, odd = even + 1;
+    for (int size = W; size > 1; size /= 2)
+        for (int i = 0; i < size / 2; i++)
+            v[i] = __builtin_shuffle(v[2 * i], v[2 * i + 1], even) + __builtin_shuffle(v[2 * i], v[2 * i + 1], odd);
+    return v[0];
+}
+
+inline float largest(Floats v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_max_ps(v);
+#else
+    float found = v[0];
+    for (int i = 1; i < W; i++) found = v[i] > found ? v[i] : found;
+    return found;
+#endif
+}
+
+// One bit a lane: where a > b.
+inline unsigned above(Floats a, Floats b) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
+#elif defined(__AVX2__)
+    return unsigned(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)));
+#else
+    unsigned bits = 0;
+    for (int i = 0; i < W; i++) bits |= unsigned(a[i] > b[i]) << i;
+    return bits;
+#endif
+}
+
+// To the nearest integer, for |v| < 2^22: adding 1.5 * 2^23 leaves the integer in the low bits.
+inline Ints nearest(Floats v) {
+    const Floats shifted = v + 12582912.0f;
+    return (Ints)shifted - 0x4b400000;
+}
+
+inline Floats as_floats(Ints v) { return __builtin_convertvector(v, Floats); }
+
+// Lanes from -128 to 127 into bytes.
+inline void store_bytes(int8_t* p, Ints v) {
+#if defined(__AVX512F__)
+    _mm_storeu_si128((__m128i*)p, _mm512_cvtepi32_epi8((__m512i)v));
+#else
+    for (int i = 0; i < W; i++) p[i] = int8_t(v[i]);
+#endif
+}
+
+// e^v to within 2 units in the last place for -87 < v < 88; below, about 1e-38.
+// v = n ln 2 + r with |r| <= ln 2 / 2, a polynomial in r (Cephes, expf), and n added to the exponent.
+inline Floats exponential(Floats v) {
+    v = maximum(all(-87.0f), v);  // in this order NaN stays NaN
+    const Ints n = nearest(v * 1.44269504088896341f);
+    const Floats whole = as_floats(n);
+    const Floats r = v - whole * 0.693359375f - whole * -2.12194440e-4f;
+    Floats p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * (r * r) + r + 1.0f;
+    return (Floats)((Ints)p + (n << 23));
+}
+
+// To each lane of `total` the product of four unsigned bytes, lane by lane, with four signed ones, for all lanes alike.
+inline Ints multiply_bytes(Ints total, const uint8_t* weights, const int8_t* four) {
+    int32_t packed;
+    std::memcpy(&packed, four, 4);
+#if defined(__AVX512VNNI__)
+    return (Ints)_mm512_dpbusd_epi32((__m512i)total, _mm512_loadu_si512(weights), _mm512_set1_epi32(packed));
+#elif defined(__AVXVNNI__)
+    return (Ints)_mm256_dpbusd_avx_epi32(
+        (__m256i)total, _mm256_loadu_si256((const __m256i*)weights), _mm256_set1_epi32(packed));
+#elif defined(__AVX2__)  // in 16 bits, for vpmaddubsw would saturate
+    const __m256i w = _mm256_loadu_si256((const __m256i*)weights), x = _mm256_set1_epi32(packed);
+    const __m256i even = _mm256_madd_epi16(
+        _mm256_and_si256(w, _mm256_set1_epi16(255)), _mm256_srai_epi16(_mm256_slli_epi16(x, 8), 8));
+    const __m256i odd = _mm256_madd_epi16(_mm256_srli_epi16(w, 8), _mm256_srai_epi16(x, 8));
+    return total + (Ints)_mm256_add_epi32(even, odd);
+#else
+    for (int i = 0; i < W; i++)
+        for (int j = 0; j < 4; j++) total[i] += int32_t(weights[4 * i + j]) * four[j];
+    return total;
+#endif
+}
+
+}  // namespace simd

@@ -1,0 +1,268 @@
+"""Translation speed of ours, CTranslate2 and transformers, side by side: bulk, and one sentence at a time.
+
+    python scripts/benchmark.py decode MODEL --source test.en --reference test.de --transformers MARIAN_DIR
+    python scripts/benchmark.py decode --random base --source test.en --beam-size 4 --sentences 200
+
+All run the same weights with the same search: beam size, scores divided by length, at most 2 x source + 10 tokens.
+Each contender is a process of its own, idle while another is measured; a short pass over its settings finds its best.
+"""
+
+import argparse
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from mt import evaluation
+from mt.data.corpus import read_lines
+from mt.errors import DataError, MTError
+
+from .contender import Contender, ContenderError
+from .harness import Answer, Job
+from .measure import QUIET_LOAD, Ratio, alternate, noise, percentile, ratio, spread, watching
+from .peers import OURS_FIRST, Entry, Metric, Models, Trial, Variant, best_variant, entries, export, one_direction
+from .report import Bar, Panel, conditions, plot_bars, table, write_json, write_table
+from .untrained import SIZES, untrained_models
+
+COLUMNS = (
+    *("metric", "contender", "settings", "sentences/s", "tokens/s", "with tokenisation", "p50 ms", "p95 ms"),
+    *("ratio (rounds)", "BLEU", "same", "peak MB", "start s", "disk MB"),
+)
+
+
+@dataclass
+class Row:
+    """One contender by one metric: an entry a round in each list, or the problem that kept it out."""
+
+    metric: Metric
+    name: str
+    settings: str = ""
+    problem: str = ""
+    ids: list[Answer] = field(default_factory=list)
+    text: list[Answer] = field(default_factory=list)
+    neighbours: list[float] = field(default_factory=list)
+    lines: tuple[str, ...] = ()
+    bleu: float | None = None
+    same: float | None = None
+    ratio: Ratio | None = None
+    startup_seconds: float = 0.0
+    size_bytes: int = 0
+    sentences: int = 0
+
+    @property
+    def costs(self) -> list[float]:
+        """Seconds a round: of the whole, or of the median sentence."""
+        return [percentile(a.latencies, 50) if self.metric.single else a.seconds for a in self.ids]
+
+    @property
+    def peak_bytes(self) -> int:
+        return max(answer.peak_bytes for answer in (*self.ids, *self.text))
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the translations."""
+        return {
+            **asdict(self),
+            "metric": self.metric.label,
+            "lines": None,
+            "ids": [asdict(answer) for answer in self.ids],
+            "text": [{**asdict(answer), "lines": None} for answer in self.text],
+        }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", nargs="?", type=Path, help="a model directory of one direction")
+    parser.add_argument("--random", choices=SIZES, help="an untrained model of this size instead")
+    parser.add_argument("--source", type=Path, required=True, help="sentences, one a line; .gz and .xz too")
+    parser.add_argument("--reference", type=Path, help="their translations, for BLEU")
+    parser.add_argument("--transformers", type=Path, metavar="DIR", help="the same weights in MarianMT's layout")
+    parser.add_argument("--beam-size", type=int, nargs="+", default=[1, 5])
+    parser.add_argument("--settings", nargs="+", choices=["bulk", "single"], default=["bulk", "single"])
+    parser.add_argument("--dtype", nargs="+", default=["float32", "int8"], help="ours (default: float32 int8)")
+    parser.add_argument("--sentences", type=int, default=1000, help="in bulk (default: 1000)")
+    parser.add_argument("--single-sentences", type=int, default=200, help="one at a time (default: 200)")
+    parser.add_argument("--grid-sentences", type=int, default=400, help="in the search for settings (default: 400)")
+    parser.add_argument("--only", nargs="+", help="contenders whose names begin so (default: all)")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Raises MTError for what the user can put right; a contender that fails is a row that says so."""
+    console = Console(stderr=True)
+    output: Path = options.output
+    lines, references = _texts(options)
+    output.mkdir(parents=True, exist_ok=True)
+    source = output / "source.txt"
+    source.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    models, language = _models(options, lines, source)
+    before = conditions()
+    if before["load_average"][0] > QUIET_LOAD:
+        console.print(f"warning: the load average is {before['load_average'][0]:.2f}: others use this machine")
+    rows: list[Row] = []
+    trials: list[Trial] = []
+    for metric in [Metric(way == "single", beam) for way in options.settings for beam in options.beam_size]:
+        taking_part = [entry for entry in entries(models, metric, options.dtype) if _wanted(entry, options.only)]
+        found, tried = _compare(metric, taking_part, options, console)
+        _judge(found, references, language)
+        rows += found
+        trials += tried
+    warnings = noise(
+        before["load_average"][0],
+        [cores for row in rows for cores in row.neighbours],
+        {f"{row.metric.label}, {row.name}": spread(row.costs) for row in rows if row.ids},
+    )
+    _write(output, rows, trials, {**before, "arguments": _plain(options), "warnings": warnings})
+
+
+def _texts(options: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """The sentences and, if there are any, as many references. Empty lines have no translation to be timed."""
+    if (options.model is None) == (options.random is None):
+        raise MTError("decode needs a MODEL directory or --random SIZE, and not both")
+    lines = [" ".join(line.split()) for line in islice(read_lines(options.source), options.sentences)]
+    references = list(islice(read_lines(options.reference), options.sentences)) if options.reference else []
+    if not all(lines):
+        raise DataError(f"{options.source}: line {lines.index('') + 1} is empty; accepted: a sentence in each line")
+    if references and len(references) != len(lines):
+        raise DataError(f"{options.reference}: {len(references)} lines, and {options.source} has {len(lines)}")
+    return lines, references
+
+
+def _models(options: argparse.Namespace, lines: Sequence[str], source: Path) -> tuple[Models, str]:
+    """Everybody's model and the target language."""
+    folder = options.output / "models"
+    folder.mkdir(parents=True, exist_ok=True)
+    if options.random:
+        return untrained_models(options.random, lines, source, folder), "de"
+    direction = one_direction(options.model)
+    models = Models(source, options.model, export(options.model, folder), options.transformers)
+    return models, direction.split("-")[1]
+
+
+def _wanted(entry: Entry, only: Sequence[str] | None) -> bool:
+    return only is None or any(entry.name.startswith(name) for name in only)
+
+
+def _compare(
+    metric: Metric, taking_part: Sequence[Entry], options: argparse.Namespace, console: Console
+) -> tuple[list[Row], list[Trial]]:
+    """Choose everybody's settings, start all, and measure them in turn."""
+    log = options.output / "contenders.log"
+    count = options.single_sentences if metric.single else options.sentences
+    rows = [Row(metric, entry.name, problem=entry.problem, size_bytes=entry.size_bytes) for entry in taking_part]
+    trials: list[Trial] = []
+    running: list[tuple[Row, Variant, Contender]] = []
+    with ExitStack() as stack:
+        for entry, row in zip(taking_part, rows, strict=True):
+            if row.problem:
+                continue
+            console.print(f"{metric.label}: {entry.name} ...", highlight=False)
+            try:
+                variant, tried = best_variant(entry, metric, options.grid_sentences, log)
+                trials += tried
+                contender = stack.enter_context(Contender(entry.name, variant.launch, log))
+                answer = contender.run(Job(metric.beam_size, count, metric.single, True, variant.batching, True))
+            except ContenderError as error:
+                row.problem = str(error).splitlines()[0]
+                console.print(row.problem, markup=False, highlight=False)
+                continue
+            row.settings, row.lines, row.sentences = variant.label, answer.lines, len(answer.lines)
+            row.startup_seconds = contender.startup_seconds
+            running.append((row, variant, contender))
+        for text in (False, True):
+            for number, place, (answer, others) in alternate(running, options.rounds, _measure(metric, count, text)):
+                row = running[place][0]
+                (row.text if text else row.ids).append(answer)
+                row.neighbours += [others] if others is not None else []
+                what = "text" if text else "ids"
+                cost = f"{answer.seconds:.3f} s, others {others or 0:.2f} cores"
+                console.print(f"  round {number + 1}, {what}: {row.name} {cost}", highlight=False)
+    return rows, trials
+
+
+def _measure(
+    metric: Metric, count: int, text: bool
+) -> Callable[[tuple[Row, Variant, Contender]], tuple[Answer, float | None]]:
+    def measure(running: tuple[Row, Variant, Contender]) -> tuple[Answer, float | None]:
+        _, variant, contender = running
+        answers: list[Answer] = []
+        with watching(lambda: answers[0].cpu_seconds) as neighbours:
+            answers.append(contender.run(Job(metric.beam_size, count, metric.single, text, variant.batching)))
+        return answers[0], neighbours.cores
+
+    return measure
+
+
+def _judge(rows: Sequence[Row], references: Sequence[str], language: str) -> None:
+    """Quality beside speed, and each row's speed as a multiple of the best peer's: CTranslate2's, if it took part."""
+    measured = [row for row in rows if row.ids]
+    first = next((row for row in measured if row.name == OURS_FIRST), None)
+    for row in measured:
+        if references:
+            row.bleu = evaluation.bleu(row.lines, references[: row.sentences], target_language=language).value
+        if first:
+            row.same = sum(map(str.__eq__, row.lines, first.lines)) / row.sentences
+    peers = [row for row in measured if row.name.startswith("ctranslate2")]
+    peers = peers or [row for row in measured if not row.name.startswith("ours")]
+    if peers:
+        best = min(peers, key=lambda row: median(row.costs))
+        for row in measured:
+            row.ratio = ratio(best.costs, row.costs)
+
+
+def _write(output: Path, rows: Sequence[Row], trials: Sequence[Trial], about: dict[str, Any]) -> None:
+    caption = (
+        f"{about['processor']}, {about['cores']} cores, commit {about['commit'] or '?'}, "
+        + ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+        + f". Medians of {about['arguments']['rounds']} alternating rounds. ratio: speed as a multiple of the best row of "
+        "CTranslate2, or of the best peer's, in brackets the lowest and highest round. same: lines equal to ours in "
+        "float32. settings: dtype, workers x threads, batch. BLEU: sacreBLEU, cased, detokenised. peak: VmHWM of the "
+        "process. start: from its start to the first translation."
+    )
+    found = table("decode", COLUMNS, [cells(row) for row in rows], caption)
+    parts: list[Table | str] = [found, *(f"warning: {warning}" for warning in about["warnings"])]
+    Console(width=200).print(*parts, sep="\n")
+    write_table(output / "decode.txt", parts)
+    values = {"conditions": about, "rows": [row.to_json() for row in rows], "grid": [asdict(trial) for trial in trials]}
+    write_json(output / "decode.json", values)
+    panels = [_panel(metric, [row for row in rows if row.metric == metric and row.ids]) for metric in _metrics(rows)]
+    if panels:
+        plot_bars(output / "decode.png", "decode", panels)
+
+
+def cells(row: Row) -> list[str]:
+    """A row of the table."""
+    start = [row.metric.label, row.name]
+    if row.problem:
+        return [*start, row.problem]
+    seconds = median(answer.seconds for answer in row.ids)
+    text = median(answer.seconds for answer in row.text)
+    speeds = [row.sentences / seconds, median(answer.tokens for answer in row.ids) / seconds, row.sentences / text]
+    latencies = ["", ""]
+    if row.metric.single:
+        percentiles = [[percentile(answer.latencies, percent) for answer in row.ids] for percent in (50, 95)]
+        latencies = [f"{1000 * median(each):.2f}" for each in percentiles]
+    compared = f"{row.ratio.value:.2f} ({row.ratio.low:.2f}-{row.ratio.high:.2f})" if row.ratio else ""
+    quality = ["" if row.bleu is None else f"{row.bleu:.2f}", "" if row.same is None else f"{row.same:.1%}"]
+    sizes = [f"{row.peak_bytes / 1e6:,.0f}", f"{row.startup_seconds:.2f}", f"{row.size_bytes / 1e6:,.0f}"]
+    return [*start, row.settings, *(f"{speed:,.0f}" for speed in speeds), *latencies, compared, *quality, *sizes]
+
+
+def _metrics(rows: Sequence[Row]) -> list[Metric]:
+    return list(dict.fromkeys(row.metric for row in rows if row.ids))
+
+
+def _panel(metric: Metric, rows: Sequence[Row]) -> Panel:
+    if metric.single:
+        each = [(row.name, [1000 * cost for cost in row.costs]) for row in rows]
+    else:
+        each = [(row.name, [row.sentences / cost for cost in row.costs]) for row in rows]
+    bars = tuple(Bar(name, median(values), min(values), max(values)) for name, values in each)
+    return Panel(metric.label, "p50, ms" if metric.single else "sentences/s", bars)
+
+
+def _plain(options: argparse.Namespace) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in vars(options).items()}

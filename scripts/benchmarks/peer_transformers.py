@@ -1,0 +1,103 @@
+"""Contender: Hugging Face transformers' MarianMT, from a directory in its own layout."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from transformers import AutoTokenizer, MarianConfig, MarianMTModel
+
+from mt.tokenizer import EOS, Tokenizer
+
+from .harness import Search, Setup, attend, sorted_batches
+
+
+class Texts(Protocol):
+    """Text to source ids, with the end, and back."""
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]: ...
+
+    def decode(self, targets: Sequence[list[int]]) -> list[str]: ...
+
+
+class TheirTokenizer:
+    """What lies in their directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._tokenizer = AutoTokenizer.from_pretrained(folder)
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        return list(map(list, self._tokenizer(list(lines)).input_ids))
+
+    def decode(self, targets: Sequence[list[int]]) -> list[str]:
+        return list(self._tokenizer.batch_decode(list(targets), skip_special_tokens=True))
+
+
+class OurTokenizer:
+    """For an untrained model, which has no tokenizer of theirs."""
+
+    def __init__(self, file: Path) -> None:
+        self._tokenizer = Tokenizer.load(file)
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        return [[*ids, EOS] for ids in self._tokenizer.encode_many(lines)]
+
+    def decode(self, targets: Sequence[list[int]]) -> list[str]:
+        return list(map(self._tokenizer.decode, targets))
+
+
+class Marian:
+    """generate() over batches sorted by length, padded on the right. A directory without weights gets random ones."""
+
+    def __init__(self, setup: Setup) -> None:
+        torch.set_num_threads(setup.workers * setup.threads)
+        folder = Path(setup.model)
+        dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[setup.dtype]
+        self._texts: Texts
+        if (folder / "tokenizer.model").exists():
+            self._texts = OurTokenizer(folder / "tokenizer.model")
+            model = MarianMTModel(MarianConfig.from_pretrained(folder)).to(dtype)
+        else:
+            self._texts = TheirTokenizer(folder)
+            model = MarianMTModel.from_pretrained(folder, dtype=dtype)
+        self._model = model.eval()
+        config = self._model.config
+        self._special = {config.pad_token_id, config.eos_token_id, config.decoder_start_token_id}
+
+    def encode(self, line: str) -> list[int]:
+        return self._texts.encode([line])[0]
+
+    @torch.inference_mode()
+    def translate(self, sources: Sequence[list[int]], search: Search) -> list[list[int]]:
+        targets: list[list[int]] = [[] for _ in sources]
+        for length, places in search.groups(len(sources)):
+            for batch in sorted_batches(sources, places, search.batching):
+                for place, target in zip(batch, self._batch([sources[p] for p in batch], length, search), strict=True):
+                    targets[place] = [token for token in target if token not in self._special]
+        return targets
+
+    def _batch(self, sources: list[list[int]], length: int, search: Search) -> list[list[int]]:
+        width = max(map(len, sources))
+        pad = self._model.config.pad_token_id
+        ids = torch.tensor([source + [pad] * (width - len(source)) for source in sources])
+        mask = torch.tensor([[1] * len(source) + [0] * (width - len(source)) for source in sources])
+        found = self._model.generate(
+            input_ids=ids,
+            attention_mask=mask,
+            num_beams=search.beam_size,
+            do_sample=False,
+            length_penalty=1.0,
+            max_new_tokens=length or search.longest(width),
+            min_new_tokens=length or None,
+        )
+        return found.tolist()  # type: ignore[no-any-return]
+
+    def translate_text(self, lines: Sequence[str], search: Search) -> list[str]:
+        return self._texts.decode(self.translate(self._texts.encode(lines), search))
+
+    def decode(self, tokens: list[int]) -> str:
+        return self._texts.decode([tokens])[0]
+
+
+def main() -> None:
+    attend(Marian)

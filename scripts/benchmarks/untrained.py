@@ -1,0 +1,82 @@
+"""An untrained model in every contender's form, so that a size can be compared without training it.
+
+Random weights never stop at a sensible place: each sentence's target length is forced in all contenders alike.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import get_args
+
+import torch
+
+from mt.checkpoint import Description, save_model
+from mt.config import ModelConfig, Size
+from mt.model.transformer import Transformer
+from mt.tokenizer import BOS, EOS, PAD, Tokenizer, train_tokenizer
+
+from .peers import Models, export, installed
+
+VOCABULARY = 32_000
+SIZES: tuple[str, ...] = get_args(Size)
+SYLLABLES = [first + second for first in "bdfghjklmnprstvwz" for second in ("a", "e", "i", "o", "u", "ei", "au", "an")]
+
+
+def untrained_models(size: str, lines: Sequence[str], source: Path, folder: Path) -> Models:
+    """Write them into `folder`. The tokenizer knows the words of `lines`; the rest of its vocabulary is invented."""
+    torch.manual_seed(0)
+    tokenizer = Tokenizer(train_tokenizer(_text(lines), vocabulary_size=VOCABULARY))
+    config = ModelConfig.model_validate({"size": size})
+    model = Transformer(config, len(tokenizer))
+    description = Description(
+        name=f"untrained-{size}", directions=("en-de",), vocabulary_size=len(tokenizer), model=config
+    )
+    ours = folder / f"untrained-{size}"
+    save_model(ours, model.state_dict(), tokenizer, description, f"# {size}, untrained\n")
+    theirs = None
+    if installed("transformers"):
+        theirs = folder / f"untrained-{size}-marian"
+        theirs.mkdir(parents=True, exist_ok=True)
+        (theirs / "config.json").write_text(json.dumps(marian(config, len(tokenizer))), encoding="utf-8")
+        (theirs / "tokenizer.model").write_bytes(tokenizer.serialised)
+    lengths = tuple(forced_length(len(tokenizer.encode(line))) for line in lines)
+    return Models(source, ours, export(ours, folder), theirs, lengths)
+
+
+def forced_length(source_tokens: int) -> int:
+    """Target tokens, the end included: about the source's, in steps of four so that batches of one length fill."""
+    return 4 * max(1, round((source_tokens + 1) / 4))
+
+
+def marian(config: ModelConfig, vocabulary: int) -> dict[str, str | int | float | bool]:
+    """transformers' configuration of a MarianMT model of our size."""
+    return {
+        "model_type": "marian",
+        "vocab_size": vocabulary,
+        "decoder_vocab_size": vocabulary,
+        "d_model": config.d_model,
+        "encoder_layers": config.encoder_layers,
+        "decoder_layers": config.decoder_layers,
+        "encoder_ffn_dim": config.d_ff,
+        "decoder_ffn_dim": config.d_ff,
+        "encoder_attention_heads": config.heads,
+        "decoder_attention_heads": config.heads,
+        "activation_function": config.activation,
+        "scale_embedding": True,
+        "share_encoder_decoder_embeddings": True,
+        "max_position_embeddings": config.max_length,
+        "pad_token_id": PAD,
+        "bos_token_id": BOS,
+        "eos_token_id": EOS,
+        "decoder_start_token_id": BOS,
+    }
+
+
+def _text(lines: Sequence[str]) -> Iterator[str]:
+    """The lines, often, and invented words, each once or twice, of which most pieces are made."""
+    for _ in range(20):
+        yield from lines
+    random = Random(0)
+    for _ in range(30_000):
+        yield " ".join("".join(random.choices(SYLLABLES, k=random.randint(2, 5))) for _ in range(3))

@@ -1,0 +1,173 @@
+"""Our models say the same in CTranslate2."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from mt.data.corpus import read_lines
+from mt.decoding.beam import BeamSearch
+from mt.decoding.options import SearchOptions
+from mt.decoding.scorer import ModelScorer
+from mt.decoding.search import decode, score
+from mt.errors import ModelError
+from mt.interop.ctranslate2 import POSITIONS, QUANTIZATIONS, export_ctranslate2, fill, table
+from mt.tokenizer import EOS, language_tag
+from tests.conftest import sentences
+from tests.interop.conftest import Build, loaded
+
+ctranslate2 = pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed (extra: interop)")
+NEVER = [["<pad>"], ["<unk>"], ["<s>"]]  # what our searches never produce
+
+
+def translator(folder: Path) -> "ctranslate2.Translator":
+    return ctranslate2.Translator(str(folder), device="cpu", compute_type="float32", intra_threads=1)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_scores_and_greedy_tokens_are_ours(build: Build, tmp_path: Path, norm: str, activation: str) -> None:
+    folder = build(norm=norm, activation=activation)
+    export_ctranslate2(folder, tmp_path / "out")
+    model = loaded(folder)
+    tokenizer, theirs = model.tokenizer, translator(tmp_path / "out")
+    sources = [tokenizer.encode(text) for text in sentences(12)]
+    targets = [tokenizer.encode(text) for text in sentences(12, seed=1)]
+    assert len({len(source) for source in sources}) > 2, "padding should play a part"
+
+    scorer = ModelScorer(model.model)
+    asked = [[*source, EOS] for source in sources]
+    pieces = [tokenizer.pieces(source) for source in sources]
+    given = theirs.score_batch(pieces, [tokenizer.pieces(target) for target in targets])
+    for our, their in zip(score(scorer, asked, targets), given, strict=True):
+        assert their.log_probs == pytest.approx(our.token_log_probabilities, abs=1e-4)
+
+    options = SearchOptions(beam_size=1, max_length_factor=0, max_length_offset=20)
+    found = theirs.translate_batch(pieces, beam_size=1, max_decoding_length=20, suppress_sequences=NEVER)
+    ours = [hypotheses[0].tokens for hypotheses in decode(scorer, asked, options)]
+    assert len(set(ours)) > 3
+    # At the longest length our search ends a sentence, with an EOS that counts; CTranslate2 just stops.
+    assert [tokenizer.pieces(tokens[:19]) for tokens in ours] == [x.hypotheses[0][:19] for x in found]
+
+
+def test_a_language_tag_is_a_piece_before_the_text(build: Build, tmp_path: Path) -> None:
+    folder = build(directions=("en-de", "en-fr"))
+    export_ctranslate2(folder, tmp_path / "out")
+    model = loaded(folder)
+    source, target = (model.tokenizer.encode(text) for text in sentences(2))
+    given = translator(tmp_path / "out").score_batch(
+        [[language_tag("fr"), *model.tokenizer.pieces(source)]], [model.tokenizer.pieces(target)]
+    )
+    ours = score(ModelScorer(model.model), [[model.tokenizer.tag("fr"), *source, EOS]], [target])
+    assert given[0].log_probs == pytest.approx(ours[0].token_log_probabilities, abs=1e-4)
+    assert "['<2de>'] + pieces" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_folder_describes_itself_and_its_readme_runs(build: Build, tmp_path: Path) -> None:
+    export_ctranslate2(build(), tmp_path / "out", "int8")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"README.md", "config.json", "model.bin", "shared_vocabulary.json", "tokenizer.model"}
+    config = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))
+    assert config["layer_norm_epsilon"] == 1e-5
+    code = re.search(r"```python\n(.*?)```", (tmp_path / "out" / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert code is not None
+    done = subprocess.run([sys.executable, "-c", code[1]], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.strip(), done.stderr
+
+
+def test_quantizations(build: Build, tmp_path: Path) -> None:
+    assert set(QUANTIZATIONS) == set(ctranslate2.specs.model_spec.ACCEPTED_MODEL_TYPES)
+    folder = build()
+    sizes = {}
+    for wanted in (None, "int8"):
+        export_ctranslate2(folder, tmp_path / str(wanted), wanted)
+        sizes[wanted] = (tmp_path / str(wanted) / "model.bin").stat().st_size
+    assert sizes["int8"] < 0.6 * sizes[None]  # positions, norms and biases stay
+    with pytest.raises(ModelError, match="quantization is 'int3'; accepted: int8"):
+        export_ctranslate2(folder, tmp_path / "out", "int3")
+
+
+def test_every_weight_without_a_place_is_named(build: Build) -> None:
+    model = loaded(build(norm="post"))
+    weights = {**model.model.state_dict(), POSITIONS: model.model.embedding.positions, "adapter.weight": torch.ones(1)}
+    del weights["encoder.layers.1.self_attention.key.bias"]
+    spec = ctranslate2.specs.TransformerSpec.from_config((3, 3), 4, pre_norm=True)
+    with pytest.raises(ModelError) as caught:
+        fill(spec, weights, table(model.description.model))
+    for line in (
+        "adapter.weight of the source is not placed",
+        "encoder.layers.1.self_attention.key.bias is missing in the source",
+        "encoder/layer_2/ffn/linear_0/weight of the target is not filled",
+        "decoder/layer_norm/gamma of the target is not filled",
+    ):
+        assert line in str(caught.value)
+
+
+def test_what_is_no_model_is_not_replaced(build: Build, tmp_path: Path) -> None:
+    folder = build()
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "to-mother.txt").write_text("Dear mother", encoding="utf-8")
+    for out in (folder, tmp_path / "letters", tmp_path / "letters" / "to-mother.txt"):
+        with pytest.raises(ModelError, match="accepted: "):
+            export_ctranslate2(folder, out)
+    export_ctranslate2(folder, tmp_path / "out")
+    export_ctranslate2(folder, tmp_path / "out")
+
+
+class EndsWithEnough(BeamSearch):
+    """CTranslate2's stopping rule: K finished hypotheses, even where one that is alive scores better."""
+
+    def advance(self, logits: torch.Tensor) -> torch.Tensor | None:
+        rows = super().advance(logits)
+        self.running.mul_(self.pool[:, -1] == -torch.inf)
+        return rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("alpha", "search"), [(1.0, EndsWithEnough), (0.0, BeamSearch), (1.0, BeamSearch)])
+def test_1000_real_sentences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alpha: float, search: type[BeamSearch]
+) -> None:
+    """The same translations, beam 5, under one stopping rule. Without a length penalty the two rules agree.
+
+    With one, ours waits for better ones: whatever differs then scores better with us.
+    """
+    corpora, folder = os.environ.get("MT_TEST_CORPORA"), os.environ.get("MT_TEST_MODEL")
+    if not corpora or not folder:
+        pytest.skip("MT_TEST_CORPORA (real corpora) and MT_TEST_MODEL (an en-de model) are not both set")
+    export_ctranslate2(Path(folder), tmp_path / "out")
+    monkeypatch.setattr("mt.decoding.search.BeamSearch", search)
+    model = loaded(Path(folder))
+    tokenizer = model.tokenizer
+    sources = [line.strip() for line in read_lines(Path(corpora) / "multi30k" / "test_2016_flickr.en.gz")]
+    encoded = sorted((tokenizer.encode(source) for source in sources), key=len)
+    options = SearchOptions(beam_size=5, length_penalty=alpha)
+    ours = [
+        hypotheses[0]
+        for begin in range(0, len(encoded), 100)
+        for hypotheses in decode(
+            ModelScorer(model.model), [[*source, EOS] for source in encoded[begin : begin + 100]], options
+        )
+    ]
+    found = translator(tmp_path / "out").translate_batch(
+        [tokenizer.pieces(source) for source in encoded],
+        beam_size=5,
+        length_penalty=alpha,
+        max_batch_size=100,
+        return_scores=True,
+    )
+    differ = [
+        (our.score - their.scores[0])
+        for our, their in zip(ours, found, strict=True)
+        if tokenizer.pieces(our.tokens) != their.hypotheses[0]
+    ]
+    assert len(ours) == 1000
+    if alpha and search is BeamSearch:
+        assert all(gap > 0 for gap in differ) and len(differ) < 50
+    else:
+        assert len(differ) <= 10

@@ -1,0 +1,28 @@
+"""Every weight is placed exactly once, or an error names it."""
+
+import torch
+
+from mt.interop.mapping import Row, misplaced, place
+
+TABLE = (Row(("q", "k"), ("qk",)), Row(("embedding",), ("input", "output")))
+
+
+def test_sources_are_joined_and_targets_tied() -> None:
+    weights = {"q": torch.ones(1, 2), "k": torch.zeros(2, 2), "embedding": torch.full((1, 2), 5.0)}
+    placed = place(TABLE, weights)
+    assert placed.keys() == {"qk", "input", "output"}
+    assert placed["qk"].tolist() == [[1, 1], [0, 0], [0, 0]]
+    assert placed["input"] is placed["output"] is weights["embedding"]
+    assert list(misplaced(TABLE, weights, placed)) == []
+
+
+def test_all_that_has_no_place_is_named() -> None:
+    table = (*TABLE, Row(("q",), ("qk",)), Row(("gone",), ("nowhere",)))
+    assert sorted(misplaced(table, ("q", "k", "embedding", "extra"), ("qk", "input", "output", "empty"))) == [
+        "empty of the target is not filled",
+        "extra of the source is not placed",
+        "gone is missing in the source",
+        "nowhere is missing in the target",
+        "q of the source is placed 2 times",
+        "qk of the target is filled 2 times",
+    ]

@@ -1,0 +1,143 @@
+"""Texts cut into sentences and put together again."""
+
+import re
+from itertools import pairwise
+
+import pytest
+import sentencex
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mt.text.segment import Piece, join, split, split_long, whole
+
+ODD = [
+    "\r\n",
+    "\t",
+    "\u00a0",
+    "\u3000",
+    "\u2028",
+    "\u200b",
+    "\u200d",
+    "👩‍👩‍👧",
+    "é",
+    "e\u0301",
+    "。",
+    "！",
+    "،",
+    ". ",
+    "? ",
+    "B",
+    "1",
+    '"',
+]
+TEXTS = st.text() | st.lists(st.sampled_from(ODD) | st.text(max_size=3)).map("".join)
+LANGUAGES = st.sampled_from(["en", "de", "fr", "zh", "ja", "ar", "th", "xx", ""])
+
+
+def joined(pieces: list[Piece]) -> str:
+    return "".join(piece.text for piece in pieces)
+
+
+def sentences(text: str, language: str = "en") -> list[str]:
+    return [piece.text for piece in split(text, language) if not piece.kept]
+
+
+@given(TEXTS, LANGUAGES)
+@example("B\u00a0. A", "en")  # sentencex 1.0.32 panics on it
+@example("\ud800. A\udfff", "en")
+def test_pieces_join_to_the_text(text: str, language: str) -> None:
+    pieces = split(text, language)
+    assert joined(pieces) == joined(whole(text)) == text
+    for piece in pieces:
+        assert piece.text
+        assert piece.kept or (piece.text == piece.text.strip() and len(piece.text.splitlines()) == 1)
+        assert piece.kept == (not re.search(r"[^\W_]", piece.text))
+    assert not any(a.kept and b.kept for a, b in pairwise(pieces))
+
+
+@given(TEXTS, st.integers(1, 9))
+def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> None:
+    parts = split_long(text, lambda part: len(part) <= limit)
+    assert joined(parts) == text
+    assert all(part.kept or len(part.text) <= limit for part in parts)
+
+
+@given(TEXTS)
+def test_with_its_own_sentences_for_translations_a_text_comes_back(text: str) -> None:
+    pieces = split(text, "en")
+    assert join(pieces, [piece.text for piece in pieces if not piece.kept], "en", "de") == text
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("en", "How are you, Mr. Smith?  Fine!", ["How are you, Mr. Smith?", "Fine!"]),
+        ("en", "A line.\nB line\r\n\r\nC. D.", ["A line.", "B line", "C. D."]),
+        ("en", "One.\u00a0Two.\tThree.", ["One.", "Two.", "Three."]),
+        ("de", "Das ist z.B. gut. Dr. Müller kam am 3. Mai.", ["Das ist z.B. gut.", "Dr. Müller kam am 3. Mai."]),
+        ("zh", "你好。世界！再见", ["你好。", "世界！", "再见"]),
+        ("xx", "One. Two.", ["One.", "Two."]),
+        ("en", "1. First. 2. Second.", ["1. First.", "2. Second."]),
+        ("en", "1.", ["1."]),
+        ("en", "*** Wait! *** \n ... \n", ["*** Wait!"]),
+    ],
+)
+def test_sentences(language: str, text: str, expected: list[str]) -> None:
+    assert sentences(text, language) == expected
+
+
+@pytest.mark.parametrize("text", ["", " \n", "...", "!?", "🙂 👍", "— * —", "\u200b"])
+def test_what_has_no_letters_and_digits_is_kept(text: str) -> None:
+    assert sentences(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [
+        ("one, two; three four", 11, ["one, two;", "three four"]),
+        ("one two three four", 11, ["one two", "three four"]),
+        ("1,000 and 2,000", 9, ["1,000", "and 2,000"]),  # a comma between digits ends no clause
+        ("abcdefghij", 5, ["abcde", "fghij"]),
+        ("我喜欢猫，他喜欢狗", 5, ["我喜欢猫，", "他喜欢狗"]),
+        ("abe\u0301e", 3, ["ab", "e\u0301e"]),  # not between a letter and its accent
+        ("fits", 4, ["fits"]),
+    ],
+)
+def test_long_sentences(text: str, limit: int, expected: list[str]) -> None:
+    parts = split_long(text, lambda part: len(part) <= limit)
+    assert [part.text for part in parts if not part.kept] == expected
+
+
+def test_very_long_sentences_need_few_counts() -> None:
+    counted = []
+    for text in ("a" * 100_000, "ab " * 30_000, "," * 100 + "a b, " * 20_000, "\u0301" * 1000 + "a"):
+        split_long(text, lambda part: counted.append(len(part)) or len(part) <= 500)  # type: ignore[func-returns-value]
+    assert sum(counted) < 12 * 300_000  # halved until they fit
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "text", "expected"),
+    [
+        ("en", "de", "One. Two.  Three.\n\nFour.", "<One.> <Two.>  <Three.>\n\n<Four.>"),
+        ("en", "zh", "One. Two.  Three.\nFour.", "<One.><Two.>  <Three.>\n<Four.>"),
+        ("en", "zh", " One. ... Two. ", " <One.> ... <Two.> "),
+        ("zh", "en", "一。二。\n三。", "<一。> <二。>\n<三。>"),
+        ("zh", "ja", "一。二。", "<一。><二。>"),
+        ("ja", "zh", "一。 二。", "<一。><二。>"),
+        ("en", "de", "一。二。", "<一。><二。>"),
+    ],
+)
+def test_white_space_between_sentences(source: str, target: str, text: str, expected: str) -> None:
+    pieces = split(text, source)
+    assert join(pieces, [f"<{piece.text}>" for piece in pieces if not piece.kept], source, target) == expected
+
+
+def test_a_text_on_which_sentencex_fails_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicException(BaseException):
+        """What pyo3 makes of a panic."""
+
+    def panic(language: str, text: str) -> list[str]:
+        raise PanicException
+
+    monkeypatch.setattr(sentencex, "segment", panic)
+    assert sentences(" One. Two. ") == ["One. Two."]

@@ -1,10 +1,16 @@
-"""torchrun's processes: who we are, and sums over all of us. Nothing else in the project knows of ranks."""
+"""Processes that train together: started here or by torchrun; who we are, and sums over all of us.
+
+Nothing else in the project knows of ranks.
+"""
 
 import os
-from collections.abc import Iterable, Iterator
+import socket
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import TypeVar
 
 import torch
@@ -28,6 +34,39 @@ class World:
     def leads(self) -> bool:
         """Whether this process writes files and shows progress."""
         return self.rank == 0
+
+
+@contextmanager
+def accompanied(command: Sequence[str], processes: int, log: Path) -> Iterator[None]:
+    """Start `command` as ranks 1, 2, ... on this machine and make this process rank 0, as torchrun would.
+
+    What they say goes to `log`, for they say what rank 0 says. They are ended if this process fails.
+    """
+    if processes == 1:
+        yield
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(processes)}
+    log.parent.mkdir(parents=True, exist_ok=True)
+    helpers = []
+    with log.open("ab") as said:
+        for rank in map(str, range(1, processes)):
+            environment = {**os.environ, **shared, "RANK": rank, "LOCAL_RANK": rank}
+            helpers.append(subprocess.Popen(command, env=environment, stdout=said, stderr=said))
+    os.environ.update(shared, RANK="0", LOCAL_RANK="0")
+    try:
+        yield
+    except BaseException:
+        for helper in helpers:
+            helper.terminate()
+        raise
+    finally:
+        for helper in helpers:
+            helper.wait()
+        for name in (*shared, "RANK", "LOCAL_RANK"):
+            del os.environ[name]
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from rich.table import Column, Table
 from mt import evaluation
 from mt.data.corpus import read_lines, read_parallel, read_tsv
 from mt.decoding.options import SearchOptions
-from mt.engine.translator import Translator, select_device
+from mt.engine.translator import Translator
 from mt.errors import DataError, MTError, did_you_mean
 
 
@@ -76,6 +76,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     search.add_argument("--beam-size", type=int, metavar="N", help="1 is greedy search")
     search.add_argument("--length-penalty", type=float, metavar="X", help="higher favours longer translations")
     search.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)")
+    search.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or int8 (default: %(default)s)")
     scores = parser.add_argument_group("scores")
     scores.add_argument(
         "--tokenize", metavar="NAME", help="sacreBLEU's tokenizer for BLEU (default: by language; zh for Chinese)"
@@ -98,7 +99,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     """Everything that was asked for, as JSON values; tables on the way. Raises MTError."""
-    translator = None if options.model is None else Translator.load(options.model, device=options.device)
+    translator = None if options.model is None else Translator.load(options.model, options.device, options.dtype)
     source_language, target_language = direction_of(options, () if translator is None else translator.directions)
     direction = f"{source_language}-{target_language}"
     tokenize = evaluation.checked_tokenizer(options.tokenize, target_language)
@@ -108,7 +109,7 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         hypotheses = list(read_lines(options.hypothesis))
     else:
         search = asked_search(translator, options)
-        found = conditions(options.model, options.device, direction, search)
+        found = conditions(options.model, translator, direction, search)
         with console.status(f"translating {len(corpus.sources):,} sentences"):
             hypotheses = translate(translator, corpus, direction, search)
 
@@ -120,7 +121,7 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         found["by"] = {options.by: {group: match.to_json() for group, match in groups.items()}}
         console.print(group_table(groups, options.by))
     if options.baseline is not None:
-        baseline = Translator.load(options.baseline, device=options.device)
+        baseline = Translator.load(options.baseline, options.device, options.dtype)
         search = asked_search(baseline, options)
         with console.status(f"comparing with {options.baseline}"):
             comparisons = evaluation.paired_bootstrap(
@@ -130,7 +131,7 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
                 target_language=target_language,
                 tokenize=tokenize,
             )
-        found["baseline"] = conditions(options.baseline, options.device, direction, search)
+        found["baseline"] = conditions(options.baseline, baseline, direction, search)
         found["comparison"] = [comparison.to_json() for comparison in comparisons]
         console.print(comparison_table(comparisons, str(options.baseline)))
     if options.show:
@@ -186,7 +187,7 @@ def translate(translator: Translator, corpus: Corpus, direction: str, search: Se
     return [translation.text for translation in translations]
 
 
-def conditions(model: Path, device: str, direction: str, search: SearchOptions) -> dict[str, Any]:
+def conditions(model: Path, translator: Translator, direction: str, search: SearchOptions) -> dict[str, Any]:
     """What a figure depends on besides the test set."""
     return {
         "model": str(model),
@@ -194,7 +195,8 @@ def conditions(model: Path, device: str, direction: str, search: SearchOptions) 
         "beam_size": search.beam_size,
         "length_penalty": search.length_penalty,
         "normalization": str(search.normalization),
-        "device": str(select_device(device)),
+        "device": str(translator.scorer.device),
+        "dtype": str(translator.dtype),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }

@@ -28,7 +28,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-import torch
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -83,7 +82,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--source", metavar="L", help="language to translate from, where the model has several")
     parser.add_argument("--target", metavar="L", help="language to translate into, where the model has several")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)")
-    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: PyTorch's choice)")
+    parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or int8 (default: %(default)s)")
+    parser.add_argument("--threads", type=int, metavar="N", help="CPU cores that translate (default: all)")
     search = parser.add_argument_group("search (default: what the model's recipe says)")
     search.add_argument("--beam-size", type=int, metavar="N", help="1 is greedy search")
     search.add_argument("--n-best", type=int, metavar="N", help="translations a line; needs --json")
@@ -104,9 +104,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """How many lines could not be translated. Raises MTError for what nothing can be done about, as a missing model."""
-    if options.threads is not None:
-        torch.set_num_threads(options.threads)
-    translator = Translator.load(options.model, device=options.device)
+    translator = Translator.load(options.model, options.device, options.dtype, options.threads)
     job = Job(translator, options, asked_search(translator, options))
     path = None if options.file == "-" else Path(options.file)
     lines = lines_and_faults(sys.stdin.buffer, "standard input") if path is None else read_lines_and_faults(path)
@@ -167,6 +165,7 @@ class Job:
             "sentences": self.options.sentences,
             "json": self.options.json,
             "device": self.translator.scorer.device.type,
+            "dtype": self.translator.dtype,
             **asdict(self.search),
         }
 

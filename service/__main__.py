@@ -19,11 +19,12 @@ from functools import partial
 import structlog
 import uvicorn
 
+from mt.engine.translator import Translator
 from mt.errors import MTError
 from service.app import create_app
 from service.logs import configure_logs
 from service.settings import Settings, SettingsError, load_settings, option, variable
-from service.worker import QueueLimits, ThreadTransport, Worker, load_translator
+from service.worker import QueueLimits, ThreadTransport, Worker
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -60,7 +61,8 @@ async def serve(settings: Settings) -> None:
     """Until SIGTERM or SIGINT. Raises ModelError, or SettingsError if nothing can listen there."""
     log = structlog.get_logger()
     with bound(settings.host, settings.port) as listener:
-        transport = ThreadTransport(partial(load_translator, settings.model, settings.device, settings.threads))
+        load = partial(Translator.load, settings.model, settings.device, settings.dtype, settings.threads)
+        transport = ThreadTransport(load)
         limits = QueueLimits(settings.max_pending_requests, settings.max_pending_characters)
         async with Worker(transport, limits, lambda problem: log.error("worker stopped", where=problem)) as worker:
             for number in (signal.SIGINT, signal.SIGTERM):

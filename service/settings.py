@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -25,7 +25,10 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="the address to listen on; 0.0.0.0 for every network of this machine")
     port: int = Field(8000, ge=0, le=65535, description="the port to listen on; 0 takes any free one and logs it")
     device: str = Field("auto", description="auto (a GPU if there is one), cpu, cuda, cuda:1 ...")
-    threads: int | None = Field(None, ge=1, description="CPU threads of one step; PyTorch's choice if left out")
+    dtype: Literal["auto", "float32", "bfloat16", "int8"] = Field(
+        "auto", description="of the weights; auto is bfloat16 on a GPU, and int8 on a CPU if that costs no quality"
+    )
+    threads: int | None = Field(None, ge=1, description="CPU cores that translate; all of them if left out")
     max_body_bytes: int = Field(1_000_000, ge=1, description="a larger request is answered with 413")
     max_characters: int = Field(100_000, ge=1, description="a request with a longer text is answered with 400")
     max_alternatives: int = Field(10, ge=0, description="a request for more of them is answered with 400")

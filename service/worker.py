@@ -17,8 +17,6 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-import torch
-
 from mt.decoding.options import SearchOptions
 from mt.engine.plan import Plan, Translation
 from mt.engine.translator import Translator
@@ -47,13 +45,6 @@ Deliver = Callable[[Sequence[FromWorker]], None]
 
 LONGEST_RETRY = 60  # seconds
 LONGEST_CLOSE = 5  # seconds for a decoder step to end; the process may exit without it
-
-
-def load_translator(path: Path, device: str, threads: int | None) -> Translator:
-    """Runs in the worker. Raises ModelError or TokenizerError."""
-    if threads is not None:
-        torch.set_num_threads(threads)
-    return Translator.load(path, device)
 
 
 def work(load: Load, receive: Receive, deliver: Deliver) -> None:

@@ -59,28 +59,22 @@ class GraphMemory:
 
 
 class Stage:
-    """Static memory for sentences of one kind, and what a step over it does."""
+    """Static memory for sentences of one kind, and what a step over it does.
+
+    A slot without a sentence runs like the others, with what it was made with or what was left in it: a search ends
+    by itself, at the latest where its tables do, and nobody asks for its results.
+    """
 
     def __init__(self, decoder: StaticDecoder, shape: Shape, beams: bool, special: SpecialIds) -> None:
         self.shape = shape
         self.beams = beams
         self.decoder = decoder
         self.memory = decoder.memory(shape)
-        device = self.memory.source.device
-        self.search = _vacant(shape, beams, special, device)
-        self.idle(torch.arange(shape.slots, device=device))
+        self.search = _vacant(shape, beams, special, self.memory.source.device)
 
     @property
     def bytes(self) -> int:
         return nbytes(self.memory) + nbytes(self.search)
-
-    def idle(self, slots: Tensor) -> None:
-        """These slots have no sentence: they run as finished ones that have not written anything."""
-        self.search.steps.index_fill_(0, slots, 0)
-        if isinstance(self.search, BeamSearch):
-            self.search.running.index_fill_(0, slots, 0)
-        else:
-            self.search.ended.index_fill_(0, slots, 1)
 
     def step(self, features: Features, filters: Filters, columns: int) -> Work:
         """One token for each row of each slot, with what any of them asks for, over so many columns."""
@@ -99,7 +93,7 @@ class Stage:
 
 
 def _vacant(shape: Shape, beams: bool, special: SpecialIds, device: torch.device) -> Table:
-    """A search with room for whatever may be asked of it: every table as wide as the columns."""
+    """Searches that nobody asked for, with room for whatever may be asked: every table as wide as the columns."""
     length = shape.columns - 1
     wide = {"max_length": length, "max_length_offset": length, "max_length_factor": 0.0, "repetition_penalty": 2.0}
     rows = {"beam_size": shape.rows} if beams else {"n_best": shape.rows, "sample": True}
@@ -187,11 +181,15 @@ class GraphDecoder:
         self._programs: OrderedDict[tuple[Stage, Features, Filters, int], Program] = OrderedDict()
         self._encoders: OrderedDict[tuple[int, int], Encoder] = OrderedDict()
 
+    def kind(self, request: Request) -> Kind:
+        """Requests of one kind can share a batch."""
+        return Kind.of(request)
+
     @torch.inference_mode()
     def begin(self, requests: Sequence[Request]) -> "GraphBatch":
         """A batch of requests, all of one kind. Raises RequestError for a prefix that cannot be used."""
-        kind = Kind.of(requests[0])
-        assert all(Kind.of(request) == kind for request in requests)
+        kind = self.kind(requests[0])
+        assert all(self.kind(request) == kind for request in requests)
         sources = [request.source for request in requests]
         host = torch.device("cpu")  # built there and sent, because to build on the device is to wait for it
         search = (BeamSearch if kind.beams else Sampling).start(
@@ -235,7 +233,6 @@ class GraphDecoder:
 
     def give_back(self, stage: Stage) -> None:
         """A batch is done with a stage."""
-        stage.idle(torch.arange(stage.shape.slots, device=self.executor.device))
         self._lent = [(batch, lent) for batch, lent in self._lent if lent is not stage]
         self._idle.append(stage)
         self._keep(self.limits.idle_bytes)
@@ -334,16 +331,13 @@ class GraphBatch:
     @torch.inference_mode()
     def select(self, places: Sequence[int]) -> None:
         """Keep these sentences, in this order."""
-        stage = self._settle() if self._seats else None
-        kept = [self._seats[place] for place in places]
-        gone = [seat.slot for seat in set(self._seats).difference(kept)]
-        if stage is not None and gone:
-            stage.idle(self._sent(gone))
-        self._seats = kept
+        if self._arrivals:
+            self._settle()
+        self._seats = [self._seats[place] for place in places]
         self._wishes.select(torch.tensor(places, dtype=torch.int64))
         self._program = None
-        if not kept and stage is not None:
-            self._decoder.give_back(stage)
+        if not self._seats and self._stage is not None:
+            self._decoder.give_back(self._stage)
             self._stage = None
 
     @torch.inference_mode()

@@ -105,7 +105,7 @@ class StaticDecoder:
     def step(self, memory: DecoderMemory, tokens: Tensor, steps: Tensor, columns: int) -> Tensor:
         """Each row's newest token [B * K] -> logits of its next one [B * K, V].
 
-        A slot writes to column `steps` [B], below `columns`; the columns from there on are not looked at.
+        A slot writes to column `steps` [B]; its logits are right if that is below `columns`, for it sees only these.
         """
         slots, rows, _ = memory.writers.shape
         ids = torch.arange(1, rows + 1, device=tokens.device)

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +38,7 @@ class Totals:
     loss: float
     tokens: float
     problem: str  # why the update is skipped, or empty
+    norm: float = 0.0  # of the mean gradient, before clipping
 
 
 @dataclass
@@ -135,12 +136,10 @@ class Trainer:
             if over or stopped:
                 break
             rate = learning_rate(progress.updates + 1, config, self.recipe.model.d_model)
-            totals = self._accumulate(update)
-            norm = 0.0 if totals.problem else self._step(rate, totals.tokens)
-            problem = totals.problem or self._gradient_problem(norm, update)
+            totals = self.learn(update, rate)
             progress.position = update.next_position
-            if problem:
-                self._skip(problem, report)
+            if totals.problem:
+                self._skip(totals.problem, report)
                 continue
             progress.updates += 1
             progress.skipped = 0
@@ -149,7 +148,7 @@ class Trainer:
             if progress.updates % RECORD_EVERY == 0:
                 figures = f"loss {since.mean_loss:.3f} | {since.speed:,.0f} target tokens/s"
                 report.progress(progress.updates, f"{figures} | epoch {progress.position.epoch + 1}")
-                values = {"train_loss": since.mean_loss, "train_rate": rate, "train_norm": norm}
+                values = {"train_loss": since.mean_loss, "train_rate": rate, "train_norm": totals.norm}
                 report.record(progress.updates, {**values, "train_speed": since.speed})
                 since = Since()
             validated = progress.updates % config.validate_every == 0
@@ -162,6 +161,14 @@ class Trainer:
         if progress.updates > self._saved:
             self._save()
         return over
+
+    def learn(self, update: Update, rate: float) -> Totals:
+        """One step of Adam on this update's batches and those of all other processes, or what keeps it from being made."""
+        totals = self._accumulate(update)
+        if totals.problem:
+            return totals
+        norm = self._step(rate, totals.tokens)
+        return replace(totals, norm=norm, problem=self._gradient_problem(norm, update))
 
     def finish(self, report: Reporter) -> tuple[dict[str, Tensor], str, float]:
         """The weights to publish, what they are, and their BLEU on the validation set.

@@ -8,9 +8,10 @@ Each contender is a process of its own, idle while another is measured; a short 
 """
 
 import argparse
+import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -24,10 +25,11 @@ from mt.data.corpus import read_lines
 from mt.errors import DataError, MTError
 
 from .contender import Contender, ContenderError
+from .grid import Trial, Variant, best_variant, known_variant
 from .harness import Answer, Job
 from .measure import QUIET_LOAD, Ratio, alternate, noise, percentile, ratio, spread, watching
-from .peers import OURS_FIRST, Entry, Metric, Models, Trial, Variant, best_variant, entries, export, one_direction
-from .report import Bar, Panel, conditions, plot_bars, table, write_json, write_table
+from .peers import OURS_FIRST, Entry, Metric, Models, entries, export, one_direction
+from .report import Bar, Panel, conditions, cores, plot_bars, table, write_json, write_table
 from .untrained import SIZES, untrained_models
 
 COLUMNS = (
@@ -87,6 +89,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sentences", type=int, default=1000, help="in bulk (default: 1000)")
     parser.add_argument("--single-sentences", type=int, default=200, help="one at a time (default: 200)")
     parser.add_argument("--grid-sentences", type=int, default=400, help="in the search for settings (default: 400)")
+    parser.add_argument("--settings-of", type=Path, metavar="JSON", help="an earlier decode.json: no search again")
+    parser.add_argument("--cores", type=int, default=cores(), help="that each may use (default: all that are there)")
     parser.add_argument("--only", nargs="+", help="contenders whose names begin so (default: all)")
 
 
@@ -136,10 +140,21 @@ def _models(options: argparse.Namespace, lines: Sequence[str], source: Path) -> 
     folder = options.output / "models"
     folder.mkdir(parents=True, exist_ok=True)
     if options.random:
-        return untrained_models(options.random, lines, source, folder), "de"
+        return replace(untrained_models(options.random, lines, source, folder), cores=options.cores), "de"
     direction = one_direction(options.model)
-    models = Models(source, options.model, export(options.model, folder), options.transformers)
+    models = Models(source, options.model, export(options.model, folder), options.transformers, cores=options.cores)
     return models, direction.split("-")[1]
+
+
+def _settings_of(path: Path | None) -> dict[tuple[str, str], str]:
+    """The settings that an earlier run chose, by metric and contender."""
+    if path is None:
+        return {}
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+        return {(row["metric"], row["name"]): row["settings"] for row in rows}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MTError(f"{path}: not a decode.json of an earlier run ({error})") from error
 
 
 def _wanted(entry: Entry, only: Sequence[str] | None) -> bool:
@@ -151,6 +166,7 @@ def _compare(
 ) -> tuple[list[Row], list[Trial]]:
     """Choose everybody's settings, start all, and measure them in turn."""
     log = options.output / "contenders.log"
+    settings = _settings_of(options.settings_of)
     count = options.single_sentences if metric.single else options.sentences
     rows = [Row(metric, entry.name, problem=entry.problem, size_bytes=entry.size_bytes) for entry in taking_part]
     trials: list[Trial] = []
@@ -161,8 +177,10 @@ def _compare(
                 continue
             console.print(f"{metric.label}: {entry.name} ...", highlight=False)
             try:
-                variant, tried = best_variant(entry, metric, options.grid_sentences, log)
-                trials += tried
+                variant = known_variant(entry, settings.get((metric.label, entry.name)))
+                if variant is None:
+                    variant, tried = best_variant(entry, metric, options.grid_sentences, log)
+                    trials += tried
                 contender = stack.enter_context(Contender(entry.name, variant.launch, log))
                 answer = contender.run(Job(metric.beam_size, count, metric.single, True, variant.batching, True))
             except ContenderError as error:
@@ -216,9 +234,9 @@ def _judge(rows: Sequence[Row], references: Sequence[str], language: str) -> Non
 def _write(output: Path, rows: Sequence[Row], trials: Sequence[Trial], about: dict[str, Any]) -> None:
     caption = (
         f"{about['processor']}, {about['cores']} cores, commit {about['commit'] or '?'}, "
-        + ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-        + f". Medians of {about['arguments']['rounds']} alternating rounds. ratio: speed as a multiple of the best row of "
-        "CTranslate2, or of the best peer's, in brackets the lowest and highest round. same: lines equal to ours in "
+        f"{', '.join(f'{name} {version}' for name, version in about['versions'].items())}"
+        f". Medians of {about['arguments']['rounds']} alternating rounds. ratio: speed as a multiple of CTranslate2's "
+        "best row, or else of the best peer's; in brackets the lowest and highest round. same: lines equal to ours in "
         "float32. settings: dtype, workers x threads, batch. BLEU: sacreBLEU, cased, detokenised. peak: VmHWM of the "
         "process. start: from its start to the first translation."
     )

@@ -56,7 +56,8 @@ class Marian:
         self._texts: Texts
         if (folder / "tokenizer.model").exists():
             self._texts = OurTokenizer(folder / "tokenizer.model")
-            model = MarianMTModel(MarianConfig.from_pretrained(folder)).to(dtype)
+            model = MarianMTModel(MarianConfig.from_pretrained(folder, dtype=dtype))
+            model.to(dtype)  # type: ignore[arg-type]  # their wrapper hides the signature
         else:
             self._texts = TheirTokenizer(folder)
             model = MarianMTModel.from_pretrained(folder, dtype=dtype)

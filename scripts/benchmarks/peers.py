@@ -11,10 +11,8 @@ from pathlib import Path
 from mt.engine.translator import Translator
 from mt.errors import MTError
 
-from .contender import Contender, ContenderError, Launch
-from .harness import Batching, Job, Setup
-from .measure import percentile
-from .report import cores
+from .contender import Launch
+from .harness import Batching, Setup
 
 CT2_BATCHINGS = (
     *(Batching(size, "examples") for size in (32, 64, 128)),
@@ -38,20 +36,6 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Variant:
-    """One way to run a contender."""
-
-    launch: Launch
-    batching: Batching
-
-    @property
-    def label(self) -> str:
-        setup = self.launch.setup
-        more = "".join(f" {value}" for _, value in self.launch.environment)
-        return f"{setup.dtype} {setup.workers}x{setup.threads}{more} {self.batching.size} {self.batching.unit}"
-
-
-@dataclass(frozen=True)
 class Entry:
     """A row of the table: the launches and batchings to choose from; or why there are none."""
 
@@ -63,17 +47,6 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One variant's short pass: seconds (the median latency for a single sentence), or a problem."""
-
-    entry: str
-    metric: str
-    variant: str
-    seconds: float | None
-    problem: str = ""
-
-
-@dataclass(frozen=True)
 class Models:
     """What is measured, as files: ours; CTranslate2's by dtype; a directory for transformers, if there is one."""
 
@@ -82,6 +55,7 @@ class Models:
     ctranslate2: dict[str, Path] = field(default_factory=dict)
     transformers: Path | None = None
     lengths: tuple[int, ...] = ()
+    cores: int = 1
 
     def setup(self, model: Path, dtype: str, workers: int, threads: int) -> Setup:
         return Setup(str(model), str(self.source), dtype, workers, threads, self.lengths)
@@ -111,9 +85,10 @@ def _ours(models: Models, metric: Metric, dtypes: Sequence[str]) -> Iterator[Ent
     engine_threads = "threads" in inspect.signature(Translator.load).parameters
     size = _size(models.ours)
     for dtype in dtypes:
-        ways = [(1 if metric.single else cores(), 1)]
-        if metric.single and not engine_threads:
-            ways.append((1, cores()))
+        if engine_threads:
+            ways = [(1 if metric.single else models.cores, 1)]
+        else:
+            ways = [(1, threads) for threads in sorted({1, models.cores})]
         launches = [Launch("scripts.benchmarks.peer_ours", models.setup(models.ours, dtype, *way)) for way in ways]
         yield Entry(f"ours {dtype}", tuple(launches), size_bytes=size)
 
@@ -125,9 +100,9 @@ def _ctranslate2(models: Models, metric: Metric) -> Iterator[Entry]:
         if dtype not in models.ctranslate2:
             yield Entry(name, problem="not installed")
             continue
-        ways = [(1, 1)] if metric.single else [(cores(), 1)]
-        if dtype != "int8":
-            ways.append((1, cores()))
+        ways = [(1, 1)] if metric.single else [(models.cores, 1)]
+        if dtype != "int8" and models.cores > 1:
+            ways.append((1, models.cores))
         launches = [
             Launch(
                 "scripts.benchmarks.peer_ctranslate2",
@@ -148,48 +123,14 @@ def _transformers(models: Models, metric: Metric) -> Entry:
         return Entry("transformers", problem="not installed")
     if models.transformers is None:
         return Entry("transformers", problem="no Marian directory (--transformers DIR)")
-    ways = [("float32", cores()), ("bfloat16", cores())] + ([("float32", 1)] if metric.single else [])
+    ways = [("float32", models.cores), ("bfloat16", models.cores)]
+    if metric.single and models.cores > 1:
+        ways.append(("float32", 1))
     launches = [
         Launch("scripts.benchmarks.peer_transformers", models.setup(models.transformers, dtype, 1, threads))
         for dtype, threads in ways
     ]
     return Entry("transformers", tuple(launches), size_bytes=_size(models.transformers))
-
-
-def best_variant(entry: Entry, metric: Metric, sentences: int, log: Path) -> tuple[Variant, list[Trial]]:
-    """The fastest variant by a short pass. The first launch tries all batchings, the others its two best.
-
-    Raises ContenderError if no variant runs.
-    """
-    if len(entry.launches) * len(entry.batchings) == 1:
-        return Variant(entry.launches[0], entry.batchings[0]), []
-    times: dict[Variant, float] = {}
-    trials: list[Trial] = []
-    for launch in entry.launches:
-        ranked = sorted(times, key=lambda variant: times[variant])
-        batchings = list(dict.fromkeys(variant.batching for variant in ranked))[:2] or list(entry.batchings)
-        variants = [Variant(launch, batching) for batching in batchings]
-        try:
-            with Contender(entry.name, launch, log) as contender:
-                for variant in variants:
-                    times[variant] = _short_pass(contender, metric, variant.batching, sentences)
-                    trials.append(Trial(entry.name, metric.label, variant.label, times[variant]))
-        except ContenderError as error:
-            trials.append(Trial(entry.name, metric.label, variants[0].label, None, str(error).splitlines()[0]))
-    if not times:
-        raise ContenderError(f"{entry.name}: no setting runs; the first: {trials[0].problem}")
-    return min(times, key=lambda variant: times[variant]), trials
-
-
-def _short_pass(contender: Contender, metric: Metric, batching: Batching, sentences: int) -> float:
-    """The better of two, after a warm-up."""
-    count = min(sentences, 40) if metric.single else sentences
-    contender.run(Job(metric.beam_size, min(count, 32), metric.single, batching=batching))
-    found = []
-    for _ in range(2):
-        answer = contender.run(Job(metric.beam_size, count, metric.single, batching=batching))
-        found.append(percentile(answer.latencies, 50) if metric.single else answer.seconds)
-    return min(found)
 
 
 def one_direction(model: Path) -> str:

@@ -196,9 +196,17 @@ def test_sentences_join_late_leave_and_outgrow_their_stage(
         assert_same(found[number], expected)
 
 
+def test_a_sentence_goes_on_into_the_next_columns(decoders: Callable[..., GraphDecoder]) -> None:
+    model = tiny()
+    requests = ask([((5, 6, 3), replace(PLAIN, min_length=40, max_length_offset=50), ())])
+    found = run(decoders(model), [requests], gap=1)
+    assert len(found[0][0].tokens) > 32
+    assert_same(found[0], plain(model, requests)[0])
+
+
 def test_two_batches_that_have_begun_become_one(decoders: Callable[..., GraphDecoder]) -> None:
     model = tiny()
-    requests = ask([(source, PLAIN, ()) for source in sources(5)])
+    requests = ask([(source, PLAIN, ()) for source in sources(5, longest=12)])
     decoder = decoders(model)
     first, second = decoder.begin(requests[:2]), decoder.begin(requests[2:])
     assert [first.advance() for _ in range(6)] == [[]] * 6  # the look of step 4 is read at step 6
@@ -243,7 +251,9 @@ def test_samples_are_the_plain_paths_samples(decoders: Callable[..., GraphDecode
 def test_scores_that_are_no_numbers_stay_with_their_sentence(decoders: Callable[..., GraphDecoder]) -> None:
     model = tiny()
     poison = 49
-    requests = ask([((5, poison, 3), PLAIN, ()), ((5, 6, 7, 3), PLAIN, ()), ((8, 9, 3), PLAIN, ()), ((4, 3), PLAIN, ())])
+    requests = ask(
+        [((5, poison, 3), PLAIN, ()), ((5, 6, 7, 3), PLAIN, ()), ((8, 9, 3), PLAIN, ()), ((4, 3), PLAIN, ())]
+    )
     expected = plain(model, requests)
     decoder = decoders(model)
     encode = decoder.decoder.encode

@@ -19,7 +19,7 @@ from mt.errors import ModelError
 from service.errors import InternalError
 from service.languages import Direction
 from service.messages import Cancel, Close, Count, Counts, Done, Failed, FromWorker, Ready, Refused, ToWorker, Translate
-from service.worker import QueueLimits, ThreadTransport, Worker, load_translator, where, work
+from service.worker import QueueLimits, ThreadTransport, Worker, where, work
 from tests.conftest import sentences
 
 Start = Callable[..., Any]
@@ -188,7 +188,7 @@ def test_a_tokenizer_that_breaks_on_a_text_is_no_end(small_model: Path, monkeypa
 
 def test_a_model_that_cannot_be_loaded(tmp_path: Path) -> None:
     def load() -> Translator:
-        return load_translator(tmp_path, "cpu", None)
+        return Translator.load(tmp_path, "cpu")
 
     said: list[FromWorker] = []
     work(load, lambda wait: [], said.extend)

@@ -11,7 +11,8 @@ from mt.config import ModelConfig
 from mt.data.batching import Batch, make_batch
 from mt.model.transformer import Transformer
 from mt.tokenizer import PAD
-from mt.training.loss import batch_loss, precision_context, smoothed_cross_entropy
+from mt.training import loss as loss_module
+from mt.training.loss import batch_loss, projected_cross_entropy, smoothed_cross_entropy
 
 VOCABULARY = 12
 
@@ -70,15 +71,52 @@ def test_bf16_logits_give_an_fp32_loss() -> None:
     torch.testing.assert_close(loss, smoothed_cross_entropy(logits.float(), labels, 0.1))
 
 
-def test_autocast_only_where_the_recipe_asks_for_it(model: Transformer) -> None:
-    batch = make_batch([[4, 5, 3]], [[6, 7]], np.array([0]))
-    cpu = torch.device("cpu")
-    with precision_context(cpu, "float32"):
-        plain = model.encode(batch.source, batch.source_mask) @ torch.eye(16)
-    with precision_context(cpu, "bfloat16"):
-        half = model.encode(batch.source, batch.source_mask) @ torch.eye(16)
-        loss = batch_loss(model, batch, 0.1)
-    assert (plain.dtype, half.dtype, loss.dtype) == (torch.float32, torch.bfloat16, torch.float32)
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("chunk", [1, 50, 1 << 25])
+def test_the_projected_loss_and_its_gradients_are_those_of_the_plain_one(
+    monkeypatch: pytest.MonkeyPatch, smoothing: float, chunk: int
+) -> None:
+    monkeypatch.setattr(loss_module, "CHUNK", chunk)  # one token at a time, four, or all
+    generator = torch.Generator().manual_seed(1)
+    states, weight = torch.randn(7, 5, generator=generator), torch.randn(12, 5, generator=generator)
+    labels = torch.tensor([0, 11, 2, 3, 3, 3, 9])
+    states[1] *= 100  # a label with a probability of 0 in float32
+    found, expected = [], []
+    for into, projected in ((found, True), (expected, False)):
+        x, w = states.clone().requires_grad_(), weight.clone().requires_grad_()
+        if projected:
+            loss = projected_cross_entropy(x, w, labels, smoothing)
+        else:
+            loss = smoothed_cross_entropy(x @ w.t(), labels, smoothing)
+        (3 * loss).backward()
+        into += [loss, x.grad, w.grad]
+    for ours, plain in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, plain, atol=1e-5, rtol=1e-5)
+
+
+def test_in_bf16_the_projected_loss_is_near_that_in_fp32() -> None:
+    generator = torch.Generator().manual_seed(1)
+    states = torch.randn(2000, 16, generator=generator).bfloat16()
+    weight = torch.randn(300, 16, generator=generator).bfloat16()
+    labels = torch.randint(300, (2000,), generator=generator)
+    exact = [states.float().requires_grad_(), weight.float().requires_grad_()]
+    rounded = [states.requires_grad_(), weight.requires_grad_()]
+    losses = [projected_cross_entropy(x, w, labels, 0.1) for x, w in (exact, rounded)]
+    for loss in losses:
+        loss.backward()
+    assert losses[1].dtype == torch.float32
+    assert losses[1].item() == pytest.approx(losses[0].item(), rel=1e-4)
+    for ours, plain in zip(rounded, exact, strict=True):
+        assert ours.grad is not None and plain.grad is not None
+        assert (ours.grad.float() - plain.grad).norm() < 0.01 * plain.grad.norm()
+
+
+def test_validation_has_the_loss_of_training(model: Transformer) -> None:
+    batch = make_batch([[4, 5, 3], [6, 3]], [[6, 7], [8]], np.array([0, 1]))
+    with torch.no_grad():
+        plain = batch_loss(model, batch, 0.1)
+    assert not plain.requires_grad
+    torch.testing.assert_close(batch_loss(model, batch, 0.1).detach(), plain)
 
 
 sentence = st.lists(st.integers(4, VOCABULARY - 1), min_size=1, max_size=6)

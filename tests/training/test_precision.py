@@ -1,0 +1,47 @@
+import torch
+
+from mt.config import ModelConfig
+from mt.model.transformer import Transformer
+from mt.training.precision import WorkingCopy
+
+
+def tiny() -> Transformer:
+    torch.manual_seed(1)
+    return Transformer(ModelConfig(encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=2), 10)
+
+
+def test_in_float32_the_model_works_itself() -> None:
+    model = tiny()
+    working = WorkingCopy(model, "float32")
+    assert working.model is model
+    assert working.dtype == torch.float32
+    weight = model.embedding.tokens.weight
+    weight.sum().backward()
+    working.refresh()
+    working.collect()
+    assert weight.grad is not None and weight.grad.eq(1).all()
+
+
+def test_in_bfloat16_a_copy_works_and_the_master_stays_exact() -> None:
+    model = tiny()
+    working = WorkingCopy(model, "bfloat16")
+    assert {p.dtype for p in working.model.parameters()} == {torch.bfloat16}
+    mine, weight = working.model.embedding.tokens.weight, model.embedding.tokens.weight
+    with torch.no_grad():
+        weight.fill_(1 + 1 / 1024)  # bfloat16 has 8 bits: 1
+    working.refresh()
+    assert weight.eq(1 + 1 / 1024).all() and mine.eq(1).all()
+
+
+def test_gradients_of_several_batches_add_up_in_float32() -> None:
+    """256 + 1 is 256 in bfloat16."""
+    model = tiny()
+    working = WorkingCopy(model, "bfloat16")
+    for factor in (256, 1):
+        (working.model.embedding.tokens.weight * factor).sum().backward()
+        working.collect()
+    weight = model.embedding.tokens.weight
+    assert weight.grad is not None and weight.grad.dtype == torch.float32
+    assert weight.grad.eq(257).all()
+    assert all(p.grad is None for p in working.model.parameters())
+    assert all(p.grad is None for name, p in model.named_parameters() if p is not weight)

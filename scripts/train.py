@@ -1,4 +1,5 @@
-"""Train a model from a recipe: `torchrun --nproc-per-node N -- scripts/train.py ...` for N GPUs or processes."""
+"""Train a model from a recipe: on a CPU with a process a core; `torchrun --nproc-per-node N -- scripts/train.py ...`
+for N GPUs."""
 
 import argparse
 import os
@@ -18,14 +19,16 @@ from mt.checkpoint import save_model
 from mt.config import Recipe, load_recipe, save_recipe
 from mt.data.corpus import Pair
 from mt.data.dataset import Prepared, load_prepared, prepared_folder, read_corpus
-from mt.distributed import World, barrier, joined
+from mt.distributed import World, accompanied, barrier, joined
 from mt.engine.translator import Translator, select_device
 from mt.errors import DataError, MTError, TrainingError, problems
 from mt.training.card import Published, write_card
+from mt.training.memory import keep_freed_memory
 from mt.training.report import Reporter
 from mt.training.trainer import Trainer
 
 UNCHANGEABLE = ("seed", "data", "cleaning", "tokenizer", "model")  # sections of a recipe, once a run has begun
+MOST_PROCESSES = 4  # with more, each has too small a part of an update
 Tests = dict[str, list[Pair]]  # by direction
 
 
@@ -38,18 +41,23 @@ def main() -> int:
     )
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint, if there is one")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda (%(default)s)")
-    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (PyTorch's choice)")
+    parser.add_argument(
+        "--processes", type=int, metavar="N", help=f"on a CPU (a process a core, up to {MOST_PROCESSES})"
+    )
+    parser.add_argument("--threads", type=int, metavar="N", help="of each process; given alone, of one process")
     arguments = parser.parse_intermixed_args()
-    if arguments.threads is not None and arguments.threads < 1:
-        parser.error(f"--threads is {arguments.threads}; accepted: at least 1")
+    for name in ("processes", "threads"):
+        if (value := getattr(arguments, name)) is not None and value < 1:
+            parser.error(f"--{name} is {value}; accepted: at least 1")
     console = Console(stderr=True)
     try:
-        if arguments.threads:
-            torch.set_num_threads(arguments.threads)
         recipe = load_recipe(arguments.recipe, arguments.overrides)
         run = arguments.run or RUNS / recipe.run_name
         device = select_device(arguments.device)
-        with joined(device.type) as world:
+        processes = share_cores(device, arguments.processes, arguments.threads)
+        keep_freed_memory()
+        helpers = accompanied([sys.executable, *sys.argv], processes, run / "helpers.log")
+        with helpers, joined(device.type) as world:
             if device.type == "cuda":
                 device = torch.device("cuda", world.local_rank if world.size > 1 else device.index or 0)
                 torch.cuda.set_device(device)
@@ -63,6 +71,28 @@ def main() -> int:
         console.print("stopped; --resume goes on from the last checkpoint", style="yellow")
         return 130
     return 0
+
+
+def share_cores(device: torch.device, processes: int | None, threads: int | None) -> int:
+    """How many processes to train in, this one included, whose number of threads is set here.
+
+    Processes of one thread are faster than threads of one process: they meet once an update, not at each operation.
+    """
+    started = "RANK" in os.environ  # by torchrun, or by the first process
+    if processes is None or started:
+        alone = started or threads is not None or device.type != "cpu"
+        processes = 1 if alone else min(cores(), MOST_PROCESSES)
+    if threads is None and processes > 1:
+        threads = max(1, cores() // processes)
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # for the helpers
+    if threads is not None:
+        torch.set_num_threads(threads)
+    return processes
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def train(recipe: Recipe, run: Path, device: torch.device, world: World, resume: bool, console: Console) -> bool:

@@ -4,7 +4,6 @@ An update is what one optimiser step sees: batches from one length bucket each, 
 together. It is the same whatever the number of processes, which share its batches out among them.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -80,10 +79,14 @@ def plan_batches(
 ) -> list[np.ndarray]:
     """Cut the pairs `order` into batches of like lengths with at most `batch_tokens` padded tokens on either side.
 
-    Lengths count EOS. Pairs of one length keep their order, so that a shuffled `order` mixes them; a pair longer than
-    the budget is a batch alone.
+    Lengths count EOS. Pairs are sorted by their longer side, then by how much longer it is than the other, up and down
+    in turn, so that a batch across two lengths still holds like pairs: half the padding of sorting by target and source
+    (Multi30k). Pairs of equal lengths keep their order, so that a shuffled `order` mixes them; a pair longer than the
+    budget is a batch alone.
     """
-    by_length = order[np.lexsort((source_lengths[order], target_lengths[order]))]
+    longer = np.maximum(source_lengths, target_lengths)
+    difference = np.where(longer % 2, source_lengths - target_lengths, target_lengths - source_lengths)
+    by_length = order[np.lexsort((difference[order], longer[order]))]
     batches = []
     begin, longest = 0, 0
     for end, index in enumerate(by_length):
@@ -116,12 +119,23 @@ def group_into_updates(
     return updates
 
 
-def enough_for_all(batches: Sequence[np.ndarray], processes: int) -> list[np.ndarray]:
-    """Batches cut into parts until no process goes without, where there are pairs enough; for one, as they are."""
-    if len(batches) >= processes:
-        return list(batches)
-    parts = math.ceil(processes / len(batches))
-    return [part for batch in batches for part in np.array_split(batch, min(parts, len(batch)))]
+def shares(batches: Sequence[np.ndarray], target_lengths: np.ndarray, processes: int) -> list[list[np.ndarray]]:
+    """The batches of an update for each process, about equally much for all.
+
+    Fewer than two batches a process are cut until each has its part of every one; for one process they stay whole.
+    """
+    if processes == 1 or len(batches) >= 2 * processes:
+        parts = list(batches)
+    else:
+        parts = [part for batch in batches for part in np.array_split(batch, min(processes, len(batch)))]
+    parts.sort(key=lambda part: -int(target_lengths[part].sum()))
+    dealt: list[list[np.ndarray]] = [[] for _ in range(processes)]
+    loads = [0] * processes
+    for part in parts:  # the largest that is left, to whom has least
+        least = loads.index(min(loads))
+        dealt[least].append(part)
+        loads[least] += int(target_lengths[part].sum())
+    return dealt
 
 
 class TrainingBatches:
@@ -161,7 +175,7 @@ class TrainingBatches:
         while True:
             planned = self.plan(epoch)
             for number in range(first, len(planned)):
-                mine = enough_for_all(planned[number], self.world.size)[self.world.rank :: self.world.size]
+                mine = shares(planned[number], self.target_lengths, self.world.size)[self.world.rank]
                 last = number + 1 == len(planned)
                 yield Update(
                     [self.load(indices, epoch) for indices in mine],

@@ -51,6 +51,7 @@ class EngineThreads:
         self._answers: SimpleQueue[list[Result] | BaseException] = SimpleQueue()
         self._hands = [Hand(Engine(decoder, limits)) for _ in range(threads)]
         self._waiting: dict[int, tuple[Hand, int]] = {}  # who has it, and what it adds to his load
+        self._death: BaseException | None = None  # what a thread died of
         for hand in self._hands:
             Thread(target=hand.work, args=(self._answers,), name="engine", daemon=True).start()
         finalize(self, _dismiss, self._hands)
@@ -83,12 +84,13 @@ class EngineThreads:
             self._hands[index].orders.put(frozenset(ids))
 
     def step(self) -> list[Result]:
-        """What finished since the last step, or soon after it. Raises what a thread died of."""
+        """What finished since the last step, or soon after it. Raises what a thread died of, from then on each time."""
         found: list[Result] = []
         try:
-            answer = self._answers.get(timeout=PATIENCE)
+            answer = self._answers.get(timeout=PATIENCE) if self._death is None else self._death
             while True:
                 if isinstance(answer, BaseException):
+                    self._death = answer
                     raise answer
                 found += answer
                 answer = self._answers.get_nowait()

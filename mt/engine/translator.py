@@ -67,7 +67,8 @@ class Translator:
         device = next(model.parameters()).device
         self.model = model
         self.scorer = ModelScorer(model, device=device)
-        self.engine = engine or Engine(SearchDecoder(self.scorer), limits or Limits.of(device.type))
+        plain = SearchDecoder(self.scorer)
+        self.engine = engine or Engine(plain, limits or Limits.of(device.type))
         self.dtype = Dtype.FLOAT32
         self.desk = Desk(self.engine)
         self._ids = count()

@@ -6,10 +6,11 @@
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -44,30 +45,36 @@ def fitting_targets() -> list[Target]:
     return [target for target in TARGETS if target.flags <= _processor_flags()]
 
 
-def find_library() -> Path | None:
-    """The best library for this processor, compiled now if it must be; None without a compiler that can."""
+def find_libraries() -> Iterator[Path]:
+    """Libraries for this processor, best first, until the caller has found one that it can use.
+
+    A target's library is compiled when the caller asks on after those that are there: there are none, or they do not
+    serve. Nothing without a compiler that can.
+    """
+    cache = _cache()
     for target in fitting_targets():
-        for folder in (PREBUILT, _cache()):
-            if (path := folder / f"{target.name}.so").is_file():
-                return path
-        if (built := compile_library(target, _cache())) is not None:
-            return built
-    return None
+        for folder in (PREBUILT, cache):
+            if folder is not None and _is_sound(path := folder / f"{target.name}.so"):
+                yield path
+        if cache is not None and (built := compile_library(target, cache)) is not None:
+            yield built
 
 
 def compile_library(target: Target, folder: Path) -> Path | None:
     """Compile for a target into a folder; None if there is no compiler, or it does not know the instructions."""
-    compiler = shutil.which(os.environ.get("CXX", "c++"))
-    if compiler is None:
+    compiler = shlex.split(os.environ.get("CXX") or "c++")  # such as "ccache g++"
+    if shutil.which(compiler[0]) is None:
         return None
     path = folder / f"{target.name}.so"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder) as aside:  # renamed when whole: others may be building it too
             built = Path(aside) / path.name
-            command = [compiler, *OPTIONS, *target.options, str(SOURCES / "library.cpp"), "-o", str(built)]
+            command = [*compiler, *OPTIONS, *target.options, str(SOURCES / "library.cpp"), "-o", str(built)]
             if subprocess.run(command, capture_output=True, check=False).returncode:
                 return None
+            with built.open("ab") as file:
+                file.write(_fingerprint())
             built.replace(path)
     except OSError:
         return None
@@ -84,12 +91,28 @@ def _processor_flags() -> frozenset[str]:
     return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
 
 
-def _cache() -> Path:
-    """A folder of this user's for what these sources compile to."""
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache")
+def _fingerprint() -> bytes:
+    """Of the sources and of how they are compiled; each library ends with it."""
     content = b"".join(path.read_bytes() for path in sorted(SOURCES.iterdir()))
     options = " ".join((*OPTIONS, platform.machine(), *(option for t in TARGETS for option in t.options)))
-    return Path(root) / "mt-service" / hashlib.sha256(content + options.encode()).hexdigest()[:16]
+    return hashlib.sha256(content + options.encode()).hexdigest()[:16].encode()
+
+
+def _is_sound(path: Path) -> bool:
+    """Whether a library was compiled from these sources, and is whole: half of one would kill whoever loads it."""
+    expected = _fingerprint()
+    try:
+        with path.open("rb") as file:
+            file.seek(-len(expected), os.SEEK_END)
+            return file.read() == expected
+    except OSError:  # there is none, or it is shorter than that
+        return False
+
+
+def _cache() -> Path | None:
+    """A folder of this user's for what these sources compile to; none for one who has no home."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser(os.path.join("~", ".cache"))
+    return Path(root) / "mt-service" / _fingerprint().decode() if os.path.isabs(root) else None
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -5,18 +5,20 @@ one model decode in as many threads at once. Nothing here synchronises: a batch 
 """
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint8, c_void_p
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from mt.config import ModelConfig
-from mt.kernels.build import find_library
+from mt.kernels.build import find_libraries
 
-INTERFACE = 1
+INTERFACE = 2
 ACTIVATIONS = {"relu": 0, "gelu": 1}
 
 
@@ -51,19 +53,20 @@ class Found:
 
 SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "mt_interface": (c_int, []),
+    "mt_problem": (c_char_p, []),
     "mt_keep_memory": (None, []),
     "mt_tensors_new": (c_void_p, []),
     "mt_tensors_free": (None, [c_void_p]),
-    "mt_tensors_add": (None, [c_void_p, c_char_p, c_void_p, c_int64, c_int64]),
-    "mt_model_new": (c_void_p, [POINTER(Config), c_void_p, c_char_p, c_int]),
+    "mt_tensors_add": (c_int, [c_void_p, c_char_p, c_void_p, c_int64, c_int64]),
+    "mt_model_new": (c_void_p, [POINTER(Config), c_void_p]),
     "mt_model_free": (None, [c_void_p]),
     "mt_batch_new": (c_void_p, [c_void_p, c_int]),
     "mt_batch_free": (None, [c_void_p]),
-    "mt_batch_join": (None, [c_void_p, c_int, c_void_p, c_void_p, POINTER(Wish)]),
-    "mt_batch_extend": (None, [c_void_p, c_void_p]),
-    "mt_batch_select": (None, [c_void_p, c_int, c_void_p]),
-    "mt_batch_logits": (None, [c_void_p, c_void_p, c_void_p]),
-    "mt_batch_reorder": (None, [c_void_p, c_void_p]),
+    "mt_batch_join": (c_int, [c_void_p, c_int, c_void_p, c_void_p, POINTER(Wish)]),
+    "mt_batch_extend": (c_int, [c_void_p, c_void_p]),
+    "mt_batch_select": (c_int, [c_void_p, c_int, c_void_p]),
+    "mt_batch_logits": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "mt_batch_reorder": (c_int, [c_void_p, c_void_p]),
     "mt_batch_advance": (c_int, [c_void_p, c_int, c_void_p]),
     "mt_batch_results": (c_int, [c_void_p, c_int, c_int, *[c_void_p] * 5]),
 }
@@ -72,23 +75,48 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
 @lru_cache(maxsize=1)
 def load_library() -> ctypes.CDLL | None:
     """The library for this processor, or None where there is none and no compiler to make it."""
-    path = find_library()
-    if path is None:
+    for path in find_libraries():
+        if (library := open_library(path)) is not None:
+            library.mt_keep_memory()
+            return library
+    return None
+
+
+def open_library(path: Path) -> ctypes.CDLL | None:
+    """A library whose calls raise RuntimeError where they fail; None if it is damaged or has another interface."""
+    try:
+        library = ctypes.CDLL(str(path))
+        if library.mt_interface() != INTERFACE:
+            return None
+        for name, (result, arguments) in SIGNATURES.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+            if result in (c_int, c_void_p):
+                function.errcheck = _raising(library)
+    except (OSError, AttributeError):  # no library at all, or one that lacks a function
         return None
-    library = ctypes.CDLL(str(path))
-    for name, (result, arguments) in SIGNATURES.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    library.mt_keep_memory()
-    assert library.mt_interface() == INTERFACE, f"{path} was built from other sources"
     return library
+
+
+def _raising(library: ctypes.CDLL) -> Callable[[Any, Any, Any], Any]:
+    def check(result: Any, function: Any, arguments: Any) -> Any:
+        if result is None or result < 0:
+            raise RuntimeError(library.mt_problem().decode())
+        return result
+
+    return check
 
 
 class CpuModel:
     """Packed weights, shared by any number of batches."""
 
     def __init__(
-        self, library: ctypes.CDLL, config: ModelConfig, weights: Mapping[str, Tensor], special: Sequence[int], int8: bool
+        self,
+        library: ctypes.CDLL,
+        config: ModelConfig,
+        weights: Mapping[str, Tensor],
+        special: Sequence[int],
+        int8: bool,
     ) -> None:
         """`weights` is a Transformer's state_dict with its `embedding.positions`; `special` are pad, unk, bos, eos."""
         self.library = library
@@ -114,13 +142,13 @@ class CpuModel:
             scale=config.d_model**0.5,
         )
         listed = library.mt_tensors_new()
-        for name, tensor in tensors.items():
-            rows = tensor.shape[0] if tensor.dim() > 1 else 1
-            library.mt_tensors_add(listed, name.encode(), tensor.data_ptr(), rows, tensor.shape[-1])
-        problem = ctypes.create_string_buffer(256)
-        self.handle = library.mt_model_new(byref(described), listed, problem, len(problem))
-        library.mt_tensors_free(listed)
-        assert self.handle, problem.value.decode()
+        try:
+            for name, tensor in tensors.items():
+                rows = tensor.shape[0] if tensor.dim() > 1 else 1
+                library.mt_tensors_add(listed, name.encode(), tensor.data_ptr(), rows, tensor.shape[-1])
+            self.handle = library.mt_model_new(byref(described), listed)
+        finally:
+            library.mt_tensors_free(listed)
 
     def __del__(self) -> None:
         if getattr(self, "handle", None):
@@ -197,6 +225,7 @@ class CpuBatch:
 
     def logits(self, tokens: Tensor) -> Tensor:
         """Append tokens, int64 [R], to the rows: logits of the next ones, [R, V]."""
+        assert len(tokens) == self.sentences * self.beams
         fed = tokens.to(torch.int32).contiguous()
         out = torch.empty(len(fed), self.model.vocabulary_size)
         self.model.library.mt_batch_logits(self._handle, fed.data_ptr(), out.data_ptr())
@@ -204,4 +233,6 @@ class CpuBatch:
 
     def reorder(self, rows: Tensor) -> None:
         """Row r goes on from row rows[r], of the same sentence: int64 [R]."""
-        self.model.library.mt_batch_reorder(self._handle, rows.contiguous().data_ptr())
+        assert len(rows) == self.sentences * self.beams
+        rows = rows.contiguous()  # held by a name until the call returns
+        self.model.library.mt_batch_reorder(self._handle, rows.data_ptr())

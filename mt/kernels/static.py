@@ -178,9 +178,11 @@ def copy_slots(source: Any, places: Tensor | None, target: Any, slots: Tensor, e
     for field in fields(source):
         value, into = getattr(source, field.name), getattr(target, field.name)
         if isinstance(value, Tensor):
-            chosen = executor.send(value if places is None else value.index_select(0, places))
+            chosen = value if places is None else value.index_select(0, places)
             into.index_fill_(0, slots, 0)
-            into[(slice(None), *(slice(size) for size in chosen.shape[1:]))].index_copy_(0, slots, chosen)
+            if chosen.numel():
+                part = into[(slice(None), *(slice(size) for size in chosen.shape[1:]))]
+                part.index_copy_(0, slots, executor.send(chosen))
         elif is_dataclass(value):
             copy_slots(value, places, into, slots, executor)
 

@@ -190,22 +190,21 @@ def _compare(
             row.settings, row.lines, row.sentences = variant.label, answer.lines, len(answer.lines)
             row.startup_seconds = contender.startup_seconds
             running.append((row, variant, contender))
-        for text in (False, True):
-            for number, place, (answer, others) in alternate(running, options.rounds, _measure(metric, count, text)):
-                row = running[place][0]
-                (row.text if text else row.ids).append(answer)
-                row.neighbours += [others] if others is not None else []
-                what = "text" if text else "ids"
-                cost = f"{answer.seconds:.3f} s, others {others or 0:.2f} cores"
-                console.print(f"  round {number + 1}, {what}: {row.name} {cost}", highlight=False)
+        both = [(text, each) for text in (False, True) for each in running]  # side by side in each round
+        for number, place, (answer, others) in alternate(both, options.rounds, _measure(metric, count)):
+            text, (row, _, _) = both[place]
+            (row.text if text else row.ids).append(answer)
+            row.neighbours += [others] if others is not None else []
+            what = f"round {number + 1}, {'text' if text else 'ids'}: {row.name}"
+            console.print(f"  {what} {answer.seconds:.3f} s, others {others or 0:.2f} cores", highlight=False)
     return rows, trials
 
 
 def _measure(
-    metric: Metric, count: int, text: bool
-) -> Callable[[tuple[Row, Variant, Contender]], tuple[Answer, float | None]]:
-    def measure(running: tuple[Row, Variant, Contender]) -> tuple[Answer, float | None]:
-        _, variant, contender = running
+    metric: Metric, count: int
+) -> Callable[[tuple[bool, tuple[Row, Variant, Contender]]], tuple[Answer, float | None]]:
+    def measure(each: tuple[bool, tuple[Row, Variant, Contender]]) -> tuple[Answer, float | None]:
+        text, (_, variant, contender) = each
         answers: list[Answer] = []
         with watching(lambda: answers[0].cpu_seconds) as neighbours:
             answers.append(contender.run(Job(metric.beam_size, count, metric.single, text, variant.batching)))

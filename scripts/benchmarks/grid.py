@@ -21,7 +21,8 @@ class Variant:
     def label(self) -> str:
         setup = self.launch.setup
         more = "".join(f" {value}" for _, value in self.launch.environment)
-        return f"{setup.dtype} {setup.workers}x{setup.threads}{more} {self.batching.size} {self.batching.unit}"
+        batching = f" {self.batching.size} {self.batching.unit}" if self.batching.size else ""
+        return f"{setup.dtype} {setup.workers}x{setup.threads}{more}{batching}"
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ class Setup:
 
 @dataclass(frozen=True)
 class Batching:
-    """How a peer is told to cut batches; what is no concern of a contender it ignores."""
+    """How a peer is told to cut batches; size 0 where it is not told, since it translates single sentences or is ours."""
 
-    size: int = 64
+    size: int = 0
     unit: str = "examples"  # or tokens: CTranslate2's names
 
 

@@ -1,11 +1,8 @@
 """Contender: our own engine, as Translator loads it."""
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
-
-import torch
 
 from mt.decoding.options import SearchOptions
 from mt.engine.messages import Request
@@ -15,10 +12,13 @@ from .harness import Search, Setup, attend
 
 
 class Ours:
-    """Ids go through the engine; text through Translator.translate, or, with forced lengths, through its two halves."""
+    """`workers` are its engine threads, of one core each.
+
+    Ids go through the engine; text through Translator.translate, or, with forced lengths, through its two halves.
+    """
 
     def __init__(self, setup: Setup) -> None:
-        self.translator = load(setup)
+        self.translator = Translator.load(setup.model, "cpu", setup.dtype, setup.workers)
         self._ids = count()
 
     def encode(self, line: str) -> list[int]:
@@ -49,18 +49,6 @@ class Ours:
         if not search.forced:
             return [options] * sentences
         return [replace(options, min_length=length, max_length=length) for length in search.forced]
-
-
-def load(setup: Setup) -> Translator:
-    """Raises ModelError, and a ValueError for a dtype that this version does not have."""
-    accepted = inspect.signature(Translator.load).parameters
-    if "dtype" in accepted and "threads" in accepted:
-        asked = {"dtype": setup.dtype, "threads": setup.workers}
-        return Translator.load(setup.model, "cpu", **asked)
-    if setup.dtype != "float32":
-        raise ValueError(f"Translator.load has no dtype, so {setup.dtype} cannot be measured yet")
-    torch.set_num_threads(setup.workers * setup.threads)
-    return Translator.load(setup.model, "cpu")
 
 
 def main() -> None:

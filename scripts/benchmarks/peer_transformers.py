@@ -61,7 +61,7 @@ class Marian:
         else:
             self._texts = TheirTokenizer(folder)
             model = MarianMTModel.from_pretrained(folder, dtype=dtype)
-        self._model = model.eval()
+        self._model = model.train(False)
         config = self._model.config
         self._special = {config.pad_token_id, config.eos_token_id, config.decoder_start_token_id}
 

@@ -1,6 +1,5 @@
 """Who takes part in `decode`, and the settings among which each one's best is looked for."""
 
-import inspect
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +7,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from mt.engine.translator import Translator
 from mt.errors import MTError
 
 from .contender import Launch
@@ -82,15 +80,10 @@ def entries(models: Models, metric: Metric, dtypes: Sequence[str]) -> list[Entry
 
 
 def _ours(models: Models, metric: Metric, dtypes: Sequence[str]) -> Iterator[Entry]:
-    engine_threads = "threads" in inspect.signature(Translator.load).parameters
     size = _size(models.ours)
     for dtype in dtypes:
-        if engine_threads:
-            ways = [(1 if metric.single else models.cores, 1)]
-        else:
-            ways = [(1, threads) for threads in sorted({1, models.cores})]
-        launches = [Launch("scripts.benchmarks.peer_ours", models.setup(models.ours, dtype, *way)) for way in ways]
-        yield Entry(f"ours {dtype}", tuple(launches), size_bytes=size)
+        setup = models.setup(models.ours, dtype, 1 if metric.single else models.cores, 1)
+        yield Entry(f"ours {dtype}", (Launch("scripts.benchmarks.peer_ours", setup),), size_bytes=size)
 
 
 def _ctranslate2(models: Models, metric: Metric) -> Iterator[Entry]:
@@ -130,7 +123,8 @@ def _transformers(models: Models, metric: Metric) -> Entry:
         Launch("scripts.benchmarks.peer_transformers", models.setup(models.transformers, dtype, 1, threads))
         for dtype, threads in ways
     ]
-    return Entry("transformers", tuple(launches), size_bytes=_size(models.transformers))
+    batchings = (Batching() if metric.single else Batching(64),)
+    return Entry("transformers", tuple(launches), batchings, size_bytes=_size(models.transformers))
 
 
 def one_direction(model: Path) -> str:

@@ -72,7 +72,9 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
 
         def load(course: Course, way: Way) -> Ours:
-            source = f"from scripts.benchmarks.train_ours import *; follow(Course(**{asdict(course)}), Way(**{asdict(way)}))"
+            source = (
+                f"from scripts.benchmarks.train_ours import *; follow(Course(**{asdict(course)}), Way(**{asdict(way)}))"
+            )
             command = [sys.executable, "-c", source]
             stack.enter_context(accompanied(command, way.processes, folder / "helpers.log"))
             return Ours(course, way, stack.enter_context(joined("cpu")), folder)

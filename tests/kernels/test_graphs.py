@@ -20,8 +20,11 @@ from mt.decoding.rows import Hypothesis, SentenceTable
 from mt.decoding.sampling import Filters
 from mt.decoding.scorer import ModelScorer
 from mt.decoding.search import decode
-from mt.engine.graphs import GraphBatch, GraphDecoder, GraphLimits, Stage
+from mt.engine.engine import Engine
+from mt.engine.graphs import GraphBatch, GraphDecoder, GraphLimits
 from mt.engine.messages import Request
+from mt.engine.scheduler import Limits
+from mt.engine.stages import Stage
 from mt.errors import RequestError
 from mt.kernels.graphs import CudaGraphs, Eager, Program, Work
 from mt.kernels.static import Shape, StaticDecoder, bucket
@@ -141,7 +144,7 @@ def run(
 
 
 @pytest.fixture(params=["eager", "recording", pytest.param("cuda", marks=on_gpu)])
-def decoders(request: pytest.FixtureRequest) -> Iterator[Callable[..., GraphDecoder]]:
+def decoders(request: pytest.FixtureRequest) -> Callable[..., GraphDecoder]:
     """Builds a decoder over a model, for each way to run programs."""
     torch.set_num_threads(1)
 
@@ -199,7 +202,7 @@ def test_sentences_join_late_leave_and_outgrow_their_stage(
 def test_a_sentence_goes_on_into_the_next_columns(decoders: Callable[..., GraphDecoder]) -> None:
     model = tiny()
     requests = ask([((5, 6, 3), replace(PLAIN, min_length=40, max_length_offset=50), ())])
-    found = run(decoders(model), [requests], gap=1)
+    found = run(decoders(model), [requests], gap=1, drop=lambda step: False)
     assert len(found[0][0].tokens) > 32
     assert_same(found[0], plain(model, requests)[0])
 
@@ -271,7 +274,8 @@ def test_scores_that_are_no_numbers_stay_with_their_sentence(decoders: Callable[
 def test_what_was_cancelled_leaves_nothing_behind(decoders: Callable[..., GraphDecoder]) -> None:
     model = tiny()
     requests = ask([(source, PLAIN, ()) for source in sources(4)])
-    batch = decoders(model, GraphLimits(look_every=2)).begin(requests[:3])
+    batch = decoders(model, GraphLimits(look_every=2)).begin([*requests[:3], requests[3]])
+    batch.select([0, 1, 2])
     for _ in range(3):
         assert batch.advance() == []
     batch.select([2, 0])  # 1 is given up, the others change places
@@ -293,6 +297,35 @@ def test_bf16_scores_like_the_plain_path_in_bf16(decoders: Callable[..., GraphDe
         assert found[number][0].score == pytest.approx(expected[0].score, abs=0.05)
 
 
+def test_those_who_are_left_before_the_first_step_get_the_seats() -> None:
+    model = tiny()
+    requests = ask([(source, PLAIN, ()) for source in sources(4)])
+    batch = GraphDecoder(model, SpecialIds(), CPU).begin(requests)
+    batch.select([3])
+    while not (places := batch.advance()):
+        pass
+    assert_same(batch.results(places)[0], plain(model, requests[3:])[0])
+
+
+def test_the_engine_runs_on_it(decoders: Callable[..., GraphDecoder]) -> None:
+    model = tiny()
+    wishes = [PLAIN, PLAIN, PLAIN, PLAIN, PLAIN, GREEDY, GREEDY, PLAIN]
+    requests = ask([(source, wish, ()) for source, wish in zip(sources(8), wishes, strict=True)])
+    engine = Engine(decoders(model), Limits(rows=16, source_tokens=100))
+    found: dict[int, Sequence[Hypothesis]] = {}
+    for request in requests:
+        engine.submit(request)
+        for _ in range(3):
+            found.update((result.id, result.hypotheses) for result in engine.step())
+        if request.id == 3:
+            engine.cancel([2])
+    found.update((result.id, result.hypotheses) for result in engine.drain())
+    assert found.keys() == {0, 1, 3, 4, 5, 6, 7}
+    expected = plain(model, requests)
+    for number, hypotheses in found.items():
+        assert_same(hypotheses, expected[number])
+
+
 def test_a_useless_prefix_is_refused() -> None:
     with pytest.raises(RequestError, match="special ids"):
         GraphDecoder(tiny(), SpecialIds(), CPU).begin(ask([((5, 3), PLAIN, (3,))]))
@@ -305,7 +338,8 @@ arrivals = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 25)), min_size=1
 @given(arrivals, st.integers(1, 7), st.integers(1, 9), st.integers(1, 5))
 def test_any_arrivals_find_the_same(waves: list[tuple[int, int]], gap: int, look: int, drop: int) -> None:
     model = tiny()
-    requests, grouped = [], []
+    requests: list[Request] = []
+    grouped = []
     for number, (count, longest) in enumerate(waves):
         group = [Request(len(requests) + n, s, PLAIN) for n, s in enumerate(sources(count, longest, seed=number))]
         requests += group
@@ -334,6 +368,10 @@ def test_what_is_lent_comes_back_and_idle_memory_is_bounded() -> None:
     run(decoder, [requests[:1], requests[1:3], requests[3:]], gap=3)
     assert decoder.memory().stages > 1
     assert len(decoder._programs) == 2
+    before = decoder.memory()
+    decoder.limits = replace(decoder.limits, idle_bytes=before.idle_bytes - 1)
+    run(decoder, [requests[3:]], gap=1)
+    assert decoder.memory().stages == before.stages - 1
     decoder.limits = replace(decoder.limits, idle_bytes=0)
     last = decoder.begin(requests)
     last.advance()

@@ -15,10 +15,15 @@ from typing import Any
 
 import httpx
 import pytest
+import torch
 import uvicorn
 from torch import Tensor
 
 from mt import Translator
+from mt.checkpoint import load_model
+from mt.decoding.scorer import ModelScorer
+from mt.engine.batches import SearchDecoder
+from mt.engine.engine import Engine
 from service.__main__ import bound
 from service.app import create_app
 from service.messages import Counts
@@ -155,10 +160,10 @@ class InThread:
         self._started.wait()
 
     def _load(self) -> Translator:
-        translator = Translator.load(self.settings.model, "cpu")
-        self.scorer = Controlled(translator.engine.runner.scorer)
-        translator.engine.runner.scorer = self.scorer
-        return translator
+        loaded = load_model(self.settings.model, torch.device("cpu"))
+        self.scorer = Controlled(ModelScorer(loaded.model, device=torch.device("cpu")))
+        engine = Engine(SearchDecoder(self.scorer))
+        return Translator(loaded.model, loaded.tokenizer, loaded.description, engine=engine)
 
     async def _serve(self) -> None:
         limits = QueueLimits(self.settings.max_pending_requests, self.settings.max_pending_characters)

@@ -69,10 +69,13 @@ struct Row {
 
 class Batch {
   public:
-    Batch(const Model& model, int beams) : model_(model), beams_(beams) {}
+    Batch(const Model& model, int beams) : model_(model), beams_(beams) {
+        if (beams < 1 || beams > UINT16_MAX) throw std::invalid_argument("beams must be from 1 to 65535");
+    }
 
     // Encode `count` sources, whose ids lie one after another, and let their sentences join.
     void join(int count, const int32_t* ids, const int32_t* lengths, const Wish* wishes) {
+        check(count, ids, lengths);
         for (int end = 0, s = 0; s < count; s = end) {
             int rows = 0;
             while (end < count && (end == s || rows + lengths[end] <= CHUNK)) rows += lengths[end++];
@@ -121,7 +124,7 @@ class Batch {
     void logits(const int32_t* tokens, float* out) {
         rows_.clear();
         for (auto& sentence : sentences_)
-            for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, *tokens++});
+            for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, known(*tokens++)});
         const int vocabulary = model_.config.vocabulary;
         model_.output.apply(decode(), model_.width, int(rows_.size()), work_.quantised,
                             [&](int row, int first, const Floats* values) {
@@ -146,6 +149,20 @@ class Batch {
     int size() const { return int(sentences_.size()); }
 
   private:
+    int known(int id) const {
+        if (id < 0 || id >= model_.config.vocabulary) throw std::out_of_range("an id is outside of the vocabulary");
+        return id;
+    }
+
+    void check(int count, const int32_t* ids, const int32_t* lengths) const {
+        for (int s = 0; s < count; s++) {
+            if (lengths[s] < 1) throw std::invalid_argument("a source is empty; even an empty text ends with EOS");
+            if (lengths[s] > model_.config.positions)
+                throw std::invalid_argument("a source is longer than the model has positions");
+            for (int i = 0; i < lengths[s]; i++) known(*ids++);
+        }
+    }
+
     void join_chunk(int rows, int count, const int32_t* ids, const int32_t* lengths, const Wish* wishes) {
         float* x = work_.x.reserve(size_t(rows) * model_.width);
         int row = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -37,9 +38,12 @@ class Buffer {
     // Room for `size` elements. What was in it is lost when it has to grow; what is new in it is zero if asked for.
     T* reserve(size_t size, bool zero = true) {
         if (size > size_) {
+            const size_t room = size_ ? size + size / 2 : size;
             std::free(data_);
-            size_ = size_ ? size + size / 2 : size;
-            data_ = static_cast<T*>(std::aligned_alloc(64, (size_ * sizeof(T) + 63) / 64 * 64));
+            size_ = 0;
+            data_ = static_cast<T*>(std::aligned_alloc(64, (room * sizeof(T) + 63) / 64 * 64));
+            if (!data_) throw std::bad_alloc();
+            size_ = room;
             if (zero) std::memset(static_cast<void*>(data_), 0, size_ * sizeof(T));
         }
         return data_;
@@ -51,10 +55,14 @@ class Buffer {
     size_t size_ = 0;
 };
 
+// What a number is multiplied by to become a byte, the largest being `peak`; nothing where that would overflow.
+inline float byte_scale(float peak) { return peak > 1e-30f ? 127.0f / peak : 0.0f; }
+
 // Rows of activations as signed bytes, each row with a scale of its own, so that no row depends on another.
 class QuantisedRows {
   public:
-    // x[r, 0:width] = scale[r] * bytes[r, 0:width], to the nearest; sums[r] = sum of bytes[r].
+    // x[r, 0:width] = scale[r] * bytes[r, 0:width], to the nearest; sums[r] = sum of bytes[r]. A scale is NaN where
+    // a number is not finite, so that all that is made of the row is NaN.
     void quantise(const float* x, int stride, int rows, int width) {
         width_ = padded(width);
         bytes_.reserve(size_t(rows) * width_), scales_.reserve(rows), sums_.reserve(rows);
@@ -67,10 +75,14 @@ class QuantisedRows {
 
   private:
     void quantise_row(const float* x, int r) {
-        Floats most{};
-        for (int i = 0; i < width_; i += W) most = simd::maximum(most, simd::magnitude(simd::load(x + i)));
+        Floats most{}, odd{};
+        for (int i = 0; i < width_; i += W) {
+            const Floats v = simd::load(x + i);
+            most = simd::maximum(most, simd::magnitude(v));
+            odd += v * 0.0f;
+        }
         const float peak = simd::largest(most);
-        const float inverse = peak > 0 ? 127.0f / peak : 0.0f;
+        const float inverse = byte_scale(peak);
         int8_t* out = bytes_.get() + size_t(r) * width_;
         Ints total{};
         for (int i = 0; i < width_; i += W) {
@@ -81,7 +93,7 @@ class QuantisedRows {
         int32_t sum = 0;
         for (int i = 0; i < W; i++) sum += total[i];
         sums_.get()[r] = sum;
-        scales_.get()[r] = peak / 127.0f;
+        scales_.get()[r] = peak / 127.0f + simd::sum(odd);
     }
     int width_ = 0;
     Buffer<int8_t> bytes_;
@@ -186,10 +198,10 @@ class Linear {
         scales_.assign(outputs_, 0.0f);
         for (int o = 0; o < outputs; o++) {
             const float* from = weights + size_t(o) * inputs;
-            float peak = 0;
-            for (int i = 0; i < inputs; i++) peak = std::max(peak, std::fabs(from[i]));
-            scales_[o] = peak / 127.0f;
-            const float inverse = peak > 0 ? 127.0f / peak : 0.0f;
+            float peak = 0, odd = 0;
+            for (int i = 0; i < inputs; i++) peak = std::max(peak, std::fabs(from[i])), odd += from[i] * 0.0f;
+            scales_[o] = peak / 127.0f + odd;  // NaN where a weight is not finite
+            const float inverse = byte_scale(peak);
             uint8_t* panel = to + size_t(o / PANEL) * inputs_ * PANEL + o % PANEL * 4;
             for (int i = 0; i < inputs; i++)
                 panel[size_t(i / 4) * PANEL * 4 + i % 4] = uint8_t(128 + std::lrintf(from[i] * inverse));
@@ -229,7 +241,7 @@ struct Norm {
 enum class Activation : int32_t { relu = 0, gelu = 1 };
 
 inline Floats activate(Activation kind, Floats v) {
-    if (kind == Activation::relu) return simd::maximum(v, Floats{});
+    if (kind == Activation::relu) return simd::maximum(Floats{}, v);  // in this order NaN stays NaN
     // x Phi(x) with erf by Abramowitz and Stegun 7.1.26, whose error is at most 1.5e-7.
     const Floats z = simd::magnitude(v) * 0.70710678118654752f;
     const Floats t = 1.0f / (z * 0.3275911f + 1.0f);

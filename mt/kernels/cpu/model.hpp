@@ -101,12 +101,13 @@ class Model {
         }
     }
 
-    // out [width] = sqrt(D) embedding[token] + position
+    // out [width] = sqrt(D) embedding[token] + position; the padding is zero again, whatever was there
     void embed(int token, int position, float* out) const {
         const int d = config.d_model;
         const float* e = &embedding_[size_t(token) * d];
         const float* p = &positions_[size_t(std::min(position, config.positions - 1)) * d];
         for (int i = 0; i < d; i++) out[i] = e[i] * config.scale + p[i];
+        std::fill(out + d, out + width, 0.0f);
     }
 
     // What becomes of a linear layer's outputs: they are stored, or added to what is there.

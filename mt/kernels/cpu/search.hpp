@@ -112,6 +112,8 @@ class BeamSearch {
             for (int rank = 0; rank < own.size(); rank++)
                 options.push_back({own.log_probability(rank) + totals_[b], own.token(rank), b});
         }
+        finished_ = failed_;
+        if (failed_) return used;  // NaN cannot be sorted
         const size_t kept = std::min(options.size(), size_t(beams_));
         std::partial_sort(options.begin(), options.begin() + kept, options.end(),
                           [](const Option& a, const Option& b) { return a.total > b.total; });
@@ -173,7 +175,7 @@ class BeamSearch {
         const float worst = pool_[wish_.n_best - 1];
         const bool hopeful = totals_[0] / penalty(wish_.longest - 1) > worst;
         const bool room = pool_.back() == -INFINITY;
-        finished_ = failed_ || !may_go_on || !hopeful || !(room || totals_[0] / divisor > worst);
+        finished_ = !may_go_on || !hopeful || !(room || totals_[0] / divisor > worst);
         trail_.push_back({parents_, tokens_, totals_, std::move(ends)});
     }
 

@@ -1,0 +1,312 @@
+"""Training speed of ours and its peers, side by side: the same model size, batches, optimiser and learning rates.
+
+    python scripts/benchmark.py train scripts/recipes/multi30k-en-de.toml model.size=small tokenizer.vocabulary_size=8000 \\
+        training.batch_tokens=4096 training.update_tokens=4096 --output benchmarks/train
+
+Each contender is a process (ours may be several) that trains a few updates when asked, and sleeps while another does.
+Ours runs as `scripts/train.py` runs on this machine; a peer at each of its settings, of which its best counts. A peer
+may have an environment of its own: --python transformers=/elsewhere/bin/python.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich.console import Console
+
+from mt.config import Recipe, load_recipe, save_recipe
+from mt.data.batching import Position, TrainingBatches
+from mt.data.dataset import load_prepared, prepare
+from mt.distributed import World
+from mt.errors import DataError, MTError
+
+from .contender import ROOT, ContenderError
+from .measure import Ratio, alternate, noise, ratio, spread, watching
+from .report import Bar, Panel, conditions, cores, plot_bars, table, write_json, write_table
+from .train_contender import Course, Lesson, Way
+
+COLUMNS = (
+    *("contender", "settings", "target tokens/s", "ratio to it (rounds)", "per CPU second", "loss first", "loss last"),
+    "peak MB a process",
+)
+KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(64 << 20)}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A contender at one of its settings; `kept` runs it with the allocator's settings that ours sets for itself."""
+
+    name: str
+    module: str
+    way: Way
+    kept: bool = False
+
+    @property
+    def settings(self) -> str:
+        way = self.way
+        attention = f", {way.attention} attention" if self.name == "transformers" else ""
+        return f"{way.precision}, {way.processes}x{way.threads}{attention}{', malloc kept' if self.kept else ''}"
+
+
+@dataclass
+class Row:
+    """What one entry did: a lesson a round, or the problem that kept it out."""
+
+    entry: Entry
+    problem: str = ""
+    lessons: list[Lesson] = field(default_factory=list)
+    neighbours: list[float] = field(default_factory=list)
+    ratio: Ratio | None = None  # ours to this one
+
+    @property
+    def speeds(self) -> list[float]:
+        return [sum(lesson.tokens) / lesson.seconds for lesson in self.lessons]
+
+    @property
+    def curve(self) -> list[float]:
+        """Nats a target token, an update each."""
+        pairs = (
+            (loss, tokens) for lesson in self.lessons for loss, tokens in zip(lesson.losses, lesson.tokens, strict=True)
+        )
+        return [loss / tokens for loss, tokens in pairs]
+
+
+class Pupil:
+    """The outside of a training contender: a process that trains a number of updates when asked."""
+
+    def __init__(self, entry: Entry, course: Course, python: str, log: Path) -> None:
+        """Raises ContenderError if its library is not there, or its model cannot be built."""
+        self.name, self._log = entry.name, log
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": str(entry.way.threads)}
+        with log.open("ab") as said:
+            self._process = subprocess.Popen(
+                [python, "-c", f"from scripts.benchmarks.{entry.module} import main; main()"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                env={**environment, **(KEPT_MEMORY if entry.kept else {})},
+                encoding="utf-8",
+            )
+        self._ask(json.dumps({"course": asdict(course), "way": asdict(entry.way)}))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def learn(self, updates: int) -> Lesson:
+        answer = self._ask(str(updates))
+        return Lesson(**{**answer, "losses": tuple(answer["losses"]), "tokens": tuple(answer["tokens"])})
+
+    def _ask(self, message: str) -> dict[str, Any]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            self._process.stdin.write(message + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it died, and its log says why
+        line = self._process.stdout.readline()
+        answer: dict[str, Any] = json.loads(line) if line else {"error": self._log.read_text(errors="replace")}
+        if "error" in answer:
+            lines = answer["error"].strip().splitlines() or ["its process ended"]
+            raise ContenderError(f"{self.name}: {lines[-1]}")
+        return answer
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recipe", type=Path, help="what to train; its data, tokenizer and model")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as model.size=base")
+    parser.add_argument("--vocabulary", type=int, metavar="N", help="rows of embeddings (the tokenizer's pieces)")
+    parser.add_argument("--updates", type=int, default=4, help="in a block, of which each round has one (%(default)s)")
+    parser.add_argument("--warm", type=int, default=3, help="updates before the first round (%(default)s)")
+    parser.add_argument("--rate", type=float, default=1e-3, help="learning rate after the warm-up (%(default)s)")
+    parser.add_argument("--python", action="append", default=[], metavar="PEER=PYTHON", help="a peer's interpreter")
+    parser.add_argument("--only", action="append", metavar="TEXT", help="entries whose name or settings contain it")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Raises MTError for what cannot be measured at all; a peer that cannot is a row that says why."""
+    console = Console(stderr=True)
+    options.output.mkdir(parents=True, exist_ok=True)
+    recipe = load_recipe(options.recipe, options.overrides)
+    pythons = dict(pair.split("=", 1) for pair in options.python if "=" in pair)
+    about = {**conditions(), "options": {key: str(value) for key, value in vars(options).items()}}
+    with tempfile.TemporaryDirectory() as folder:
+        course = _course(recipe, options, Path(folder))
+        rows = [Row(entry) for entry in entries() if _wanted(entry, options.only)]
+        _compare(rows, course, pythons, options, console)
+    _write(options.output, rows, about, console)
+
+
+def entries() -> list[Entry]:
+    """Ours as a user gets it, ours in one process, and each peer at the settings that may be its best."""
+    count = cores()
+    found = [Entry("ours", "train_ours", Way(processes=count, threads=1), kept=False)]
+    if count > 1:
+        found.append(Entry("ours", "train_ours", Way(processes=1, threads=count)))
+    for way in (
+        Way(threads=count),
+        Way(threads=count, attention="sdpa"),
+        Way(threads=count, precision="float32", attention="sdpa"),
+    ):
+        found += [Entry("transformers", "train_transformers", way, kept) for kept in (False, True)]
+    found.append(Entry("eole", "train_eole", Way(threads=count), kept=True))
+    found.append(Entry("fairseq", "train_fairseq", Way(threads=count), kept=True))
+    return found
+
+
+def _wanted(entry: Entry, only: Sequence[str] | None) -> bool:
+    return not only or any(text in f"{entry.name} {entry.settings}" for text in only)
+
+
+def _course(recipe: Recipe, options: argparse.Namespace, folder: Path) -> Course:
+    """The corpus encoded, and all batches of the run written where each contender finds them."""
+    model = recipe.model
+    if model.encoder_layers != model.decoder_layers:
+        raise DataError("the recipe's model has another number of encoder than of decoder layers; accepted: equal ones")
+    prepared = prepare(recipe, options.output / "prepared")
+    data = load_prepared(prepared)
+    stream = TrainingBatches(data.train, data.tokenizer, recipe, World()).updates(Position())
+    arrays = {}
+    for number, update in enumerate(islice(stream, options.warm + options.rounds * options.updates)):
+        for place, batch in enumerate(update.batches):
+            for side in ("source", "target", "labels"):
+                arrays[f"{side}_{number}_{place}"] = getattr(batch, side).numpy()
+    np.savez(folder / "batches.npz", **arrays)
+    save_recipe(recipe, folder / "recipe.toml")
+    return Course(
+        recipe=str(folder / "recipe.toml"),
+        prepared=str(prepared),
+        batches=str(folder / "batches.npz"),
+        vocabulary=options.vocabulary or len(data.tokenizer),
+        d_model=model.d_model,
+        d_ff=model.d_ff,
+        heads=model.heads,
+        layers=model.encoder_layers,
+        dropout=model.dropout,
+        smoothing=recipe.training.label_smoothing,
+        rate=options.rate,
+        warmup=options.warm + options.rounds * options.updates // 2,
+        clip=recipe.training.clip_norm,
+    )
+
+
+def _compare(
+    rows: Sequence[Row], course: Course, pythons: dict[str, str], options: argparse.Namespace, console: Console
+) -> None:
+    with ExitStack() as stack:
+        running: list[tuple[Row, Pupil]] = []
+        for row in rows:
+            entry = row.entry
+            log = options.output / f"{entry.name}.log"
+            try:
+                pupil = stack.enter_context(Pupil(entry, course, pythons.get(entry.name, sys.executable), log))
+                row.lessons.append(pupil.learn(options.warm))
+            except MTError as error:
+                row.problem = str(error)
+                console.print(f"{entry.settings}: {row.problem}", markup=False, highlight=False)
+            else:
+                running.append((row, pupil))
+
+        def measure(pair: tuple[Row, Pupil]) -> tuple[Lesson, float | None]:
+            used: list[float] = [0.0]
+            with watching(lambda: used[0]) as found:
+                lesson = pair[1].learn(options.updates)
+                used[0] = lesson.cpu_seconds
+            return lesson, found.cores
+
+        for number, place, (lesson, others) in alternate(running, options.rounds, measure):
+            row = running[place][0]
+            row.lessons.append(lesson)
+            if others is not None:
+                row.neighbours.append(others)
+            speed = sum(lesson.tokens) / lesson.seconds
+            console.print(f"round {number + 1}: {row.entry.name}, {row.entry.settings}: {speed:,.0f}", highlight=False)
+
+
+def _write(output: Path, rows: Sequence[Row], about: dict[str, Any], console: Console) -> None:
+    """The table, the figures of every round, and the plot. The first lesson, a warm-up, counts in the curves only."""
+    ran = [row for row in rows if not row.problem]
+    ours = [row for row in ran if row.entry.name == "ours"]
+    if ours:
+        best = max(ours, key=lambda row: median(row.speeds[1:]))
+        for row in ran:
+            row.ratio = ratio(best.speeds[1:], row.speeds[1:])
+    shown = table("Training", COLUMNS, [cells(row) for row in rows])
+    spreads = {f"{row.entry.name}, {row.entry.settings}": spread(row.speeds[1:]) for row in ran}
+    neighbours = [value for row in ran for value in row.neighbours]
+    warnings = noise(about["load_average"][0], neighbours, spreads)
+    for part in (shown, *warnings):
+        console.print(part)
+    write_table(output / "table.txt", [shown, *warnings])
+    results = [
+        {"entry": asdict(row.entry), "problem": row.problem, "speeds": row.speeds, "losses": row.curve}
+        | {"ratio": asdict(row.ratio) if row.ratio else None, "lessons": [asdict(lesson) for lesson in row.lessons]}
+        for row in rows
+    ]
+    write_json(output / "results.json", {"about": about, "warnings": warnings, "rows": results})
+    if ran:
+        bars = [
+            Bar(
+                f"{row.entry.name}, {row.entry.settings}",
+                median(row.speeds[1:]),
+                min(row.speeds[1:]),
+                max(row.speeds[1:]),
+            )
+            for row in ran
+        ]
+        plot_bars(output / "speed.png", "Training", [Panel("training", "target tokens/s", tuple(bars))])
+        _plot_losses(output / "losses.png", ran)
+
+
+def _plot_losses(path: Path, rows: Sequence[Row]) -> None:
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    axes = figure.subplots()
+    for row in rows:
+        axes.plot(range(1, len(row.curve) + 1), row.curve, label=f"{row.entry.name}, {row.entry.settings}", linewidth=1)
+    axes.set(xlabel="updates", ylabel="nats a target token, smoothed")
+    axes.legend(fontsize=7)
+    figure.savefig(path, dpi=120)
+
+
+def cells(row: Row) -> list[str]:
+    """A row of the table."""
+    entry = row.entry
+    if row.problem:
+        return [entry.name, entry.settings, row.problem[:80]]
+    measured = row.lessons[1:]
+    seconds = median(sum(lesson.tokens) / lesson.cpu_seconds for lesson in measured)
+    ours = f"{row.ratio.value:.2f} ({row.ratio.low:.2f}-{row.ratio.high:.2f})" if row.ratio else ""
+    return [
+        entry.name,
+        entry.settings,
+        f"{median(row.speeds[1:]):,.0f}",
+        ours,
+        f"{seconds:,.0f}",
+        f"{row.curve[0]:.3f}",
+        f"{row.curve[-1]:.3f}",
+        f"{max(lesson.peak_bytes for lesson in row.lessons) / 1e6:,.0f}",
+    ]

@@ -1,0 +1,76 @@
+"""Small random models, and what the compiled kernels make of them."""
+
+import ctypes
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import pytest
+import torch
+
+from mt.config import ModelConfig
+from mt.decoding.options import SpecialIds
+from mt.decoding.rows import Hypothesis
+from mt.kernels.library import CpuModel, load_library
+from mt.model.transformer import Transformer
+
+Ids = tuple[int, ...]
+EOS = 3
+ODD: dict[str, Any] = {  # sizes that do not fill vectors
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "d_model": 24,
+    "d_ff": 40,
+    "heads": 2,
+    "max_length": 64,
+    "dropout": 0.0,
+}
+KINDS = [(norm, activation) for norm in ("pre", "post") for activation in ("relu", "gelu")]
+
+
+def odd_model(vocabulary: int = 77, seed: int = 0, **changes: Any) -> Transformer:
+    """A random model whose translations differ from sentence to sentence, in length too."""
+    torch.manual_seed(seed)
+    model = Transformer(ModelConfig.model_validate({**ODD, **changes}), vocabulary).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 1:
+                parameter.add_(torch.randn_like(parameter), alpha=0.2)
+            elif "cross" in name:
+                parameter.mul_(3)
+    return model
+
+
+def compile_model(library: ctypes.CDLL, model: Transformer, int8: bool = False) -> CpuModel:
+    special = SpecialIds()
+    weights = {**model.state_dict(), "embedding.positions": model.embedding.positions}
+    return CpuModel(library, model.config, weights, (special.pad, special.unk, special.bos, special.eos), int8)
+
+
+def some_sources(count: int, vocabulary: int = 77, longest: int = 20, seed: int = 1) -> list[Ids]:
+    """With EOS, which may be all."""
+    random = Random(seed)
+    return [
+        (*(random.randrange(4, vocabulary) for _ in range(random.randint(0, longest))), EOS) for _ in range(count)
+    ]
+
+
+def assert_same(
+    found: Sequence[Sequence[Hypothesis]], expected: Sequence[Sequence[Hypothesis]], tolerance: float = 1e-5
+) -> None:
+    """The hypotheses of sentences, each list best first."""
+    assert [[each.tokens for each in one] for one in found] == [[each.tokens for each in one] for one in expected]
+    for one, other in zip(sum(map(list, found), []), sum(map(list, expected), []), strict=True):
+        near = tolerance + 1e-6 * abs(other.log_probability)  # sums in float32, and their differences
+        assert one.score == pytest.approx(other.score, abs=near)
+        assert one.log_probability == pytest.approx(other.log_probability, abs=near)
+        assert one.token_log_probabilities == pytest.approx(other.token_log_probabilities, abs=near)
+
+
+@pytest.fixture(scope="session")
+def library() -> ctypes.CDLL:
+    """The compiled kernels for this processor."""
+    found = load_library()
+    if found is None:
+        pytest.skip("there is no C++ compiler to make the kernels, and no library that was made before")
+    return found

@@ -1,0 +1,344 @@
+"""Where the compiled kernels come from, that all processors agree, and that nothing brings the process down."""
+
+import ctypes
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import torch
+
+from mt import Translator
+from mt.decoding.options import SearchOptions
+from mt.engine.compiled import CompiledDecoder, wish
+from mt.engine.engine import Engine
+from mt.engine.messages import Request
+from mt.errors import ModelError
+from mt.kernels import build
+from mt.kernels.build import TARGETS, compile_library, find_libraries, fitting_targets, main
+from mt.kernels.library import CpuBatch, CpuModel, Found, load_library, open_library
+from tests.kernels.conftest import Ids, compile_model, odd_model, some_sources
+
+BEAM = SearchOptions(beam_size=4, n_best=4, max_length_factor=1.0, max_length_offset=6)
+COMPILER = shutil.which("c++")
+
+
+def translate(model: CpuModel, sources: list[Ids], options: SearchOptions = BEAM) -> list[list[Found]]:
+    """All in one batch."""
+    batch = CpuBatch(model, options.rows)
+    batch.join(sources, [wish(options, len(source)) for source in sources])
+    done: list[int] = []
+    while len(done) < len(sources):
+        done = batch.advance(5)[1]
+    return [batch.results(place) for place in range(len(sources))]
+
+
+# Where it comes from -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a `compiler` that hands out the library that is there; an empty cache, nothing prebuilt."""
+    (tmp_path / "ready.so").write_bytes(Path(library._name).read_bytes()[: -len(build._fingerprint())])
+    program(tmp_path / "compiler", f'for out; do :; done; echo x >> {tmp_path}/calls; cp {tmp_path}/ready.so "$out"')
+    monkeypatch.setenv("CXX", str(tmp_path / "compiler"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(build, "PREBUILT", tmp_path / "prebuilt")
+    load_library.cache_clear()
+    yield tmp_path
+    load_library.cache_clear()
+
+
+def program(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def cached(workshop: Path) -> Path:
+    """The best library in the cache."""
+    load_library.cache_clear()
+    assert load_library() is not None
+    return next((workshop / "cache").glob(f"mt-service/*/{fitting_targets()[0].name}.so"))
+
+
+def calls(workshop: Path) -> int:
+    return len((workshop / "calls").read_text().split())
+
+
+def test_it_is_compiled_once(workshop: Path) -> None:
+    path = cached(workshop)
+    assert cached(workshop) == path and calls(workshop) == 1
+    assert [file.name for file in path.parent.iterdir()] == [path.name], "nothing is left beside it"
+
+
+def test_what_was_prebuilt_is_taken_first(workshop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    assert sorted(path.stem for path in (workshop / "prebuilt").iterdir()) == sorted(each.name for each in TARGETS)
+    assert all(target.name in capsys.readouterr().out or True for target in TARGETS)
+    library = load_library()
+    assert library is not None and Path(library._name).parent == workshop / "prebuilt"
+    assert not (workshop / "cache").exists()
+
+
+def test_building_into_a_folder(
+    workshop: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main([str(workshop / "new" / "folder")]) == 0
+    assert capsys.readouterr().out == f"{workshop}/new/folder: avx512vnni, avxvnni, avx2, plain\n"
+    program(workshop / "compiler", 'case "$*" in *vnni*) exit 1;; esac; for out; do :; done; echo > "$out"')
+    assert main([str(workshop / "some")]) == 1, "a compiler that does not know all instructions"
+    assert capsys.readouterr().out == f"{workshop}/some: avx2, plain\n"
+    monkeypatch.setenv("CXX", "/nonexistent")
+    assert main([str(workshop / "none")]) == 1
+    assert "nothing: no C++ compiler was found" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("damage", ["empty", "half", "text", "missing tail", "other sources"])
+def test_a_damaged_library_is_made_again(workshop: Path, damage: str) -> None:
+    path = cached(workshop)
+    whole = path.read_bytes()
+    tail = len(build._fingerprint())
+    path.unlink()  # and not overwritten, for it is loaded
+    path.write_bytes(
+        {
+            "empty": b"",
+            "half": whole[: len(whole) // 2],
+            "text": b"not a library\n" * 5,
+            "missing tail": whole[:-tail],
+            "other sources": whole[:-tail] + b"0" * tail,
+        }[damage]
+    )
+    assert cached(workshop) == path and path.read_bytes() == whole
+    assert calls(workshop) == 2
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+@pytest.mark.parametrize(
+    "source", ["int mt_interface() { return 1; }", "int mt_interface() { return 2; }", "int other() { return 2; }"]
+)
+def test_a_library_with_another_interface_is_not_used(workshop: Path, source: str) -> None:
+    (workshop / "stale.cpp").write_text(f'extern "C" {{ {source} }}\n')
+    subprocess.run([str(COMPILER), "-shared", "-fPIC", workshop / "stale.cpp", "-o", workshop / "stale.so"], check=True)
+    assert open_library(workshop / "stale.so") is None
+    (workshop / "prebuilt").mkdir()
+    with (workshop / "prebuilt" / f"{fitting_targets()[0].name}.so").open("wb") as file:
+        file.write((workshop / "stale.so").read_bytes() + build._fingerprint())
+    library = load_library()
+    assert library is not None and Path(library._name).is_relative_to(workshop / "cache")
+
+
+def test_what_cannot_be_loaded_though_it_looks_whole(workshop: Path) -> None:
+    """As where a file system forbids to run what lies on it, or the C++ library is older than the compiler's."""
+    (workshop / "ready.so").write_bytes(b"no library")
+    load_library.cache_clear()
+    assert load_library() is None
+    assert calls(workshop) == len(fitting_targets())
+
+
+@pytest.mark.parametrize("compiler", ["/nonexistent", "false", "{}/ready.so", "{}/compiler-of-text", "'"])
+def test_without_a_compiler_there_is_none(workshop: Path, compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (workshop / "compiler-of-text").write_bytes(b"\0\1\2")
+    (workshop / "compiler-of-text").chmod(0o700)
+    monkeypatch.setenv("CXX", compiler.format(workshop))
+    assert load_library() is None
+
+
+@pytest.mark.parametrize("cache", ["/dev/null/x", "relative"])
+def test_without_a_cache_there_is_what_was_prebuilt(
+    workshop: Path, cache: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    assert list(find_libraries()) == []
+    main([])
+    assert load_library() is not None
+
+
+def test_a_compiler_may_have_arguments(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", f"sh {workshop}/compiler")
+    assert load_library() is not None
+
+
+def test_processes_that_compile_at_once_do_not_harm_each_other(workshop: Path) -> None:
+    program(
+        workshop / "compiler",
+        f'for out; do :; done; head -c 1000 {workshop}/ready.so > "$out"; sleep 0.5; '
+        f'tail -c +1001 {workshop}/ready.so >> "$out"',
+    )
+    code = "from mt.kernels.build import find_libraries; print(next(find_libraries()).read_bytes().hex()[-32:])"
+    command = [sys.executable, "-c", code]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) for _ in range(2)]
+    ends = {process.communicate(timeout=60)[0].strip() for process in running}
+    assert ends == {build._fingerprint().hex()}
+    path = cached(workshop)
+    assert path.read_bytes() == (workshop / "ready.so").read_bytes() + build._fingerprint()
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_without_a_compiler_translation_goes_on_in_torch(
+    workshop: Path, small_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["The dog sees the cat.", "The man finds the house and the river!"]
+    expected = [found.text for found in Translator.load(small_model, "cpu").translate(texts)]
+    load_library.cache_clear()
+    shutil.rmtree(workshop / "cache")
+    monkeypatch.setenv("CXX", "/nonexistent")
+    translator = Translator.load(small_model, "cpu")
+    assert isinstance(translator.engine, Engine)
+    assert not isinstance(translator.engine.runner.decoder, CompiledDecoder)
+    assert translator.dtype == "float32"
+    assert [found.text for found in translator.translate(texts)] == expected
+    with pytest.raises(ModelError, match="int8 needs the compiled kernels, and there is no C.. compiler"):
+        Translator.load(small_model, "cpu", dtype="int8")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+def test_all_instruction_sets_agree(tmp_path: Path) -> None:
+    targets = fitting_targets()
+    assert targets[-1].name == "plain"
+    with ThreadPoolExecutor(2) as pool:
+        paths = list(pool.map(lambda target: compile_library(target, tmp_path), targets))
+    for changes in ({}, {"norm": "post", "activation": "gelu"}, {"d_model": 128, "d_ff": 192, "heads": 4}):
+        model = odd_model(**changes)
+        for int8 in (False, True):
+            each = []
+            for path in paths:
+                assert path is not None
+                library = open_library(path)
+                assert library is not None
+                each.append(translate(compile_model(library, model, int8), some_sources(12)))
+            for found in each[1:]:
+                assert [[one.tokens for one in best] for best in found] == [
+                    [one.tokens for one in best] for best in each[0]
+                ]
+                for one, other in zip(sum(found, []), sum(each[0], []), strict=True):
+                    assert one.score == pytest.approx(other.score, abs=1e-4)
+                    assert one.each == pytest.approx(other.each, abs=1e-4)
+
+
+# What is wrong becomes an exception -----------------------------------------------------------------
+
+
+def test_sources_that_cannot_be_used(library: ctypes.CDLL) -> None:
+    batch = CpuBatch(compile_model(library, odd_model(max_length=16)), 2)
+    for source, problem in [
+        ((), "a source is empty"),
+        ((77, 3), "outside of the vocabulary"),
+        ((-1, 3), "outside of the vocabulary"),
+        ((5,) * 17, "longer than the model has positions"),
+    ]:
+        with pytest.raises(RuntimeError, match=problem):
+            batch.join([(5, 3), source], [wish(BEAM, 2)] * 2)
+    batch.join([(5,) * 16], [wish(BEAM, 16)])
+    with pytest.raises(RuntimeError, match="outside of the vocabulary"):
+        batch.logits(torch.tensor([2, 77]))
+    assert batch.logits(torch.tensor([2, 2])).isfinite().all()
+
+
+def test_one_that_cannot_be_used_fails_alone(library: ctypes.CDLL) -> None:
+    engine = Engine(CompiledDecoder(compile_model(library, odd_model())))
+    for id, source in enumerate([(5, 3), (), (6, 99, 3), (7, 3)]):
+        engine.submit(Request(id, source, BEAM))
+    engine.submit(Request(4, (8, 3), BEAM, prefix=(99,)))
+    results = {result.id: result.problem for result in engine.drain()}
+    assert [id for id in range(5) if not results[id]] == [0, 3]
+    assert "a source is empty" in results[1] and "vocabulary" in results[2] and results[4]
+
+
+@pytest.mark.parametrize("beams", [0, 65536])
+def test_beams_that_cannot_be_counted(library: ctypes.CDLL, beams: int) -> None:
+    with pytest.raises(RuntimeError, match="beams must be from 1 to 65535"):
+        CpuBatch(compile_model(library, odd_model()), beams)
+
+
+def test_weights_that_do_not_fit(library: ctypes.CDLL) -> None:
+    model = odd_model()
+    weights = {**model.state_dict(), "embedding.positions": model.embedding.positions}
+    del weights["decoder.layers.1.feed_forward.inner.bias"]
+    with pytest.raises(RuntimeError, match=r"decoder\.layers\.1\.feed_forward\.inner\.bias is missing"):
+        CpuModel(library, model.config, weights, (0, 1, 2, 3), False)
+    weights["decoder.layers.1.feed_forward.inner.bias"] = torch.zeros(41)
+    with pytest.raises(RuntimeError, match="another shape"):
+        CpuModel(library, model.config, weights, (0, 1, 2, 3), False)
+
+
+def test_memory_that_is_not_there_is_a_problem_of_one_request(library: ctypes.CDLL) -> None:
+    code = """
+import resource
+from mt.decoding.options import SearchOptions
+from mt.engine.compiled import CompiledDecoder
+from mt.engine.engine import Engine
+from mt.engine.messages import Request
+from mt.kernels.library import load_library
+from tests.kernels.conftest import compile_model, odd_model
+engine = Engine(CompiledDecoder(compile_model(load_library(), odd_model())))
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (300 << 20), used + (300 << 20)))
+for id, beams in enumerate([2, 20_000, 3]):
+    engine.submit(Request(id, (5, 3), SearchOptions(beam_size=beams)))
+for result in sorted(engine.drain(), key=lambda each: each.id):
+    print(result.id, len(result.hypotheses), result.problem)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "0 1 \n1 0 RuntimeError: std::bad_alloc\n2 1 \n"
+
+
+# Handles and threads ------------------------------------------------------------------------------
+
+
+def test_two_batches_of_one_model_in_two_threads(library: ctypes.CDLL) -> None:
+    for int8 in (False, True):
+        model = compile_model(library, odd_model(1000, d_model=64, d_ff=128), int8)
+        parts = [some_sources(30, 1000, seed=seed) for seed in range(6)]
+        expected = [translate(model, part) for part in parts]
+        with ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(lambda part: translate(model, part), parts)) == expected
+
+
+def test_several_steps_end_where_a_sentence_is_finished(library: ctypes.CDLL) -> None:
+    model, sources = compile_model(library, odd_model()), some_sources(5)
+    batch = CpuBatch(model, 4)
+    batch.join(sources, [wish(BEAM, len(source)) for source in sources])
+    taken, done = batch.advance(1000)
+    other = CpuBatch(model, 4)
+    other.join(sources, [wish(BEAM, len(source)) for source in sources])
+    for _ in range(taken - 1):
+        assert other.advance(1) == (1, [])
+    assert other.advance(1) == (1, done) and done
+    assert [other.results(place) for place in done] == [batch.results(place) for place in done]
+
+
+def test_a_batch_that_grows_and_shrinks(library: ctypes.CDLL) -> None:
+    """Its buffers grow while others are in flight, and what they held before is not seen again."""
+    model = compile_model(library, odd_model())
+    expected = translate(model, [(5, 6, 3)])[0]
+    batch = CpuBatch(model, 4)
+    batch.join([(5, 6, 3)], [wish(BEAM, 3)])
+    for size in (1, 60, 2, 300):
+        batch.advance(1)
+        sources = some_sources(size, longest=40, seed=size)
+        batch.join(sources, [wish(BEAM, len(source)) for source in sources])
+        batch.advance(1)
+        batch.select([0])
+    assert batch.sentences == 1
+    while not batch.advance(1)[1]:
+        pass
+    assert batch.results(0) == expected
+
+
+def test_an_empty_batch(library: ctypes.CDLL) -> None:
+    batch = CpuBatch(compile_model(library, odd_model()), 3)
+    batch.join([], [])
+    assert batch.advance(3) == (3, []) and batch.sentences == 0
+    batch.select([])
+    other = CpuBatch(batch.model, 3)
+    other.join([(5, 3)], [wish(BEAM, 2)])
+    batch.extend(other)
+    assert (batch.sentences, other.sentences) == (1, 0)
+    assert other.advance(1) == (1, [])

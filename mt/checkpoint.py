@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from mt.config import DecodingConfig, Directions, ModelConfig, Section
 from mt.errors import ModelError, problems
@@ -45,6 +47,23 @@ class CalibrationPair(Section):
     source: str
     target: str
 
+
+class NoInitialValues(TorchFunctionMode):
+    """Parameters are made without values, which are loaded afterwards: memory that nobody touches costs nothing.
+
+    The meta device would do the same, but to make a tensor there imports torch's compiler, which takes a second.
+    """
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if function in DRAWN:
+            return kwargs["tensor"] if "tensor" in kwargs else args[0]
+        return function(*args, **kwargs)
+
+
+DRAWN = (nn.init.normal_, nn.init.uniform_, nn.init.xavier_uniform_, nn.init.kaiming_uniform_)
 
 CALIBRATION = TypeAdapter(tuple[CalibrationPair, ...])
 
@@ -113,12 +132,11 @@ def load_model(folder: Path, device: torch.device) -> LoadedModel:
             f"{folder}: tokenizer.model has {len(tokenizer)} pieces, config.json a vocabulary_size of "
             f"{description.vocabulary_size}; accepted: the two files of one model"
         )
-    with torch.device("meta"):
+    with NoInitialValues():
         model = Transformer(description.model, description.vocabulary_size)
     weights = load_weights(folder / "model.safetensors")
     check_weights(weights, model, folder / "model.safetensors")
-    model = Transformer(description.model, description.vocabulary_size)
-    model.load_state_dict(weights)
+    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
     return LoadedModel(model.to(device).eval(), tokenizer, description, _read_calibration(folder / "calibration.json"))
 
 

@@ -124,9 +124,10 @@ def shares(batches: Sequence[np.ndarray], target_lengths: np.ndarray, processes:
 
     Fewer than two batches a process are cut until each has its part of every one; for one process they stay whole.
     """
-    if processes == 1 or len(batches) >= 2 * processes:
-        parts = list(batches)
-    else:
+    if processes == 1:
+        return [list(batches)]
+    parts = list(batches)
+    if len(batches) < 2 * processes:
         parts = [part for batch in batches for part in np.array_split(batch, min(processes, len(batch)))]
     parts.sort(key=lambda part: -int(target_lengths[part].sum()))
     dealt: list[list[np.ndarray]] = [[] for _ in range(processes)]

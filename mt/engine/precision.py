@@ -77,16 +77,17 @@ def compiled(loaded: LoadedModel, int8: bool) -> CpuModel:
 @torch.inference_mode()
 def mean_log_probability(scorer: Scorer[Any], loaded: LoadedModel) -> float:
     """Of a token of the calibration pairs' targets, EOS counted, when they are forced step by step."""
-    sources, targets = zip(*(_encoded(loaded, pair) for pair in loaded.calibration), strict=True)
-    state = scorer.start(sources, 1)
-    total, count, fed = 0.0, 0, [scorer.special.bos] * len(targets)
-    for step in range(max(map(len, targets))):
-        log_probs = scorer.step(state, torch.tensor(fed, device=scorer.device)).float().log_softmax(1)
-        fed = [target[step] if step < len(target) else EOS for target in targets]
-        real = [row for row, target in enumerate(targets) if step < len(target)]
-        total += float(log_probs[real, [fed[row] for row in real]].sum())
-        count += len(real)
-    return total / count
+    pairs = sorted((_encoded(loaded, pair) for pair in loaded.calibration), key=lambda pair: -len(pair[1]))
+    state = scorer.start([source for source, _ in pairs], 1)
+    total, fed = 0.0, [scorer.special.bos] * len(pairs)
+    for step in range(len(pairs[0][1])):
+        left = sum(step < len(target) for _, target in pairs)  # the longest come first
+        if left < len(fed):
+            state.select(torch.arange(left, device=scorer.device))
+        log_probs = scorer.step(state, torch.tensor(fed[:left], device=scorer.device)).float().log_softmax(1)
+        fed = [target[step] for _, target in pairs[:left]]
+        total += float(log_probs[range(left), fed].sum())
+    return total / sum(len(target) for _, target in pairs)
 
 
 def _encoded(loaded: LoadedModel, pair: CalibrationPair) -> tuple[Sequence[int], Sequence[int]]:

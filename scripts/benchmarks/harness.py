@@ -33,7 +33,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Batching:
-    """How a peer is told to cut batches; size 0 where it is not told, since it translates single sentences or is ours."""
+    """How a peer is told to cut batches; size 0 where it is not told: ours, or single sentences."""
 
     size: int = 0
     unit: str = "examples"  # or tokens: CTranslate2's names

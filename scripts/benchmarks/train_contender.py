@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from .harness import cpu_seconds, peak_bytes
+from .harness import peak_bytes
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,9 @@ class Learner(Protocol):
     def learn(self) -> tuple[float, int]:
         """One more update: its summed loss and its target tokens."""
 
+    def cpu_seconds(self) -> float:
+        """Processor time so far, of all its processes."""
+
 
 def attend(load: Callable[[Course, Way], Learner]) -> None:
     """The life of a training contender; an error is an answer, too."""
@@ -85,11 +88,11 @@ def attend(load: Callable[[Course, Way], Learner]) -> None:
         learner = load(Course(**setup["course"]), Way(**setup["way"]))
         say({"ready": True})
         for line in sys.stdin:
-            cpu, begun = cpu_seconds(), time.perf_counter()
+            cpu, begun = learner.cpu_seconds(), time.perf_counter()
             learned = [learner.learn() for _ in range(int(line))]
             lesson = Lesson(
                 time.perf_counter() - begun,
-                cpu_seconds() - cpu,
+                learner.cpu_seconds() - cpu,
                 peak_bytes(),
                 tuple(loss for loss, _ in learned),
                 tuple(tokens for _, tokens in learned),

@@ -17,6 +17,7 @@ from mt.tokenizer import Tokenizer
 from mt.training.memory import keep_freed_memory
 from mt.training.trainer import Trainer
 
+from .harness import cpu_seconds
 from .train_contender import Course, Way, attend
 
 
@@ -44,16 +45,20 @@ class Ours:
         self.trainer = Trainer(recipe, data, folder, torch.device("cpu"), world)
         self.updates = self.trainer.batches.updates(Position())
         self.update = 0
+        self.used = [0.0] * world.size
 
     def learn(self) -> tuple[float, int]:
-        if self.world.size > 1:
-            gather_objects(self.world, True)  # the others wait here between lessons
+        self.used = gather_objects(self.world, cpu_seconds())  # the others wait here between lessons
         self.update += 1
         update = next(self.updates)
         totals = self.trainer.learn(update, self.course.rate_of(self.update))
         assert not totals.problem, totals.problem
         self.trainer.progress.position = update.next_position
         return totals.loss, int(totals.tokens)
+
+    def cpu_seconds(self) -> float:
+        """Of all processes; the others' as of the beginning of the last update."""
+        return cpu_seconds() + sum(self.used[1:])
 
 
 def follow(course: Course, way: Way) -> None:

@@ -21,6 +21,7 @@ from mt.data.batching import (
     make_batch,
     pad,
     plan_batches,
+    shares,
 )
 from mt.data.dataset import Prepared, load_prepared, prepare
 from mt.distributed import World
@@ -84,11 +85,34 @@ def test_a_batch_moves_as_a_whole() -> None:
 
 
 def test_batches_by_hand() -> None:
-    # Sorted by target, then source: pair 3 (1, 1), 0 (2, 2), 2 (2, 3), 1 (6, 3), 4 (9, 9). Ten tokens a side:
+    # Sorted by the longer side: pair 3 (1, 1), 0 (2, 2), 2 (2, 3), 1 (6, 3), 4 (9, 9). Ten tokens a side:
     # 3 x 3 = 9 fit; a fourth would make 4 x 6 = 24; then 6 and 9 together make 18.
     source, target = np.array([2, 6, 2, 1, 9]), np.array([2, 3, 3, 1, 9])
     planned = plan_batches(source, target, 10, np.arange(5))
     assert [batch.tolist() for batch in planned] == [[3, 0, 2], [1], [4]]
+
+
+def test_the_difference_goes_up_and_down_in_turn() -> None:
+    # The longer side is 3: the source is longer by -1, 0, 2; then it is 4, where the source is longer by 3, 0, -3.
+    source, target = np.array([3, 3, 2, 4, 4, 1]), np.array([1, 3, 3, 1, 4, 4])
+    planned = plan_batches(source, target, 1000, np.arange(6))
+    assert [batch.tolist() for batch in planned] == [[2, 1, 0, 3, 4, 5]]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "processes", "expected"),
+    [
+        ([4, 2], 1, [[0, 1, 2, 3, 4, 5]]),
+        ([4], 2, [[0, 1], [2, 3]]),  # cut
+        ([1], 2, [[0], []]),  # cannot be
+        ([4, 2, 1], 2, [[0, 1, 4, 6], [2, 3, 5]]),  # fewer than two a process: each has its part of each
+        ([3, 2, 2, 2], 2, [[0, 1, 2, 7, 8], [3, 4, 5, 6]]),  # enough: the largest first, to whom has least
+    ],
+)
+def test_shares_by_hand(sizes: list[int], processes: int, expected: list[list[int]]) -> None:
+    batches = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+    dealt = shares(batches, np.ones(sum(sizes), dtype=int), processes)
+    assert [[int(index) for part in mine for index in part] for mine in dealt] == expected
 
 
 @settings(max_examples=150, deadline=None)

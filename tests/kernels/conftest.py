@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Sequence
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -50,9 +51,7 @@ def compile_model(library: ctypes.CDLL, model: Transformer, int8: bool = False) 
 def some_sources(count: int, vocabulary: int = 77, longest: int = 20, seed: int = 1) -> list[Ids]:
     """With EOS, which may be all."""
     random = Random(seed)
-    return [
-        (*(random.randrange(4, vocabulary) for _ in range(random.randint(0, longest))), EOS) for _ in range(count)
-    ]
+    return [(*(random.randrange(4, vocabulary) for _ in range(random.randint(0, longest))), EOS) for _ in range(count)]
 
 
 def assert_same(
@@ -60,7 +59,7 @@ def assert_same(
 ) -> None:
     """The hypotheses of sentences, each list best first."""
     assert [[each.tokens for each in one] for one in found] == [[each.tokens for each in one] for one in expected]
-    for one, other in zip(sum(map(list, found), []), sum(map(list, expected), []), strict=True):
+    for one, other in zip(chain.from_iterable(found), chain.from_iterable(expected), strict=True):
         near = tolerance + 1e-6 * abs(other.log_probability)  # sums in float32, and their differences
         assert one.score == pytest.approx(other.score, abs=near)
         assert one.log_probability == pytest.approx(other.log_probability, abs=near)

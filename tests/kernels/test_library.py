@@ -79,7 +79,7 @@ def test_it_is_compiled_once(workshop: Path) -> None:
 def test_what_was_prebuilt_is_taken_first(workshop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     assert sorted(path.stem for path in (workshop / "prebuilt").iterdir()) == sorted(each.name for each in TARGETS)
-    assert all(target.name in capsys.readouterr().out or True for target in TARGETS)
+    assert capsys.readouterr().out.startswith(f"{workshop}/prebuilt: ")
     library = load_library()
     assert library is not None and Path(library._name).parent == workshop / "prebuilt"
     assert not (workshop / "cache").exists()
@@ -140,7 +140,7 @@ def test_what_cannot_be_loaded_though_it_looks_whole(workshop: Path) -> None:
     assert calls(workshop) == len(fitting_targets())
 
 
-@pytest.mark.parametrize("compiler", ["/nonexistent", "false", "{}/ready.so", "{}/compiler-of-text", "'"])
+@pytest.mark.parametrize("compiler", ["/nonexistent", "false", "{}/ready.so", "{}/compiler-of-text"])
 def test_without_a_compiler_there_is_none(workshop: Path, compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (workshop / "compiler-of-text").write_bytes(b"\0\1\2")
     (workshop / "compiler-of-text").chmod(0o700)
@@ -192,7 +192,7 @@ def test_without_a_compiler_translation_goes_on_in_torch(
     assert not isinstance(translator.engine.runner.decoder, CompiledDecoder)
     assert translator.dtype == "float32"
     assert [found.text for found in translator.translate(texts)] == expected
-    with pytest.raises(ModelError, match="int8 needs the compiled kernels, and there is no C.. compiler"):
+    with pytest.raises(ModelError, match=r"int8 needs the compiled kernels, and there is no C\+\+ compiler"):
         Translator.load(small_model, "cpu", dtype="int8")
 
 
@@ -206,19 +206,19 @@ def test_all_instruction_sets_agree(tmp_path: Path) -> None:
     for changes in ({}, {"norm": "post", "activation": "gelu"}, {"d_model": 128, "d_ff": 192, "heads": 4}):
         model = odd_model(**changes)
         for int8 in (False, True):
+            near = 0.02 if int8 else 1e-4  # what lies between two bytes may be rounded to the other
             each = []
             for path in paths:
                 assert path is not None
                 library = open_library(path)
                 assert library is not None
-                each.append(translate(compile_model(library, model, int8), some_sources(12)))
+                lists = translate(compile_model(library, model, int8), some_sources(12))
+                each.append([hypothesis for best in lists for hypothesis in best])
             for found in each[1:]:
-                assert [[one.tokens for one in best] for best in found] == [
-                    [one.tokens for one in best] for best in each[0]
-                ]
-                for one, other in zip(sum(found, []), sum(each[0], []), strict=True):
-                    assert one.score == pytest.approx(other.score, abs=1e-4)
-                    assert one.each == pytest.approx(other.each, abs=1e-4)
+                assert [one.tokens for one in found] == [one.tokens for one in each[0]]
+                for one, other in zip(found, each[0], strict=True):
+                    assert one.score == pytest.approx(other.score, abs=near)
+                    assert one.each == pytest.approx(other.each, abs=near)
 
 
 # What is wrong becomes an exception -----------------------------------------------------------------
@@ -292,13 +292,13 @@ for result in sorted(engine.drain(), key=lambda each: each.id):
 # Handles and threads ------------------------------------------------------------------------------
 
 
-def test_two_batches_of_one_model_in_two_threads(library: ctypes.CDLL) -> None:
-    for int8 in (False, True):
-        model = compile_model(library, odd_model(1000, d_model=64, d_ff=128), int8)
-        parts = [some_sources(30, 1000, seed=seed) for seed in range(6)]
-        expected = [translate(model, part) for part in parts]
-        with ThreadPoolExecutor(2) as pool:
-            assert list(pool.map(lambda part: translate(model, part), parts)) == expected
+@pytest.mark.parametrize("int8", [False, True])
+def test_two_batches_of_one_model_in_two_threads(library: ctypes.CDLL, int8: bool) -> None:
+    model = compile_model(library, odd_model(1000, d_model=64, d_ff=128), int8)
+    parts = [some_sources(30, 1000, seed=seed) for seed in range(6)]
+    expected = [translate(model, part) for part in parts]
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda part: translate(model, part), parts)) == expected
 
 
 def test_several_steps_end_where_a_sentence_is_finished(library: ctypes.CDLL) -> None:

@@ -1,0 +1,168 @@
+"""Several engines in threads do what one does, and end with whoever owns them."""
+
+import ctypes
+import gc
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from time import monotonic, sleep
+
+import pytest
+
+from mt.decoding.options import SearchOptions
+from mt.engine.batches import Batch, SearchDecoder
+from mt.engine.compiled import CompiledDecoder
+from mt.engine.engine import Engine
+from mt.engine.messages import Request, Result
+from mt.engine.scheduler import Kind, Limits
+from mt.engine.threads import AnyEngine, EngineThreads
+from tests.decoding.conftest import TableScorer, random_table
+from tests.kernels.conftest import compile_model, odd_model, some_sources
+
+BEAM = SearchOptions(beam_size=3, n_best=2, max_length_factor=1.0, max_length_offset=8)
+OPTIONS = [
+    BEAM,
+    SearchOptions(beam_size=1, max_length_offset=5),
+    replace(BEAM, no_repeat_ngram=2),
+    replace(BEAM, min_length=7),
+    SearchOptions(sample=True, n_best=2, seed=3, max_length=20),
+]
+PATIENCE = 60  # seconds until a test that waits gives up
+
+
+def requests(count: int) -> list[Request]:
+    return [Request(id, source, OPTIONS[id % len(OPTIONS)]) for id, source in enumerate(some_sources(count))]
+
+
+def run(engine: AnyEngine, wanted: Sequence[Request], seed: int) -> dict[int, Result]:
+    """Requests arrive between steps at random."""
+    random, results = Random(seed), []
+    for request in wanted:
+        engine.submit(request)
+        for _ in range(random.randrange(3)):
+            results += engine.step()
+    results += engine.drain()
+    assert len(results) == len(wanted) and not engine.busy
+    return {result.id: result for result in results}
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_threads_find_what_one_engine_finds(library: ctypes.CDLL, int8: bool) -> None:
+    model = compile_model(library, odd_model(), int8)
+    wanted = requests(60)
+    expected = run(Engine(CompiledDecoder(model), Limits(rows=24)), wanted, 0)
+    for threads in (1, 2, 3):
+        engine = EngineThreads(CompiledDecoder(model), Limits(rows=24), threads)
+        assert run(engine, wanted, threads) == expected
+        assert engine.steps > 0
+        assert list(engine.drain()) == [] and engine.step() == []
+
+
+def test_work_is_divided(library: ctypes.CDLL) -> None:
+    engine = EngineThreads(CompiledDecoder(compile_model(library, odd_model())), Limits(), 3)
+    for request in requests(30):
+        engine.submit(request)
+    assert all(hand.load > 0 for hand in engine._hands)
+    assert len(list(engine.drain())) == 30
+    assert [hand.load for hand in engine._hands] == [0, 0, 0]
+    assert all(hand.engine.steps > 0 for hand in engine._hands)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A decoder that begins nothing until it is opened; `error` is what it raises then."""
+
+    decoder: SearchDecoder  # type: ignore[type-arg]
+    opened: threading.Event
+    error: BaseException | None = None
+
+    def kind(self, request: Request) -> Kind:
+        return self.decoder.kind(request)
+
+    def begin(self, requests: Sequence[Request]) -> Batch:
+        assert self.opened.wait(PATIENCE)
+        if self.error is not None:
+            raise self.error
+        return self.decoder.begin(requests)
+
+
+def gate(error: BaseException | None = None) -> Gate:
+    return Gate(SearchDecoder(TableScorer(random_table(77))), threading.Event(), error)
+
+
+def test_what_is_cancelled_gives_no_result() -> None:
+    decoder = gate()
+    engine = EngineThreads(decoder, Limits(), 2)
+    for request in requests(12):
+        engine.submit(request)
+    engine.cancel([1, 4, 5, 12345])
+    assert engine.busy
+    decoder.opened.set()
+    assert sorted(result.id for result in engine.drain()) == [0, 2, 3, 6, 7, 8, 9, 10, 11]
+    for request in requests(2):
+        engine.submit(request)
+    engine.cancel([0, 1])
+    assert not engine.busy and list(engine.drain()) == []
+
+
+def test_busy_until_the_last_result_is_handed_out() -> None:
+    decoder = gate()
+    engine = EngineThreads(decoder, Limits(), 2)
+    assert not engine.busy
+    engine.submit(requests(1)[0])
+    for _ in range(3):
+        assert engine.busy and engine.step() == []
+    decoder.opened.set()
+    assert [result.id for result in engine.drain()] == [0]
+    assert not engine.busy
+
+
+def test_one_that_fails_fails_alone_and_the_threads_go_on() -> None:
+    decoder = gate(ValueError("not this"))
+    decoder.opened.set()
+    engine = EngineThreads(decoder, Limits(), 2)
+    for request in requests(4):
+        engine.submit(request)
+    assert {result.problem for result in engine.drain()} == {"ValueError: not this"}
+    engine.submit(requests(1)[0])
+    assert len(list(engine.drain())) == 1
+
+
+class Death(BaseException):
+    """What no engine catches."""
+
+
+def test_what_a_thread_dies_of_is_raised_from_then_on() -> None:
+    decoder = gate(Death("memory"))
+    decoder.opened.set()
+    engine = EngineThreads(decoder, Limits(), 2)
+    engine.submit(requests(1)[0])
+    with pytest.raises(Death, match="memory"):
+        list(engine.drain())
+    engine.submit(requests(2)[1])
+    for _ in range(2):
+        with pytest.raises(Death, match="memory"):  # and nobody waits for a result that cannot come
+            engine.step()
+
+
+def ended(threads: Sequence[threading.Thread]) -> bool:
+    deadline = monotonic() + PATIENCE
+    while any(thread.is_alive() for thread in threads) and monotonic() < deadline:
+        sleep(0.01)
+    return not any(thread.is_alive() for thread in threads)
+
+
+def test_threads_end_with_their_owner() -> None:
+    before = set(threading.enumerate())
+    decoder = gate()
+    decoder.opened.set()
+    engine = EngineThreads(decoder, Limits(), 3)
+    for request in requests(9):
+        engine.submit(request)
+    engine.step()
+    mine = [thread for thread in threading.enumerate() if thread not in before]
+    assert len(mine) == 3 and all(thread.daemon for thread in mine)
+    del engine  # with work left to do
+    gc.collect()
+    assert ended(mine)

@@ -122,12 +122,12 @@ def group_into_updates(
 def shares(batches: Sequence[np.ndarray], target_lengths: np.ndarray, processes: int) -> list[list[np.ndarray]]:
     """The batches of an update for each process, about equally much for all.
 
-    Fewer than two batches a process are cut until each has its part of every one; for one process they stay whole.
+    Fewer batches than processes are cut until each has its part of every one; for one process they stay as they are.
     """
     if processes == 1:
         return [list(batches)]
     parts = list(batches)
-    if len(batches) < 2 * processes:
+    if len(batches) < processes:
         parts = [part for batch in batches for part in np.array_split(batch, min(processes, len(batch)))]
     parts.sort(key=lambda part: -int(target_lengths[part].sum()))
     dealt: list[list[np.ndarray]] = [[] for _ in range(processes)]

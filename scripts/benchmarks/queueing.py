@@ -53,6 +53,11 @@ class Bisection:
             return self.guess if self.failed == math.inf else self.failed / 1.5
         return self.passed * 1.5 if self.failed == math.inf else math.sqrt(self.passed * self.failed)
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether a fiftieth of the guess still fails."""
+        return self.passed == 0 and self.failed < self.guess / 50
+
     def tell(self, rate: float, passed: bool) -> None:
         if passed:
             self.passed = max(self.passed, rate)

@@ -59,11 +59,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> Table:
-    """Text columns to the left (the first two), figures to the right. A row that is short is filled up."""
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", left: int = 2) -> Table:
+    """The first `left` columns are text, the others figures. A row that is short is filled up."""
     found = Table(title=escape(title), caption=escape(caption) or None, caption_justify="left")
     for place, column in enumerate(columns):
-        found.add_column(escape(column), justify="left" if place < 2 else "right")
+        found.add_column(escape(column), justify="left" if place < left else "right")
     for row in rows:
         found.add_row(*(escape(cell) for cell in row))
     return found

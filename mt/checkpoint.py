@@ -1,9 +1,11 @@
-"""A model directory: `config.json`, `model.safetensors`, `tokenizer.model`, `README.md`, maybe `calibration.json`.
+"""A model directory: `config.json`, `model.safetensors`, `tokenizer.model`, `README.md`; maybe
+`calibration.json` and `shortlist.safetensors`.
 
 Directories are written aside and renamed, so that a reader, or a killed writer, never leaves half of one. Loading
 runs no code: weights are safetensors, metadata is JSON, and both are checked before a model is built.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -22,8 +24,9 @@ from torch.overrides import TorchFunctionMode
 
 from mt.config import DecodingConfig, Directions, ModelConfig, Section
 from mt.errors import ModelError, problems
+from mt.kernels.shortlist import Shortlist, flaws
 from mt.model.transformer import Transformer
-from mt.tokenizer import Tokenizer
+from mt.tokenizer import EOS, Tokenizer
 
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 FORMAT_VERSION = 1  # of a model directory; CHANGELOG.md says which releases read it
@@ -76,6 +79,7 @@ class LoadedModel:
     tokenizer: Tokenizer
     description: Description
     calibration: tuple[CalibrationPair, ...] = ()
+    shortlist: Shortlist | None = None
 
 
 @contextmanager
@@ -137,7 +141,23 @@ def load_model(folder: Path, device: torch.device) -> LoadedModel:
     weights = load_weights(folder / "model.safetensors")
     check_weights(weights, model, folder / "model.safetensors")
     model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
-    return LoadedModel(model.to(device).eval(), tokenizer, description, _read_calibration(folder / "calibration.json"))
+    return LoadedModel(
+        model.to(device).eval(),
+        tokenizer,
+        description,
+        _read_calibration(folder / "calibration.json"),
+        _read_shortlist(folder / "shortlist.safetensors", tokenizer),
+    )
+
+
+def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
+    """Put a shortlist for the pieces of `tokenizer` into a model directory; one that is there is replaced."""
+    path = folder / "shortlist.safetensors"
+    aside = path.with_name(f".{path.name}.part")
+    save_file(shortlist.tensors(), aside, metadata={"tokenizer": _digest(tokenizer)})
+    _flush(aside)
+    aside.replace(path)
+    _flush(folder)
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
@@ -218,6 +238,23 @@ def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:
         return ()
     except (OSError, ValidationError) as error:
         raise ModelError(f"{path}: not a list of direction, source and target; it may be left out ({error})") from error
+
+
+def _read_shortlist(path: Path, tokenizer: Tokenizer) -> Shortlist | None:
+    if not path.exists():
+        return None
+    tensors = load_weights(path)
+    found = flaws(tensors, len(tokenizer), EOS)
+    with safe_open(path, "pt") as file:
+        if (file.metadata() or {}).get("tokenizer") != _digest(tokenizer):
+            found.append("it was made for another tokenizer; accepted: what scripts/shortlist.py makes of this model")
+    if found:
+        raise ModelError(problems(f"{path} cannot be used (it may be left out)", found))
+    return Shortlist(tensors["always"], tensors["offsets"], tensors["allowed"])
+
+
+def _digest(tokenizer: Tokenizer) -> str:
+    return hashlib.sha256(tokenizer.serialised).hexdigest()
 
 
 def _is_pickle(path: Path) -> bool:

@@ -6,11 +6,12 @@ Nothing else in the project knows of ranks.
 import os
 import socket
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import TypeVar
 
 import torch
@@ -37,10 +38,10 @@ class World:
 
 
 @contextmanager
-def accompanied(command: Sequence[str], processes: int, log: Path) -> Iterator[None]:
+def accompanied(command: Sequence[str], processes: int) -> Iterator[None]:
     """Start `command` as ranks 1, 2, ... on this machine and make this process rank 0, as torchrun would.
 
-    What they say goes to `log`, for they say what rank 0 says. They are ended if this process fails.
+    They are ended if this process fails. What they say is what rank 0 says, so it is shown only if they failed first.
     """
     if processes == 1:
         yield
@@ -49,24 +50,26 @@ def accompanied(command: Sequence[str], processes: int, log: Path) -> Iterator[N
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(processes)}
-    log.parent.mkdir(parents=True, exist_ok=True)
-    helpers = []
-    with log.open("ab") as said:
+    with tempfile.TemporaryFile() as said:
+        helpers = []
         for rank in map(str, range(1, processes)):
             environment = {**os.environ, **shared, "RANK": rank, "LOCAL_RANK": rank}
             helpers.append(subprocess.Popen(command, env=environment, stdout=said, stderr=said))
-    os.environ.update(shared, RANK="0", LOCAL_RANK="0")
-    try:
-        yield
-    except BaseException:
-        for helper in helpers:
-            helper.terminate()
-        raise
-    finally:
-        for helper in helpers:
-            helper.wait()
-        for name in (*shared, "RANK", "LOCAL_RANK"):
-            del os.environ[name]
+        os.environ.update(shared, RANK="0", LOCAL_RANK="0")
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, RuntimeError) and any(helper.poll() for helper in helpers):
+                said.seek(0)
+                sys.stderr.write(said.read().decode(errors="replace"))
+            for helper in helpers:
+                helper.terminate()
+            raise
+        finally:
+            for helper in helpers:
+                helper.wait()
+            for name in (*shared, "RANK", "LOCAL_RANK"):
+                del os.environ[name]
 
 
 @contextmanager
@@ -95,7 +98,9 @@ def all_reduce_gradients(world: World, parameters: Iterable[torch.nn.Parameter],
         return
     parameters = list(parameters)
     flat = torch.zeros(sum(p.numel() for p in parameters), dtype=dtype, device=parameters[0].device)
-    parts = [part.view_as(p) for part, p in zip(flat.split([p.numel() for p in parameters]), parameters, strict=True)]
+    parts = [
+        part.view_as(p) for part, p in zip(torch.split(flat, [p.numel() for p in parameters]), parameters, strict=True)
+    ]
     for part, parameter in zip(parts, parameters, strict=True):
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)

@@ -56,7 +56,7 @@ def main() -> int:
         device = select_device(arguments.device)
         processes = share_cores(device, arguments.processes, arguments.threads)
         keep_freed_memory()
-        helpers = accompanied([sys.executable, *sys.argv], processes, run / "helpers.log")
+        helpers = accompanied([sys.executable, *sys.argv], processes)
         with helpers, joined(device.type) as world:
             if device.type == "cuda":
                 device = torch.device("cuda", world.local_rank if world.size > 1 else device.index or 0)

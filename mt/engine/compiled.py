@@ -1,7 +1,7 @@
 """Batches that run in the compiled kernels for CPUs, and the scorer over them for searches that those lack."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import torch
@@ -12,7 +12,8 @@ from mt.decoding.rows import Hypothesis
 from mt.engine.batches import Batch, SearchDecoder
 from mt.engine.messages import Request
 from mt.engine.scheduler import Kind
-from mt.kernels.library import CpuBatch, CpuModel, Wish
+from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, Wish
+from mt.kernels.shortlist import Shortlist
 
 
 def wish(options: SearchOptions, source_length: int) -> Wish:
@@ -82,9 +83,16 @@ class CompiledScorer:
 
 @dataclass(frozen=True)
 class CompiledDecoder:
-    """Begins batches in the kernels where the search is theirs, and else searches over their scores."""
+    """Begins batches in the kernels where the search is theirs, and else searches over their scores.
+
+    Only the kernels' own search keeps to the shortlist.
+    """
 
     model: CpuModel
+    shortlist: CpuShortlist | None = None
+
+    def keeping_to(self, shortlist: Shortlist) -> Self:
+        return replace(self, shortlist=CpuShortlist(self.model, shortlist))
 
     def kind(self, request: Request) -> Kind:
         asked = request.options
@@ -94,7 +102,7 @@ class CompiledDecoder:
     def begin(self, requests: Sequence[Request]) -> Batch:
         if not self.kind(requests[0]).plain:
             return SearchDecoder(CompiledScorer(self.model)).begin(requests)
-        batch = CpuBatch(self.model, requests[0].options.rows)
+        batch = CpuBatch(self.model, requests[0].options.rows, self.shortlist)
         batch.join(
             [request.source for request in requests],
             [wish(request.options, len(request.source)) for request in requests],

@@ -75,9 +75,18 @@ class Translator:
 
     @classmethod
     def load(
-        cls, path: str | Path, device: str = "auto", dtype: str = "auto", threads: int | None = None
+        cls,
+        path: str | Path,
+        device: str = "auto",
+        dtype: str = "auto",
+        threads: int | None = None,
+        shortlist: bool = False,
     ) -> "Translator":
         """Load a model directory. `threads` is how many CPU cores translate; all that there are unless it is given.
+
+        With `shortlist`, what scripts/shortlist.py wrote beside the model limits the tokens that may come out of each
+        sentence, and scores are as if there were no others. It acts on greedy and beam search in the compiled kernels;
+        samples, forced prefixes, repetition penalties and other devices keep the whole vocabulary.
 
         Raises ModelError or TokenizerError, which say what is wrong with which file, device or dtype.
         """
@@ -85,7 +94,11 @@ class Translator:
             raise ModelError(f"dtype is {dtype!r}; accepted: {', '.join(Dtype)}")
         where = select_device(device)
         loaded = load_model(Path(path), where)
+        if shortlist and loaded.shortlist is None:
+            raise ModelError(f"{path}: there is no shortlist here; accepted: a model for which scripts/shortlist.py made one")
         decoder, chosen = choose_decoder(loaded, where, Dtype(dtype))
+        if shortlist and loaded.shortlist is not None and isinstance(decoder, CompiledDecoder):
+            decoder = decoder.keeping_to(loaded.shortlist)
         translator = cls(loaded.model, loaded.tokenizer, loaded.description, engine=start_engine(decoder, where, threads))
         translator.dtype = chosen
         return translator

@@ -17,8 +17,9 @@ from torch import Tensor
 
 from mt.config import ModelConfig
 from mt.kernels.build import find_libraries
+from mt.kernels.shortlist import Shortlist
 
-INTERFACE = 2
+INTERFACE = 3
 ACTIVATIONS = {"relu": 0, "gelu": 1}
 
 
@@ -60,7 +61,9 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "mt_tensors_add": (c_int, [c_void_p, c_char_p, c_void_p, c_int64, c_int64]),
     "mt_model_new": (c_void_p, [POINTER(Config), c_void_p]),
     "mt_model_free": (None, [c_void_p]),
-    "mt_batch_new": (c_void_p, [c_void_p, c_int]),
+    "mt_shortlist_new": (c_void_p, [c_void_p, c_int, *[c_void_p] * 3]),
+    "mt_shortlist_free": (None, [c_void_p]),
+    "mt_batch_new": (c_void_p, [c_void_p, c_int, c_void_p]),
     "mt_batch_free": (None, [c_void_p]),
     "mt_batch_join": (c_int, [c_void_p, c_int, c_void_p, c_void_p, POINTER(Wish)]),
     "mt_batch_extend": (c_int, [c_void_p, c_void_p]),
@@ -155,15 +158,35 @@ class CpuModel:
             self.library.mt_model_free(self.handle)
 
 
-class CpuBatch:
-    """Sentences in flight with `beams` rows each. Drive it by `advance`, or by `logits` and `reorder`, not by both."""
+class CpuShortlist:
+    """A shortlist for a model, shared by any number of batches; it holds the output weights once more."""
 
-    def __init__(self, model: CpuModel, beams: int) -> None:
+    def __init__(self, model: CpuModel, shortlist: Shortlist) -> None:
+        assert shortlist.vocabulary_size == model.vocabulary_size
         self.model = model
+        always, offsets, allowed = (each.contiguous() for each in shortlist.tensors().values())
+        self.handle = model.library.mt_shortlist_new(
+            model.handle, len(always), always.data_ptr(), offsets.data_ptr(), allowed.data_ptr()
+        )
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None):
+            self.model.library.mt_shortlist_free(self.handle)
+
+
+class CpuBatch:
+    """Sentences in flight with `beams` rows each. Drive it by `advance`, or by `logits` and `reorder`, not by both.
+
+    With a shortlist, `advance` finds translations of its tokens, with log-probabilities as if there were no others.
+    """
+
+    def __init__(self, model: CpuModel, beams: int, shortlist: CpuShortlist | None = None) -> None:
+        self.model = model
+        self.shortlist = shortlist
         self.beams = beams
         self._longest: list[int] = []  # tokens that a translation may have, by sentence
         self._n_best: list[int] = []
-        self._handle = model.library.mt_batch_new(model.handle, beams)
+        self._handle = model.library.mt_batch_new(model.handle, beams, shortlist and shortlist.handle)
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
@@ -188,7 +211,7 @@ class CpuBatch:
 
     def extend(self, other: "CpuBatch") -> None:
         """Append another batch's sentences; it is empty then."""
-        assert self.beams == other.beams and self.model is other.model
+        assert (self.beams, self.model, self.shortlist) == (other.beams, other.model, other.shortlist)
         self.model.library.mt_batch_extend(self._handle, other._handle)
         self._longest += other._longest
         self._n_best += other._n_best

@@ -47,7 +47,9 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         to_states = torch.empty_like(states)
         loss = states.new_zeros((), dtype=torch.float32)
         size = max(1, CHUNK // weight.shape[0])
-        for x, y, to_x in zip(states.split(size), labels.split(size), to_states.split(size), strict=True):
+        for x, y, to_x in zip(
+            torch.split(states, size), torch.split(labels, size), torch.split(to_states, size), strict=True
+        ):
             logits = x @ weight.t()  # [n, V]
             label = (torch.arange(len(y), device=y.device), y)
             at_label, largest = logits[label].float(), logits.amax(-1).float()

@@ -20,10 +20,12 @@ from mt.engine.translator import Translator
 from mt.errors import TrainingError
 from mt.model.transformer import Transformer
 from mt.tokenizer import PAD
+from mt.training.loader import ahead
 from mt.training.loss import batch_loss
 from mt.training.precision import WorkingCopy
 from mt.training.report import Reporter
 from mt.training.schedule import learning_rate
+from mt.training.speed import peak_operations, training_operations
 from mt.training.state import Progress, RunState, checkpoints, prune_checkpoints, restore_checkpoint, save_checkpoint
 
 VALIDATION_TOKENS = 4096  # padded, in a batch of the validation loss
@@ -37,6 +39,7 @@ class Totals:
 
     loss: float
     tokens: float
+    operations: float  # of the matrix products
     problem: str  # why the update is skipped, or empty
     norm: float = 0.0  # of the mean gradient, before clipping
 
@@ -47,6 +50,7 @@ class Since:
 
     loss: float = 0.0
     tokens: float = 0.0
+    operations: float = 0.0
     seconds: float = 0.0
     mark: float = field(default_factory=time.monotonic)  # when training last went on
 
@@ -54,6 +58,7 @@ class Since:
         now = time.monotonic()
         self.loss += totals.loss
         self.tokens += totals.tokens
+        self.operations += totals.operations
         self.seconds += now - self.mark
         self.mark = now
 
@@ -65,6 +70,10 @@ class Since:
     def speed(self) -> float:
         """Target tokens a second."""
         return self.tokens / self.seconds
+
+    def share_of(self, peak: float | None) -> dict[str, float]:
+        """The operations a second as a share of `peak`, if that is known."""
+        return {} if peak is None else {"train_mfu": self.operations / self.seconds / peak}
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
@@ -102,6 +111,8 @@ class Trainer:
         self.batches = TrainingBatches(data.train, data.tokenizer, recipe, world)
         loss: Callable[[Transformer, Batch, float], Tensor] = batch_loss
         self.loss = torch.compile(loss, dynamic=True) if self.config.compile else loss
+        peak = peak_operations(torch.cuda.get_device_name(device)) if device.type == "cuda" else None
+        self.peak = None if peak is None else peak * world.size
         self._asked_to_stop = False
         self._saved = 0  # the update of the newest checkpoint
         self._check_validation()
@@ -131,7 +142,8 @@ class Trainer:
         began = time.monotonic() - progress.seconds
         since = Since()
         over = stopped = False
-        for update in self.batches.updates(progress.position):
+        updates = self.batches.updates(progress.position)
+        for update in ahead(updates) if self.device.type == "cuda" else updates:
             over, stopped = self._is_over()
             if over or stopped:
                 break
@@ -149,7 +161,7 @@ class Trainer:
                 figures = f"loss {since.mean_loss:.3f} | {since.speed:,.0f} target tokens/s"
                 report.progress(progress.updates, f"{figures} | epoch {progress.position.epoch + 1}")
                 values = {"train_loss": since.mean_loss, "train_rate": rate, "train_norm": totals.norm}
-                report.record(progress.updates, {**values, "train_speed": since.speed})
+                report.record(progress.updates, {**values, "train_speed": since.speed, **since.share_of(self.peak)})
                 since = Since()
             validated = progress.updates % config.validate_every == 0
             if validated:
@@ -231,24 +243,32 @@ class Trainer:
         self.working.refresh()
         self.working.model.train()
         self.optimizer.zero_grad(set_to_none=True)
-        loss, tokens, problem = 0.0, 0, ""
+        losses, tokens, operations, problem = [], 0, 0.0, ""
         for batch in update.batches:
-            batch_loss, problem = self._add_gradients(batch)
-            if problem:
-                problem += f" on {self._describe(batch)}"
+            loss = self._add_gradients(batch)
+            if loss is None:
+                problem = f"out of memory on {self._describe(batch)}"
                 break
-            loss += batch_loss
-            tokens += int((batch.labels != PAD).sum())
-        sums = torch.tensor([loss, tokens, float(bool(problem))], dtype=torch.float64, device=self.device)
-        total_loss, total_tokens, spoilt = all_reduce(self.world, sums).tolist()
+            losses.append(loss)
+            targets = int((batch.labels != PAD).sum())
+            tokens += targets
+            sources = int(batch.source_mask.sum())
+            operations += training_operations(self.recipe.model, self.model.vocabulary_size, sources, targets)
+        values = torch.stack(losses).tolist() if losses else []  # only here does the host wait for a GPU
+        for value, batch in zip(values, update.batches, strict=False):
+            if not math.isfinite(value) and not problem:
+                problem = f"a loss of {value} on {self._describe(batch)}"
+        mine = [sum(values), tokens, operations, float(bool(problem))]
+        sums = torch.tensor(mine, dtype=torch.float64, device=self.device)
+        total_loss, total_tokens, operations, spoilt = all_reduce(self.world, sums).tolist()
         if spoilt:
             problem = "; ".join(filter(None, gather_objects(self.world, problem)))
         else:
             all_reduce_gradients(self.world, self.model.parameters(), self.working.dtype)
-        return Totals(total_loss, total_tokens, problem)
+        return Totals(total_loss, total_tokens, operations, problem)
 
-    def _add_gradients(self, batch: Batch) -> tuple[float, str]:
-        """The summed loss of a batch, whose gradients are added, and what is wrong with it, or nothing.
+    def _add_gradients(self, batch: Batch) -> Tensor | None:
+        """The summed loss of a batch, whose gradients are added; None if it does not fit in memory.
 
         Dropout is seeded by the batch, so that it depends neither on what came before, which a resumed run would have
         to remember, nor on the process that the batch falls to.
@@ -263,10 +283,9 @@ class Trainer:
             if not is_out_of_memory(error):
                 raise
         else:
-            loss = float(summed.detach())
-            return loss, "" if math.isfinite(loss) else f"a loss of {loss}"
+            return summed.detach()
         torch.cuda.empty_cache()  # now that the error, which holds on to the activations, is gone
-        return math.nan, "out of memory"
+        return None
 
     def _describe(self, batch: Batch) -> str:
         """What a user needs to find the pairs of a batch."""

@@ -1,7 +1,7 @@
 """Training speed of ours and its peers, side by side: the same model size, batches, optimiser and learning rates.
 
-    python scripts/benchmark.py train scripts/recipes/multi30k-en-de.toml model.size=small tokenizer.vocabulary_size=8000 \\
-        training.batch_tokens=4096 training.update_tokens=4096 --output benchmarks/train
+    python scripts/benchmark.py train scripts/recipes/multi30k-en-de.toml model.size=small model.d_ff=1024 \\
+        tokenizer.vocabulary_size=8000 training.batch_tokens=4096 training.update_tokens=4096 --output benchmarks/train
 
 Each contender is a process (ours may be several) that trains a few updates when asked, and sleeps while another does.
 Ours runs as `scripts/train.py` runs on this machine; a peer at each of its settings, of which its best counts. A peer
@@ -173,8 +173,6 @@ def entries() -> list[Entry]:
         Way(threads=count, precision="float32", attention="sdpa"),
     ):
         found += [Entry("transformers", "train_transformers", way, kept) for kept in (False, True)]
-    found.append(Entry("eole", "train_eole", Way(threads=count), kept=True))
-    found.append(Entry("fairseq", "train_fairseq", Way(threads=count), kept=True))
     return found
 
 

@@ -81,7 +81,7 @@ def main() -> None:
                 f"from scripts.benchmarks.train_ours import *; follow(Course(**{asdict(course)}), Way(**{asdict(way)}))"
             )
             command = [sys.executable, "-c", source]
-            stack.enter_context(accompanied(command, way.processes, folder / "helpers.log"))
+            stack.enter_context(accompanied(command, way.processes))
             return Ours(course, way, stack.enter_context(joined("cpu")), folder)
 
         attend(load)

@@ -1,4 +1,4 @@
-"""transformers' MarianMTModel as a training contender, with what its own Trainer would do and no more Python than it."""
+"""transformers' MarianMTModel as a training contender: what its own Trainer would do, in no more Python."""
 
 import numpy as np
 import torch
@@ -43,7 +43,7 @@ class Marian:
                     label_smoothing=self.course.smoothing,
                     reduction="sum",
                 )
-            loss.backward()
+            torch.autograd.backward(loss)
             total += float(loss.detach())
             tokens += int((labels != 0).sum())
         for parameter in self.model.parameters():
@@ -80,7 +80,7 @@ def _configuration(course: Course, attention: str) -> MarianConfig:
         bos_token_id=2,
         eos_token_id=3,
         decoder_start_token_id=2,
-        attn_implementation=attention,
+        attn_implementation=attention,  # type: ignore[call-arg]
         use_cache=False,
     )
 

@@ -4,6 +4,7 @@
 #include "attention.hpp"
 #include "model.hpp"
 #include "search.hpp"
+#include "shortlist.hpp"
 
 namespace mt {
 
@@ -55,6 +56,7 @@ struct Sentence {
         : length(length), history(model, beams), search(beams, wish, config) {}
 
     int length;            // of the source
+    Outputs own;           // where there is a shortlist: what may come out, beside what always may
     Buffer<float> memory;  // cross-attention: SharedKeys a layer
     History history;
     int step = 0;
@@ -69,7 +71,9 @@ struct Row {
 
 class Batch {
   public:
-    Batch(const Model& model, int beams) : model_(model), beams_(beams) {
+    // With a shortlist, `advance` lets nothing else come out; `logits` are of the whole vocabulary all the same.
+    Batch(const Model& model, int beams, const Shortlist* shortlist)
+        : model_(model), beams_(beams), shortlist_(shortlist) {
         if (beams < 1 || beams > UINT16_MAX) throw std::invalid_argument("beams must be from 1 to 65535");
     }
 
@@ -108,12 +112,14 @@ class Batch {
         const float* states = decode();
         candidates_.resize(std::max(candidates_.size(), rows_.size()));
         for (size_t r = 0; r < rows_.size(); r++) candidates_[r].reset(beams_);
-        model_.output.apply(states, model_.width, int(rows_.size()), work_.quantised,
-                            [&](int row, int first, const Floats* values) {
-                                candidates_[row].offer(first, values, model_.config);
-                            });
+        offer(shortlist_ ? shortlist_->always : model_.output, states, 0, rows_.size());
         for (size_t r = 0; r < rows_.size();) {
             Sentence& sentence = *rows_[r].sentence;
+            if (shortlist_) {
+                size_t end = r;
+                while (end < rows_.size() && rows_[end].sentence == &sentence) end++;
+                offer(sentence.own, states, r, end);
+            }
             r += sentence.search.advance(&candidates_[r]);
             sentence.step++;
             sentence.history.reorder(sentence.step, sentence.search.parents());
@@ -126,7 +132,7 @@ class Batch {
         for (auto& sentence : sentences_)
             for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, known(*tokens++)});
         const int vocabulary = model_.config.vocabulary;
-        model_.output.apply(decode(), model_.width, int(rows_.size()), work_.quantised,
+        model_.output.linear.apply(decode(), model_.width, int(rows_.size()), work_.quantised,
                             [&](int row, int first, const Floats* values) {
                                 float line[PANEL];
                                 for (int v = 0; v < PANEL / W; v++) simd::store(line + v * W, values[v]);
@@ -149,6 +155,14 @@ class Batch {
     int size() const { return int(sentences_.size()); }
 
   private:
+    // Rows [begin, end) of the states through an output layer, and what comes of it to their candidates.
+    void offer(const Outputs& outputs, const float* states, size_t begin, size_t end) {
+        Candidates* candidates = &candidates_[begin];
+        outputs.linear.apply(
+            states + begin * model_.width, model_.width, int(end - begin), work_.quantised,
+            [&](int row, int first, const Floats* values) { candidates[row].offer(first, values, outputs); });
+    }
+
     int known(int id) const {
         if (id < 0 || id >= model_.config.vocabulary) throw std::out_of_range("an id is outside of the vocabulary");
         return id;
@@ -173,6 +187,9 @@ class Batch {
         for (int s = 0; s < count; s++)
             sentences_.push_back(std::make_unique<Sentence>(model_, lengths[s], beams_, wishes[s], model_.config));
         remember(x, rows, first);
+        if (!shortlist_) return;
+        for (int s = 0; s < count; ids += lengths[s++])
+            sentences_[first + s]->own = shortlist_->of(ids, lengths[s]);
     }
 
     void encode(float* x, int rows, int count, const int32_t* lengths) {
@@ -252,6 +269,7 @@ class Batch {
 
     const Model& model_;
     const int beams_;
+    const Shortlist* const shortlist_;
     std::vector<std::unique_ptr<Sentence>> sentences_;
     std::vector<Row> rows_;
     std::vector<Candidates> candidates_;

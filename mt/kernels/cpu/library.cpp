@@ -35,7 +35,7 @@ int done(Work&& work) {
 extern "C" {
 
 // Changes with every change of this interface.
-int mt_interface() { return 2; }
+int mt_interface() { return 3; }
 
 const char* mt_problem() { return problem; }
 
@@ -61,9 +61,16 @@ Model* mt_model_new(const Config* config, const Tensors* tensors) {
 }
 void mt_model_free(Model* model) { delete model; }
 
-// A batch of which a call failed may only be freed.
-Batch* mt_batch_new(const Model* model, int beams) {
-    return guarded<Batch*>(nullptr, [&] { return new Batch(*model, beams); });
+// Fails where an id is none of the vocabulary, or the end of the sentence is not among `always`, which ascends.
+Shortlist* mt_shortlist_new(const Model* model, int count, const int32_t* always, const int64_t* offsets,
+                            const int32_t* allowed) {
+    return guarded<Shortlist*>(nullptr, [&] { return new Shortlist(*model, count, always, offsets, allowed); });
+}
+void mt_shortlist_free(Shortlist* shortlist) { delete shortlist; }
+
+// A batch of which a call failed may only be freed. The shortlist may be null.
+Batch* mt_batch_new(const Model* model, int beams, const Shortlist* shortlist) {
+    return guarded<Batch*>(nullptr, [&] { return new Batch(*model, beams, shortlist); });
 }
 void mt_batch_free(Batch* batch) { delete batch; }
 int mt_batch_join(Batch* batch, int count, const int32_t* ids, const int32_t* lengths, const Wish* wishes) {

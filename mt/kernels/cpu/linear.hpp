@@ -115,6 +115,33 @@ class Linear {
         else pack_floats(weights, outputs, inputs);
     }
 
+    // Some of the outputs of another layer, whose words() are at hand: bit for bit the same results.
+    Linear(const Linear& from, const std::vector<uint32_t>& words, const std::vector<int32_t>& chosen)
+        : inputs_(from.inputs_), outputs_(padded(int(chosen.size()))), int8_(from.int8_), bias_(outputs_, 0.0f) {
+        const int count = from.words_an_output();
+        uint8_t* to = int8_ ? bytes_.reserve(size_t(outputs_) * inputs_)
+                            : reinterpret_cast<uint8_t*>(floats_.reserve(size_t(outputs_) * inputs_));
+        if (int8_) scales_.assign(outputs_, 0.0f);
+        for (size_t o = 0; o < chosen.size(); o++) {
+            bias_[o] = from.bias_[chosen[o]];
+            if (int8_) scales_[o] = from.scales_[chosen[o]];
+            const uint32_t* row = &words[size_t(chosen[o]) * count];
+            uint8_t* lane = to + (o / PANEL * count * PANEL + o % PANEL) * 4;
+            for (int i = 0; i < count; i++) std::memcpy(lane + size_t(i) * PANEL * 4, row + i, 4);
+        }
+    }
+
+    // The packed weights of each output by themselves, [outputs, words_an_output()]: floats, or four bytes a word.
+    std::vector<uint32_t> words() const {
+        const int count = words_an_output();
+        std::vector<uint32_t> rows(size_t(outputs_) * count);
+        const uint8_t* from = int8_ ? bytes_.get() : reinterpret_cast<const uint8_t*>(floats_.get());
+        for (size_t o = 0; o < size_t(outputs_); o++)
+            for (int i = 0; i < count; i++)
+                std::memcpy(&rows[o * count + i], from + ((o / PANEL * count + i) * PANEL + o % PANEL) * 4, 4);
+        return rows;
+    }
+
     int outputs() const { return outputs_; }
 
     // For each panel and row: finish(row, first output, values[PANEL]). Quantises x [rows, stride] when it has to.
@@ -136,6 +163,8 @@ class Linear {
     }
 
   private:
+    int words_an_output() const { return int8_ ? inputs_ / 4 : inputs_; }
+
     template <int ROWS, typename Finish>
     void tile(int panel, const float* x, int stride, const QuantisedRows& q, int row, Finish&& finish) const {
         Floats values[ROWS][PANEL / W];

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -64,6 +65,27 @@ struct DecoderLayer {
     FeedForward feed_forward;
 };
 
+// An output layer over a vocabulary, or a part of it.
+struct Outputs {
+    Outputs() = default;
+    Outputs(Linear linear, std::vector<int32_t> ids, const Config& config)
+        : linear(std::move(linear)), ids(std::move(ids)), eos(place(config.eos)),
+          never{place(config.pad), place(config.unk), place(config.bos), eos} {}
+
+    int size() const { return int(ids.size()); }
+
+    Linear linear;
+    std::vector<int32_t> ids;        // the token of each output, ascending
+    int eos = -1;                    // its output, if it has one here
+    int never[4] = {-1, -1, -1, -1};  // outputs, likewise, with which no hypothesis goes on
+
+  private:
+    int place(int id) const {
+        const auto at = std::lower_bound(ids.begin(), ids.end(), id);
+        return at != ids.end() && *at == id ? int(at - ids.begin()) : -1;
+    }
+};
+
 // Buffers that one thread works in.
 struct Workspace {
     QuantisedRows quantised;
@@ -79,7 +101,9 @@ class Model {
         embedding_.assign(tokens.data, tokens.data + size_t(config.vocabulary) * d);
         const Tensor positions = tensors.get("embedding.positions", config.positions, d);
         positions_.assign(positions.data, positions.data + size_t(config.positions) * d);
-        output = Linear(tokens.data, nullptr, config.vocabulary, d, config.int8);
+        std::vector<int32_t> all(config.vocabulary);
+        std::iota(all.begin(), all.end(), 0);
+        output = Outputs(Linear(tokens.data, nullptr, config.vocabulary, d, config.int8), std::move(all), config);
         for (int i = 0; i < config.encoder_layers; i++) {
             const std::string name = "encoder.layers." + std::to_string(i) + ".";
             encoder_layers.push_back({self_attention(tensors, name), feed_forward(tensors, name)});
@@ -149,7 +173,7 @@ class Model {
     const int width;  // of a row of activations: D, padded
     std::vector<EncoderLayer> encoder_layers;
     std::vector<DecoderLayer> decoder_layers;
-    Linear output;
+    Outputs output;
 
   private:
     void feed_chunk(const FeedForward& layer, float* x, int rows, Workspace& work) const {

@@ -16,8 +16,8 @@ struct Wish {
     double length_penalty;
 };
 
-// What a row's logits [vocabulary] come to, as they arrive panel by panel: the normaliser of their softmax, the score
-// of EOS, and the best that may come next.
+// What a row's logits come to, as they arrive panel by panel: the normaliser of their softmax, the score of EOS, and
+// the best that may come next. Where the row has a shortlist, its tokens are all that there are.
 class Candidates {
   public:
     void reset(int wanted) {
@@ -25,18 +25,18 @@ class Candidates {
         scores_.assign(wanted, -INFINITY), tokens_.assign(wanted, 0);
     }
 
-    void offer(int first, const Floats* values, const Config& config) {
+    void offer(int first, const Floats* values, const Outputs& outputs) {
         constexpr int count = PANEL / W;
         Floats v[count];
         std::copy(values, values + count, v);
-        if (first + PANEL > config.vocabulary) forbid(v, config.vocabulary - first, PANEL);
-        if (config.eos >= first && config.eos < first + PANEL) eos_ = at(v, config.eos - first);
+        if (first + PANEL > outputs.size()) forbid(v, outputs.size() - first, PANEL);
+        if (outputs.eos >= first && outputs.eos < first + PANEL) eos_ = at(v, outputs.eos - first);
         normalise(v);
-        for (const int token : {config.pad, config.unk, config.bos, config.eos})
-            if (token >= first && token < first + PANEL) forbid(v, token - first, token - first + 1);
+        for (const int place : outputs.never)
+            if (place >= first && place < first + PANEL) forbid(v, place - first, place - first + 1);
         for (int c = 0; c < count; c++)
             for (unsigned bits = simd::above(v[c], simd::all(scores_.back())); bits; bits &= bits - 1)
-                insert(v[c][__builtin_ctz(bits)], first + c * W + __builtin_ctz(bits));
+                insert(v[c][__builtin_ctz(bits)], outputs.ids[first + c * W + __builtin_ctz(bits)]);
     }
 
     int size() const { return wanted_; }
@@ -62,7 +62,7 @@ class Candidates {
         for (int c = 0; c < PANEL / W; c++) total_ += simd::exponential(v[c] - peak_);
     }
 
-    // Of equals the lower id comes first.
+    // Of equals the one that was offered first comes first; in one layer that is the lower id.
     void insert(float score, int token) {
         if (!(score > scores_.back())) return;
         int i = wanted_ - 1;

@@ -1,0 +1,55 @@
+// Which tokens may come out of a sentence (mt/kernels/shortlist.py), and the output layer over them.
+#pragma once
+
+#include "model.hpp"
+
+namespace mt {
+
+class Shortlist {
+  public:
+    // Ids [count] that may always come out; token t allows those from allowed[offsets[t]] up to allowed[offsets[t + 1]].
+    Shortlist(const Model& model, int count, const int32_t* always, const int64_t* offsets, const int32_t* allowed)
+        : model_(model), words_(model.output.linear.words()) {
+        const int vocabulary = model.config.vocabulary;
+        const auto check = [&](int id) {
+            if (id < 0 || id >= vocabulary) throw std::out_of_range("an id is outside of the vocabulary");
+        };
+        std::for_each(always, always + count, check);
+        if (!std::is_sorted(always, always + count)) throw std::invalid_argument("the ids must ascend");
+        this->always = layer({always, always + count});
+        if (this->always.eos < 0) throw std::invalid_argument("the end of the sentence must be allowed always");
+        begins_.push_back(0);
+        for (int token = 0; token < vocabulary; token++) {
+            for (int64_t i = offsets[token]; i < offsets[token + 1]; i++) {
+                check(allowed[i]);
+                if (!std::binary_search(always, always + count, allowed[i])) own_.push_back(allowed[i]);
+            }
+            begins_.push_back(own_.size());
+        }
+    }
+
+    // What a source allows that is not in `always`. Its weights are copied, so that they are read in one go at each step.
+    Outputs of(const int32_t* source, int length) const {
+        std::vector<int32_t> ids;
+        for (int i = 0; i < length; i++)
+            ids.insert(ids.end(), own_.begin() + begins_[source[i]], own_.begin() + begins_[source[i] + 1]);
+        std::sort(ids.begin(), ids.end());
+        ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+        return layer(std::move(ids));
+    }
+
+    Outputs always;  // one layer for all sentences of a batch at once
+
+  private:
+    Outputs layer(std::vector<int32_t> ids) const {
+        Linear linear(model_.output.linear, words_, ids);
+        return Outputs(std::move(linear), std::move(ids), model_.config);
+    }
+
+    const Model& model_;
+    const std::vector<uint32_t> words_;  // of the output layer, row by row
+    std::vector<int32_t> own_;           // what each token allows that is not in `always`, one after another
+    std::vector<size_t> begins_;
+};
+
+}  // namespace mt

@@ -24,7 +24,7 @@ FLOORS = (
 """Rooms from the ground up. A file imports from lower floors and its own room; `mt` is the package's front door."""
 
 OWNERS = {
-    "sentencepiece": ("mt.tokenizer",),
+    "sentencepiece": ("mt.tokenizer", "scripts.benchmarks.peer_ctranslate2"),
     "sacrebleu": ("mt.evaluation",),
     "sacremoses": ("mt.evaluation",),
     "sentencex": ("mt.text.segment",),

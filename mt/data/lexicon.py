@@ -154,7 +154,7 @@ class _Block:
         cells = probabilities[self.places]
         totals = np.add.reduceat(cells, self.starts)
         cells /= np.repeat(np.where(totals > 0, totals, 1.0), self.widths)
-        return np.bincount(self.places, cells, len(self.keys))
+        return np.bincount(self.places, cells, len(self.keys)).astype(np.float64, copy=False)
 
 
 def _blocks(source: Sequences, target: Sequences, indices: np.ndarray) -> Iterator[np.ndarray]:
@@ -171,7 +171,7 @@ def _blocks(source: Sequences, target: Sequences, indices: np.ndarray) -> Iterat
 
 def _merged(one: tuple[Whole, Real], other: tuple[Whole, Real]) -> tuple[Whole, Real]:
     keys, places = np.unique(np.concatenate((one[0], other[0])), return_inverse=True)
-    counts = np.bincount(places, np.concatenate((one[1], other[1])), len(keys))
+    counts: Real = np.bincount(places, np.concatenate((one[1], other[1])), len(keys)).astype(np.float64, copy=False)
     if len(keys) > MOST_ENTRIES:
         kept = np.sort(np.argpartition(-counts, MOST_ENTRIES)[:MOST_ENTRIES])
         keys, counts = keys[kept], counts[kept]

@@ -8,12 +8,16 @@ from mt.decoding.rows import Hypothesis
 
 @dataclass(frozen=True)
 class Request:
-    """One sentence to translate. `source` ends with EOS; `prefix` is what its translation must begin with."""
+    """One sentence to translate. `source` ends with EOS; `prefix` is what its translation must begin with.
+
+    Requests of one caller are served in order; callers take turns.
+    """
 
     id: int
     source: tuple[int, ...]
     options: SearchOptions
     prefix: tuple[int, ...] = ()
+    caller: int = 0
 
 
 @dataclass(frozen=True)

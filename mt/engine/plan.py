@@ -134,6 +134,7 @@ class Planner:
     longest: int  # tokens of a source, tag and EOS included
     options: SearchOptions
     sentences: bool  # whether each text is one sentence
+    caller: int  # whose turn it is
 
     def plan(self, text: str) -> Plan:
         """A text cut into sentences that are short enough for the model, each of them encoded."""
@@ -172,4 +173,4 @@ class Planner:
     def _add(self, plan: Plan, piece: Piece, ids: tuple[int, ...]) -> None:
         plan.pieces.append(piece)
         if not piece.kept:
-            plan.requests.append(Request(next(self.ids), ids, self.options))
+            plan.requests.append(Request(next(self.ids), ids, self.options, caller=self.caller))

@@ -3,21 +3,33 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
 
 from mt.engine.messages import Request
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much runs at a time: decoder rows, and padded source tokens in one call of the encoder."""
+    """How much runs at a time: decoder rows, and padded source tokens in one call of the encoder.
+
+    New sentences join those that run when one row in `free_part` is free: a large part keeps the encoder from being
+    called for each.
+    """
 
     rows: int = 320
     source_tokens: int = 8192
+    free_part: int = 4
 
     @classmethod
     def of(cls, device_type: str) -> "Limits":
-        """For a CPU, whose caches hold little more; or for a GPU, which only many rows keep busy."""
+        """For torch on a CPU, whose caches hold little more; or on a GPU, which only many rows keep busy."""
         return cls() if device_type == "cpu" else cls(rows=2560, source_tokens=65_536)
+
+    @classmethod
+    def compiled(cls) -> "Limits":
+        """For the compiled kernels, which are as fast with few rows: more would only make each sentence slower."""
+        return cls(rows=96, free_part=96)
 
 
 @dataclass(frozen=True)
@@ -37,17 +49,23 @@ class Kind:
 
 
 class Scheduler:
-    """First come, first served, among requests of one kind at a time.
+    """Fair between callers, among requests of one kind at a time.
 
-    New sentences join those that run as soon as a quarter of the rows is free: at low load at once, at high load a
-    few at a time, so that the encoder is not called for each. A request of another kind waits until those before it
-    have finished, and lets none overtake it. One that is `isolated` runs alone.
+    Each request has a tag: the work that its caller had waiting before it, and its own, counted from what is being
+    served when it comes; the lowest goes first (Golestani 1994, "A self-clocked fair queueing scheme"). A caller is
+    served in order, a long queue of one delays another by little, and a short sentence passes long ones that came just
+    before it, but not for ever. A request of another kind waits until those before it have finished, and lets none
+    overtake it. One that is `isolated` runs alone.
     """
 
     def __init__(self, limits: Limits, kind: Callable[[Request], Kind] = Kind.of) -> None:
         self.limits = limits
         self._kind = kind
-        self._waiting: OrderedDict[int, Request] = OrderedDict()  # by id, so that one is forgotten at no cost
+        self._waiting: dict[int, Request] = {}
+        self._order: list[tuple[float, int, int]] = []  # a heap: tag, number of arrival, id; forgotten ones remain
+        self._arrivals = count()
+        self._now = 0.0  # the tag of what was admitted last
+        self._tags: dict[int, float] = {}  # the last one of each caller
         self._isolated: OrderedDict[int, Request] = OrderedDict()
         self._alone = False  # whether what runs was isolated
 
@@ -55,7 +73,12 @@ class Scheduler:
         return len(self._waiting) + len(self._isolated)
 
     def add(self, request: Request) -> None:
+        if not self._waiting:
+            self._order, self._tags, self._now = [], {}, 0.0
+        tag = max(self._now, self._tags.get(request.caller, 0.0)) + len(request.source) * self._kind(request).rows
+        self._tags[request.caller] = tag
         self._waiting[request.id] = request
+        heappush(self._order, (tag, next(self._arrivals), request.id))
 
     def isolate(self, requests: Iterable[Request]) -> None:
         """These ran together and one of them failed: each shall run alone."""
@@ -63,7 +86,7 @@ class Scheduler:
 
     def remove(self, request_id: int) -> bool:
         """Forget a request that has not begun; whether there was one."""
-        return any(queue.pop(request_id, None) is not None for queue in (self._waiting, self._isolated))
+        return self._waiting.pop(request_id, None) is not None or self._isolated.pop(request_id, None) is not None
 
     def admit(self, running: Kind | None, running_rows: int) -> list[Request]:
         """Take the requests that shall join the `running_rows` rows of a kind, or begin if nothing runs."""
@@ -73,20 +96,27 @@ class Scheduler:
                 return [self._isolated.popitem(last=False)[1]]
         if self._alone or not self._waiting:
             return []
-        kind = self._kind(next(iter(self._waiting.values())))
+        first = self._first()
+        kind = self._kind(first)
         free = self.limits.rows - running_rows
-        if running is not None and (running != kind or 4 * free < self.limits.rows):
+        if running is not None and (running != kind or self.limits.free_part * free < self.limits.rows):
             return []
         admitted: list[Request] = []
         longest = 0
-        for request in self._waiting.values():
+        while self._waiting:
+            request = self._first()
             longest = max(longest, len(request.source))
-            count = len(admitted) + 1
-            fits = count * kind.rows <= free and count * longest <= self.limits.source_tokens
+            grown = len(admitted) + 1
+            fits = grown * kind.rows <= free and grown * longest <= self.limits.source_tokens
             alone = not admitted and running is None  # what is too large for any batch runs alone
             if self._kind(request) != kind or not (fits or alone):
                 break
-            admitted.append(request)
-        for request in admitted:
-            del self._waiting[request.id]
+            self._now = heappop(self._order)[0]
+            admitted.append(self._waiting.pop(request.id))
         return admitted
+
+    def _first(self) -> Request:
+        """Who is next of those that wait, of whom there is at least one."""
+        while self._order[0][2] not in self._waiting:
+            heappop(self._order)
+        return self._waiting[self._order[0][2]]

@@ -46,7 +46,7 @@ def start_engine(decoder: Decoder[Batch], device: torch.device, threads: int | N
         if threads is not None:
             torch.set_num_threads(threads)
         return Engine(decoder, limits)
-    threads = threads or torch.get_num_threads()
+    limits, threads = Limits.compiled(), threads or torch.get_num_threads()
     return Engine(decoder, limits) if threads == 1 else EngineThreads(decoder, limits, threads)
 
 
@@ -95,11 +95,15 @@ class Translator:
         where = select_device(device)
         loaded = load_model(Path(path), where)
         if shortlist and loaded.shortlist is None:
-            raise ModelError(f"{path}: there is no shortlist here; accepted: a model for which scripts/shortlist.py made one")
+            raise ModelError(
+                f"{path}: there is no shortlist here; accepted: a model for which scripts/shortlist.py made one"
+            )
         decoder, chosen = choose_decoder(loaded, where, Dtype(dtype))
         if shortlist and loaded.shortlist is not None and isinstance(decoder, CompiledDecoder):
             decoder = decoder.keeping_to(loaded.shortlist)
-        translator = cls(loaded.model, loaded.tokenizer, loaded.description, engine=start_engine(decoder, where, threads))
+        translator = cls(
+            loaded.model, loaded.tokenizer, loaded.description, engine=start_engine(decoder, where, threads)
+        )
         translator.dtype = chosen
         return translator
 
@@ -191,6 +195,7 @@ class Translator:
             longest=self._longest,
             options=replace(options, max_length=min(options.max_length, self._longest)),
             sentences=sentences,
+            caller=next(self._ids),
         )
 
     def request(

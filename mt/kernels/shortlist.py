@@ -51,7 +51,7 @@ class Shortlist:
     def ids(self, source: Sequence[int]) -> Tensor:
         """What may come out of a source: int64, ascending."""
         parts = [self.allowed[self.offsets[token] : self.offsets[token + 1]] for token in source]
-        return torch.cat([self.always, *parts]).long().unique()
+        return torch.tensor(np.unique(torch.cat([self.always, *parts]).numpy()), dtype=torch.int64)
 
     def tensors(self) -> dict[str, Tensor]:
         return {"always": self.always, "offsets": self.offsets, "allowed": self.allowed}
@@ -82,8 +82,7 @@ def flaws(tensors: dict[str, Tensor], vocabulary_size: int, eos: int) -> list[st
     """What keeps these tensors from being the shortlist of a vocabulary; nothing if they can be one."""
     types = {"always": torch.int32, "offsets": torch.int64, "allowed": torch.int32}
     found = [
-        f"{name} is {'missing' if name not in tensors else f'{tensors[name].dtype} of {tensors[name].dim()} dimensions'}"
-        f"; accepted: {dtype} of 1 dimension"
+        f"{name} is missing, or not a list of {dtype}"
         for name, dtype in types.items()
         if name not in tensors or tensors[name].dtype != dtype or tensors[name].dim() != 1
     ]
@@ -96,7 +95,9 @@ def flaws(tensors: dict[str, Tensor], vocabulary_size: int, eos: int) -> list[st
         found.append("offsets do not divide what is allowed; accepted: ascending from 0 to its length")
     for name, ids in (("always", always), ("allowed", allowed)):
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < vocabulary_size:
-            found.append(f"{name} holds ids from {int(ids.min())} to {int(ids.max())}; accepted: below {vocabulary_size}")
+            found.append(
+                f"{name} holds ids from {int(ids.min())} to {int(ids.max())}; accepted: below {vocabulary_size}"
+            )
     if not bool((always.diff() > 0).all()):
         found.append("always is not in order; accepted: ascending, each id once")
     if eos not in always:

@@ -35,8 +35,8 @@ def projected_cross_entropy(states: Tensor, weight: Tensor, labels: Tensor, smoo
 class _ProjectedCrossEntropy(torch.autograd.Function):
     """With z = W x, p = softmax(z), label y:  loss = log sum exp z - (1 - e) z_y - e / V sum z.
 
-    Its gradient to z is p - (1 - e) one-hot(y) - e / V. The last term, the same for all z, never touches [N, V]: to x it
-    is a multiple of the sum of all rows of W, to W one of the sum of all x.
+    Its gradient to z is p - (1 - e) one-hot(y) - e / V. The last term, the same for all z, never touches [N, V]: to x
+    it is a multiple of the sum of all rows of W, to W one of the sum of all x.
     """
 
     @staticmethod

@@ -175,7 +175,7 @@ class Trainer:
         return over
 
     def learn(self, update: Update, rate: float) -> Totals:
-        """One step of Adam on this update's batches and those of all other processes, or what keeps it from being made."""
+        """One step of Adam on the batches of this process and of all others, or what kept it from being made."""
         totals = self._accumulate(update)
         if totals.problem:
             return totals

@@ -24,7 +24,7 @@ class Continuous:
         return self._engine.busy
 
     def submit(self, place: int, item: Request) -> None:
-        self._engine.submit(Request(place, item.source, item.options, item.prefix))
+        self._engine.submit(Request(place, item.source, item.options, item.prefix, caller=place))
 
     def step(self) -> list[int]:
         return [checked(result.id, result.problem) for result in self._engine.step()]

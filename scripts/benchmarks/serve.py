@@ -232,9 +232,11 @@ def _write(output: Path, rows: Sequence[Row], about: dict[str, Any]) -> None:
     arguments = about["arguments"]
     warnings = noise(about["load_average"][0], [cores for row in rows for cores in row.neighbours], {})
     about = {**about, "warnings": warnings}
+    over_http = [row.name for row in rows] == ["HTTP"]
+    beam = "the service's own beam" if over_http else f"beam {arguments['beam_size']}"
     caption = (
         f"{about['processor']}, {arguments['cores']} cores, commit {about['commit'] or '?'}, "
-        f"beam {arguments['beam_size']}, {arguments['dtype']}. The highest Poisson rate at which p95 is at most "
+        f"{beam}, {arguments['dtype']}. The highest Poisson rate at which p95 is at most "
         f"{arguments['bound']} s, within a factor of {arguments['precision']}; "
         f"medians of {arguments['rounds']} rounds; ratio to the first row."
     )

@@ -78,7 +78,9 @@ def _client(url: str) -> Client:
         raise MTError(
             f"{url}: no service answers there ({error}); accepted: the address of python -m service"
         ) from error
-    return Client(url, languages[0]["code"], next(t for t in languages[0]["targets"] if t != languages[0]["code"]))
+    directions = ((each["code"], target) for each in languages for target in each["targets"])
+    source, target = next(pair for pair in directions if pair[0] != pair[1])
+    return Client(url, source, target)
 
 
 def _listening(process: "subprocess.Popen[bytes]", log: Path) -> str:

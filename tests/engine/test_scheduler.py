@@ -1,5 +1,7 @@
 """The scheduler by hand: integers in, integers out."""
 
+from dataclasses import replace
+
 import pytest
 
 from mt.decoding.options import SearchOptions
@@ -86,3 +88,23 @@ def test_remove() -> None:
     assert waiting.remove(1) and waiting.remove(7)
     assert not waiting.remove(1) and not waiting.remove(99)
     assert [admitted(waiting), admitted(waiting)] == [[8], [0, 2]]
+
+
+def test_callers_take_turns_and_a_short_sentence_passes_long_ones_but_not_for_ever() -> None:
+    waiting = scheduler(rows=4)
+    for id in range(4):
+        waiting.add(replace(request(id, length=5), caller=1))  # tags 20, 40, 60, 80
+    waiting.add(replace(request(10, length=6), caller=2))  # 24
+    waiting.add(replace(request(11, length=12), caller=3))  # 48
+    assert [admitted(waiting) for _ in range(2)] == [[0], [10]]  # now 24
+    waiting.add(replace(request(12, length=5), caller=4))  # 24 + 20 = 44
+    assert [admitted(waiting) for _ in range(5)] == [[1], [12], [11], [2], [3]]
+
+
+def test_what_is_forgotten_is_not_admitted_and_an_empty_queue_forgets_the_past() -> None:
+    waiting = scheduler(*(request(id) for id in range(3)), rows=4)
+    assert waiting.remove(0) and waiting.remove(2) and not waiting.remove(2)
+    assert [admitted(waiting), admitted(waiting)] == [[1], []]
+    waiting.add(replace(request(3, length=50), caller=1))
+    waiting.add(replace(request(4, length=5), caller=2))
+    assert admitted(waiting) == [4]

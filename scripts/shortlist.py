@@ -50,7 +50,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--frequent", type=int, default=200, metavar="N", help="target tokens that always may come out (%(default)s)"
     )
-    parser.add_argument("--translations", type=int, default=50, metavar="N", help="of each source token (%(default)s)")
+    parser.add_argument(
+        "--translations", type=int, default=50, metavar="N", help="of each source token, beside those (%(default)s)"
+    )
     parser.add_argument(
         "--pairs", type=int, default=1_000_000, metavar="N", help="at most so many, evenly spaced (%(default)s)"
     )
@@ -81,8 +83,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
         chosen = chosen[:: -(-len(chosen) // options.pairs)]
         with console.status(f"aligning {len(chosen):,} pairs, {direction}"):
             lexicon = learn(loaded.tokenizer, data, chosen)
-        frequent.update(lexicon.frequent(options.frequent).tolist())
-        sources, targets = lexicon.best(options.translations)
+        common = lexicon.frequent(options.frequent).tolist()
+        frequent.update(common)
+        sources, targets = lexicon.best(options.translations, besides=common)
         translations.update(zip(sources.tolist(), targets.tolist(), strict=True))
     pieces = loaded.tokenizer.pieces(range(len(loaded.tokenizer)))
     shortlist = Shortlist.build(pieces, EOS, frequent, translations)

@@ -75,14 +75,18 @@ class Lexicon:
         place = int(np.searchsorted(self.keys, key))
         return float(self.probabilities[place]) if place < len(self.keys) and self.keys[place] == key else 0.0
 
-    def best(self, count: int) -> tuple[Whole, Whole]:
-        """The `count` likeliest targets of each source: sources [M], ascending, and targets [M], best first."""
+    def best(self, count: int, besides: Sequence[int] = ()) -> tuple[Whole, Whole]:
+        """The `count` likeliest targets of each source that are not among `besides`: sources [M], targets [M].
+
+        Sources ascend; the targets of each come best first.
+        """
         sources, targets = np.divmod(self.keys, self.vocabulary_size)
-        order = np.lexsort((targets, -self.probabilities, sources))
+        kept = (sources != EMPTY) & ~np.isin(targets, np.asarray(besides, np.int64))
+        sources, targets, probabilities = sources[kept], targets[kept], self.probabilities[kept]
+        order = np.lexsort((targets, -probabilities, sources))
         sources, targets = sources[order], targets[order]
         rank = np.arange(len(sources)) - np.searchsorted(sources, sources)
-        kept = (rank < count) & (sources != EMPTY)
-        return sources[kept], targets[kept]
+        return sources[rank < count], targets[rank < count]
 
     def frequent(self, count: int) -> Whole:
         """The `count` most frequent targets, the most frequent first; fewer if no more occur."""

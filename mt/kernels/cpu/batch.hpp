@@ -132,7 +132,7 @@ class Batch {
         for (auto& sentence : sentences_)
             for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, known(*tokens++)});
         const int vocabulary = model_.config.vocabulary;
-        model_.output.linear.apply(decode(), model_.width, int(rows_.size()), work_.quantised,
+        model_.output.linear.apply(decode(), model_.width, int(rows_.size()), work().quantised,
                             [&](int row, int first, const Floats* values) {
                                 float line[PANEL];
                                 for (int v = 0; v < PANEL / W; v++) simd::store(line + v * W, values[v]);
@@ -155,11 +155,17 @@ class Batch {
     int size() const { return int(sentences_.size()); }
 
   private:
+    // One a thread, so that a batch of one sentence, which is about to join another batch, costs no memory.
+    static Workspace& work() {
+        static thread_local Workspace buffers;
+        return buffers;
+    }
+
     // Rows [begin, end) of the states through an output layer, and what comes of it to their candidates.
     void offer(const Outputs& outputs, const float* states, size_t begin, size_t end) {
         Candidates* candidates = &candidates_[begin];
         outputs.linear.apply(
-            states + begin * model_.width, model_.width, int(end - begin), work_.quantised,
+            states + begin * model_.width, model_.width, int(end - begin), work().quantised,
             [&](int row, int first, const Floats* values) { candidates[row].offer(first, values, outputs); });
     }
 
@@ -178,7 +184,7 @@ class Batch {
     }
 
     void join_chunk(int rows, int count, const int32_t* ids, const int32_t* lengths, const Wish* wishes) {
-        float* x = work_.x.reserve(size_t(rows) * model_.width);
+        float* x = model_.activations(work().x, rows);
         int row = 0;
         for (int s = 0; s < count; s++)
             for (int i = 0; i < lengths[s]; i++, row++) model_.embed(ids[row], i, x + size_t(row) * model_.width);
@@ -195,17 +201,17 @@ class Batch {
     void encode(float* x, int rows, int count, const int32_t* lengths) {
         const int d = model_.config.d_model;
         for (const EncoderLayer& layer : model_.encoder_layers) {
-            model_.attend(layer.attention, x, rows, work_, [&](const float* projected, int wide, float* attended) {
+            model_.attend(layer.attention, x, rows, work(), [&](const float* projected, int wide, float* attended) {
                 int r = 0;
                 for (int s = 0; s < count; s++) {
-                    float* memory = work_.memory.reserve(SharedKeys::size(lengths[s], d));
+                    float* memory = work().memory.reserve(SharedKeys::size(lengths[s], d));
                     SharedKeys::fill(memory, projected + size_t(r) * wide + d, wide, lengths[s], d);
                     for (int end = r + lengths[s]; r < end; r++)
                         SharedKeys::attend(memory, projected + size_t(r) * wide, lengths[s], d, model_.config.heads,
-                                           work_.scores, attended + size_t(r) * model_.width);
+                                           work().scores, attended + size_t(r) * model_.width);
                 }
             });
-            model_.feed(layer.feed_forward, x, rows, work_);
+            model_.feed(layer.feed_forward, x, rows, work());
         }
         model_.close_encoder(x, rows);
     }
@@ -218,8 +224,8 @@ class Batch {
         for (int layer = 0; layer < layers; layer++) {
             const Linear& linear = model_.decoder_layers[layer].memory;
             const int wide = linear.outputs();
-            float* projected = work_.projected.reserve(size_t(rows) * wide);
-            linear.apply(memory, model_.width, rows, work_.quantised, Model::storing(projected, wide));
+            float* projected = work().projected.reserve(size_t(rows) * wide);
+            linear.apply(memory, model_.width, rows, work().quantised, Model::storing(projected, wide));
             for (size_t s = first; s < sentences_.size(); s++) {
                 Sentence& sentence = *sentences_[s];
                 float* to = sentence.memory.get() + layer * SharedKeys::size(sentence.length, d);
@@ -232,7 +238,7 @@ class Batch {
     // The newest token of each of rows_ through the decoder: states [R, width].
     const float* decode() {
         const int d = model_.config.d_model, heads = model_.config.heads, rows = int(rows_.size()), width = model_.width;
-        float* x = work_.x.reserve(size_t(rows) * width);
+        float* x = model_.activations(work().x, rows);
         for (int r = 0; r < rows; r++) {
             model_.embed(rows_[r].token, rows_[r].sentence->step, x + size_t(r) * width);
             if (r == 0 || rows_[r].sentence != rows_[r - 1].sentence)
@@ -240,7 +246,7 @@ class Batch {
         }
         for (int index = 0; index < int(model_.decoder_layers.size()); index++) {
             const DecoderLayer& layer = model_.decoder_layers[index];
-            model_.attend(layer.self_attention, x, rows, work_, [&](const float* projected, int wide, float* attended) {
+            model_.attend(layer.self_attention, x, rows, work(), [&](const float* projected, int wide, float* attended) {
                 for (int r = 0; r < rows; r++) {
                     const float* from = projected + size_t(r) * wide;
                     const Row& row = rows_[r];
@@ -248,20 +254,20 @@ class Batch {
                     const int step = row.sentence->step;
                     std::copy(from + d, from + 2 * d, history.keys(index, step, row.beam));
                     std::copy(from + 2 * d, from + 3 * d, history.values(index, step, row.beam));
-                    attend_to_scattered(from, step + 1, d, heads, work_.scores, attended + size_t(r) * width,
+                    attend_to_scattered(from, step + 1, d, heads, work().scores, attended + size_t(r) * width,
                               [&](int t) { return history.keys(index, t, history.ancestor(t, row.beam)); },
                               [&](int t) { return history.values(index, t, history.ancestor(t, row.beam)); });
                 }
             });
-            model_.attend(layer.cross_attention, x, rows, work_, [&](const float* queries, int wide, float* attended) {
+            model_.attend(layer.cross_attention, x, rows, work(), [&](const float* queries, int wide, float* attended) {
                 for (int r = 0; r < rows; r++) {
                     const Sentence& sentence = *rows_[r].sentence;
                     SharedKeys::attend(sentence.memory.get() + index * SharedKeys::size(sentence.length, d),
-                                       queries + size_t(r) * wide, sentence.length, d, heads, work_.scores,
+                                       queries + size_t(r) * wide, sentence.length, d, heads, work().scores,
                                        attended + size_t(r) * width);
                 }
             });
-            model_.feed(layer.feed_forward, x, rows, work_);
+            model_.feed(layer.feed_forward, x, rows, work());
         }
         model_.close_decoder(x, rows);
         return x;
@@ -273,7 +279,6 @@ class Batch {
     std::vector<std::unique_ptr<Sentence>> sentences_;
     std::vector<Row> rows_;
     std::vector<Candidates> candidates_;
-    Workspace work_;
 };
 
 }  // namespace mt

@@ -81,9 +81,14 @@ class QuantisedRows {
             most = simd::maximum(most, simd::magnitude(v));
             odd += v * 0.0f;
         }
+        int8_t* out = bytes_.get() + size_t(r) * width_;
+        if (simd::sum(odd) != 0.0f) {  // NaN
+            std::memset(out, 0, width_);
+            sums_.get()[r] = 0, scales_.get()[r] = NAN;
+            return;
+        }
         const float peak = simd::largest(most);
         const float inverse = byte_scale(peak);
-        int8_t* out = bytes_.get() + size_t(r) * width_;
         Ints total{};
         for (int i = 0; i < width_; i += W) {
             const Ints v = simd::nearest(simd::load(x + i) * inverse);
@@ -93,7 +98,7 @@ class QuantisedRows {
         int32_t sum = 0;
         for (int i = 0; i < W; i++) sum += total[i];
         sums_.get()[r] = sum;
-        scales_.get()[r] = peak / 127.0f + simd::sum(odd);
+        scales_.get()[r] = peak / 127.0f;
     }
     int width_ = 0;
     Buffer<int8_t> bytes_;

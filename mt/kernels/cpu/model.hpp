@@ -125,6 +125,13 @@ class Model {
         }
     }
 
+    // Room for rows of activations, with zeros where a row is padded: another model may have used the buffer.
+    float* activations(Buffer<float>& buffer, int rows) const {
+        float* x = buffer.reserve(size_t(rows) * width);
+        if (width != config.d_model) std::fill(x, x + size_t(rows) * width, 0.0f);
+        return x;
+    }
+
     // out [width] = sqrt(D) embedding[token] + position; the padding is zero again, whatever was there
     void embed(int token, int position, float* out) const {
         const int d = config.d_model;
@@ -154,7 +161,7 @@ class Model {
         const int wide = layer.input.outputs();
         float* projected = work.projected.reserve(size_t(rows) * wide);
         layer.input.apply(input, width, rows, work.quantised, storing(projected, wide));
-        float* attended = work.attended.reserve(size_t(rows) * width);
+        float* attended = activations(work.attended, rows);
         between(projected, wide, attended);
         layer.output.apply(attended, width, rows, work.quantised, adding(x, width));
         after(layer.norm, x, rows);
@@ -191,7 +198,7 @@ class Model {
 
     const float* before(const Norm& norm, const float* x, int rows, Workspace& work) const {
         if (!config.pre_norm) return x;
-        float* out = work.normed.reserve(size_t(rows) * width);
+        float* out = activations(work.normed, rows);
         normalise(norm, x, out, rows);
         return out;
     }

@@ -21,6 +21,7 @@ _ATTRIBUTE = re.compile(
     r"""(?P<name>=?[^\t\n\f\r />=]+|=)(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?P<value>"[^"]*"|'[^']*'|(?!["'])[^\t\n\f\r >]*))?"""
 )
 _BETWEEN_ATTRIBUTES = re.compile(r"[\t\n\f\r /]*")
+_EQUALS = re.compile(r"[\t\n\f\r ]*=")
 _COMMENT_END = re.compile(r"--!?>")
 _MARKUP = re.compile(r"<(?=[A-Za-z_:!?/\u0080-\U0010ffff])")
 _DOCTYPE_PART = re.compile(r"""<!--.*?-->|"[^"]*"|'[^']*'|\[|\]|>""", re.DOTALL)
@@ -107,10 +108,11 @@ def decode(text: str, xml: bool) -> str:
 
 
 def _html_meaning(source: str) -> str:
-    digits = source.strip("&#xX;")
-    if source[1] == "#" and len(digits) > _MAX_DIGITS:
-        return source if len(digits.lstrip("0")) > _MAX_DIGITS else html.unescape(f"{source[:2]}{digits}")
-    return html.unescape(source)
+    if source[1] != "#":
+        return html.unescape(source)
+    base = "x" if source[2] in "xX" else ""
+    digits = source[2:].strip("xX;").lstrip("0") or "0"
+    return "\ufffd" if len(digits) > _MAX_DIGITS else html.unescape(f"&#{base}{digits};")
 
 
 def _xml_meaning(source: str) -> str | None:
@@ -193,8 +195,8 @@ def _tag(text: str, place: int, begin: int, xml: bool) -> Token:
         attribute = _ATTRIBUTE.match(text, at)
         if attribute is None:  # a quote that is never closed
             return Token(Kind.OTHER, text[place:])
-        if attribute["value"] is None and text[attribute.end() :].lstrip("\t\n\f\r ")[:1] == "=":
-            return Token(Kind.OTHER, text[place:])  # likewise
+        if attribute["value"] is None and _EQUALS.match(text, attribute.end()):  # likewise
+            return Token(Kind.OTHER, text[place:])
         attributes.append(_attribute(attribute, place, xml))
         at = attribute.end()
     source = text[place : at + 1]

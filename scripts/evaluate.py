@@ -77,6 +77,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     search.add_argument("--length-penalty", type=float, metavar="X", help="higher favours longer translations")
     search.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)")
     search.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or int8 (default: %(default)s)")
+    search.add_argument("--shortlist", action="store_true", help="only tokens that scripts/shortlist.py lists")
     scores = parser.add_argument_group("scores")
     scores.add_argument(
         "--tokenize", metavar="NAME", help="sacreBLEU's tokenizer for BLEU (default: by language; zh for Chinese)"
@@ -99,7 +100,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     """Everything that was asked for, as JSON values; tables on the way. Raises MTError."""
-    translator = None if options.model is None else Translator.load(options.model, options.device, options.dtype)
+    translator = None if options.model is None else load(options.model, options)
     source_language, target_language = direction_of(options, () if translator is None else translator.directions)
     direction = f"{source_language}-{target_language}"
     tokenize = evaluation.checked_tokenizer(options.tokenize, target_language)
@@ -121,7 +122,7 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         found["by"] = {options.by: {group: match.to_json() for group, match in groups.items()}}
         console.print(group_table(groups, options.by))
     if options.baseline is not None:
-        baseline = Translator.load(options.baseline, options.device, options.dtype)
+        baseline = load(options.baseline, options)
         search = asked_search(baseline, options)
         with console.status(f"comparing with {options.baseline}"):
             comparisons = evaluation.paired_bootstrap(
@@ -141,6 +142,11 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         found["worst"] = [sentence.to_json() for sentence in sentences]
         console.print(sentence_table("Worst", [(s.source, s.hypothesis, s.reference) for s in sentences]))
     return found
+
+
+def load(model: Path, options: argparse.Namespace) -> Translator:
+    """Raises ModelError."""
+    return Translator.load(model, options.device, options.dtype, shortlist=options.shortlist)
 
 
 def direction_of(options: argparse.Namespace, directions: Sequence[str]) -> tuple[str, str]:
@@ -197,6 +203,7 @@ def conditions(model: Path, translator: Translator, direction: str, search: Sear
         "normalization": str(search.normalization),
         "device": str(translator.scorer.device),
         "dtype": str(translator.dtype),
+        "shortlist": translator.shortlist,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }

@@ -15,7 +15,7 @@ from prepare import RUNS, prepare_with_progress
 from rich.console import Console
 
 from mt import evaluation
-from mt.checkpoint import save_model
+from mt.checkpoint import LoadedModel, save_model
 from mt.config import Recipe, load_recipe, save_recipe
 from mt.data.corpus import Pair
 from mt.data.dataset import Prepared, load_prepared, prepared_folder, read_corpus
@@ -176,11 +176,11 @@ def publish(recipe: Recipe, data: Prepared, tests: Tests, trainer: Trainer, repo
     weights, origin, valid_bleu = trainer.finish(report)
     trainer.model.load_state_dict(weights)
     trainer.model.eval()
-    translator = Translator(trainer.model, data.tokenizer, trainer.describe())
+    translator = Translator.over(LoadedModel(trainer.model, data.tokenizer, trainer.describe()))
     scores = score_tests(tests, translator)
     published = Published(origin, valid_bleu, str(trainer.device))
     card = write_card(recipe, data, trainer.progress, published, scores)
-    save_model(trainer.run / "model", weights, data.tokenizer, trainer.describe(), card)
+    save_model(trainer.run / "model", weights, data.tokenizer, trainer.describe(), card, trainer.calibration())
     for direction, scored in scores.items():
         for score in scored.scores:
             report.say(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")

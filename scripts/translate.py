@@ -84,6 +84,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)")
     parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or int8 (default: %(default)s)")
     parser.add_argument("--threads", type=int, metavar="N", help="CPU cores that translate (default: all)")
+    parser.add_argument("--shortlist", action="store_true", help="faster: only tokens that scripts/shortlist.py lists")
     search = parser.add_argument_group("search (default: what the model's recipe says)")
     search.add_argument("--beam-size", type=int, metavar="N", help="1 is greedy search")
     search.add_argument("--n-best", type=int, metavar="N", help="translations a line; needs --json")
@@ -104,7 +105,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """How many lines could not be translated. Raises MTError for what nothing can be done about, as a missing model."""
-    translator = Translator.load(options.model, options.device, options.dtype, options.threads)
+    translator = Translator.load(
+        options.model, options.device, options.dtype, options.threads, shortlist=options.shortlist
+    )
     job = Job(translator, options, asked_search(translator, options))
     path = None if options.file == "-" else Path(options.file)
     lines = lines_and_faults(sys.stdin.buffer, "standard input") if path is None else read_lines_and_faults(path)
@@ -166,6 +169,7 @@ class Job:
             "json": self.options.json,
             "device": self.translator.scorer.device.type,
             "dtype": self.translator.dtype,
+            "shortlist": digest(self.options.model / "shortlist.safetensors") if self.options.shortlist else "",
             **asdict(self.search),
         }
 

@@ -61,7 +61,14 @@ async def serve(settings: Settings) -> None:
     """Until SIGTERM or SIGINT. Raises ModelError, or SettingsError if nothing can listen there."""
     log = structlog.get_logger()
     with bound(settings.host, settings.port) as listener:
-        load = partial(Translator.load, settings.model, settings.device, settings.dtype, settings.threads)
+        load = partial(
+            Translator.load,
+            settings.model,
+            settings.device,
+            settings.dtype,
+            settings.threads,
+            shortlist=settings.shortlist,
+        )
         transport = ThreadTransport(load)
         limits = QueueLimits(settings.max_pending_requests, settings.max_pending_characters)
         async with Worker(transport, limits, lambda problem: log.error("worker stopped", where=problem)) as worker:

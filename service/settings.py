@@ -29,6 +29,9 @@ class Settings(BaseSettings):
         "auto", description="of the weights; auto is bfloat16 on a GPU, and int8 on a CPU if that costs no quality"
     )
     threads: int | None = Field(None, ge=1, description="CPU cores that translate; all of them if left out")
+    shortlist: bool = Field(
+        False, description="whether only what scripts/shortlist.py lists may come out of a sentence: faster on a CPU"
+    )
     max_body_bytes: int = Field(1_000_000, ge=1, description="a larger request is answered with 413")
     max_characters: int = Field(100_000, ge=1, description="a request with a longer text is answered with 400")
     max_alternatives: int = Field(10, ge=0, description="a request for more of them is answered with 400")

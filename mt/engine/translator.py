@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from mt.checkpoint import Description, load_model
+from mt.checkpoint import Description, LoadedModel, load_model
 from mt.decoding.options import Normalization, SearchOptions
 from mt.decoding.scorer import ModelScorer
 from mt.engine.batches import Batch, Decoder, SearchDecoder
@@ -70,6 +70,7 @@ class Translator:
         plain = SearchDecoder(self.scorer)
         self.engine = engine or Engine(plain, limits or Limits.of(device.type))
         self.dtype = Dtype.FLOAT32
+        self.shortlist = False  # whether one limits what comes out
         self.desk = Desk(self.engine)
         self._ids = count()
 
@@ -105,7 +106,17 @@ class Translator:
             loaded.model, loaded.tokenizer, loaded.description, engine=start_engine(decoder, where, threads)
         )
         translator.dtype = chosen
+        translator.shortlist = isinstance(decoder, CompiledDecoder) and decoder.shortlist is not None
         return translator
+
+    @classmethod
+    def over(cls, loaded: LoadedModel) -> "Translator":
+        """A model that is in memory, in the numbers that it has; on a CPU by the compiled kernels where they are."""
+        device = next(loaded.model.parameters()).device
+        engine = None
+        if device.type == "cpu":
+            engine = start_engine(choose_decoder(loaded, device, Dtype.FLOAT32)[0], device, None)
+        return cls(loaded.model, loaded.tokenizer, loaded.description, engine=engine)
 
     @property
     def directions(self) -> tuple[str, ...]:

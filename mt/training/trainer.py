@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mt import evaluation
-from mt.checkpoint import Description, average_weights, load_weights
+from mt.checkpoint import CalibrationPair, Description, LoadedModel, average_weights, load_weights
 from mt.config import Recipe
 from mt.data.batching import Batch, TrainingBatches, Update, direction_tags, load_batch, plan_batches
 from mt.data.dataset import Prepared
@@ -28,6 +28,7 @@ from mt.training.schedule import learning_rate
 from mt.training.speed import peak_operations, training_operations
 from mt.training.state import Progress, RunState, checkpoints, prune_checkpoints, restore_checkpoint, save_checkpoint
 
+CALIBRATION_PAIRS = 32
 VALIDATION_TOKENS = 4096  # padded, in a batch of the validation loss
 RECORD_EVERY = 10  # updates
 NAMED_PAIRS = 20  # at most, of a batch that spoilt an update
@@ -377,9 +378,8 @@ class Trainer:
         """The mean over directions of sacreBLEU, of evenly spaced sentences, translated as a user's would be."""
         self.model.eval()
         valid = self.data.valid
-        fits = self._valid_indices()
-        chosen = fits[np.linspace(0, len(fits) - 1, min(self.config.validate_sentences, len(fits))).astype(int)]
-        translator = Translator(self.model, self.data.tokenizer, self.describe())
+        chosen = self._evenly_spaced(self.config.validate_sentences)
+        translator = Translator.over(LoadedModel(self.model, self.data.tokenizer, self.describe()))
         scores = []
         for number in np.unique(valid.direction[chosen]):
             indices = chosen[valid.direction[chosen] == number]
@@ -389,6 +389,18 @@ class Trainer:
             hypotheses = [translation.text for translation in translations]
             scores.append(evaluation.bleu(hypotheses, valid.texts("target", indices), target_language=target).value)
         return float(np.mean(scores))
+
+    def calibration(self) -> list[CalibrationPair]:
+        """The validation pairs on which a model with rounded weights is to be compared with the exact one."""
+        valid, chosen = self.data.valid, self._evenly_spaced(CALIBRATION_PAIRS)
+        directions = (self.recipe.data.directions[number] for number in valid.direction[chosen])
+        texts = zip(directions, valid.texts("source", chosen), valid.texts("target", chosen), strict=True)
+        return [CalibrationPair(direction=name, source=source, target=target) for name, source, target in texts]
+
+    def _evenly_spaced(self, count: int) -> np.ndarray:
+        """At most so many of the validation pairs."""
+        fits = self._valid_indices()
+        return fits[np.linspace(0, len(fits) - 1, min(count, len(fits))).astype(int)]
 
     def _save(self) -> None:
         if self.world.leads:

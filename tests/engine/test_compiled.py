@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from copy import deepcopy
 from random import Random
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 
 from mt.decoding.options import Normalization, SearchOptions
 from mt.decoding.rows import Hypothesis
-from mt.decoding.scorer import ModelScorer, padded, real
+from mt.decoding.scorer import ModelScorer, Scorer, padded, real
 from mt.decoding.search import decode
 from mt.engine.compiled import CompiledDecoder, CompiledScorer
 from mt.engine.engine import Engine
@@ -25,7 +26,7 @@ from mt.model.transformer import Transformer
 from tests.kernels.conftest import KINDS, Ids, assert_same, compile_model, odd_model, some_sources
 
 CPU = torch.device("cpu")
-SHORT = {"max_length_factor": 1.0, "max_length_offset": 6}
+SHORT: dict[str, Any] = {"max_length_factor": 1.0, "max_length_offset": 6}
 BEAM = SearchOptions(beam_size=4, n_best=4, **SHORT)
 
 
@@ -177,7 +178,9 @@ def test_joining_leaving_and_changing_places_changes_nothing(library: ctypes.CDL
     @given(histories(), st.permutations(range(14)), st.integers(0, 2**32), st.booleans())
     def check(waves: list[tuple[int, int]], order: list[int], seed: int, keep: bool) -> None:
         random = Random(seed)
-        batch, inside, found, queue = None, [], {}, list(order)
+        inside: list[int] = []
+        found: dict[int, list[Hypothesis]] = {}
+        batch, queue = None, list(order)
         for before, count in [*waves, (10**6, 0)]:
             for _ in range(before):
                 if batch is None or not inside:
@@ -284,7 +287,7 @@ def test_logits_are_those_of_the_plain_and_of_the_quantised_model(
 def test_reordered_rows_go_on_from_others(library: ctypes.CDLL) -> None:
     """Two beams change places and one is doubled, in a sentence that lies between others."""
     model = odd_model()
-    scorers = ModelScorer(model), CompiledScorer(compile_model(library, model))
+    scorers: list[Scorer[Any]] = [ModelScorer(model), CompiledScorer(compile_model(library, model))]
     random = Random(1)
     states = [scorer.start(some_sources(3), 3) for scorer in scorers]
     for _ in range(40):

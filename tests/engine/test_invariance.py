@@ -70,7 +70,8 @@ def test_five_orders_give_one_text_each(library: ctypes.CDLL, dtype: Dtype, beam
     for number in range(5):
         limits = Limits(rows=random.choice([8, 20, 64, 320, 1000]), source_tokens=random.choice([100, 1000, 8192]))
         threaded = EngineThreads(decoder, limits, random.choice([2, 3]))
-        for engine in [Engine(decoder, limits), threaded] if number else [threaded]:
+        engines: list[AnyEngine] = [Engine(decoder, limits), threaded] if number else [threaded]
+        for engine in engines:
             assert arrive(engine, wanted, random) == expected, f"order {number}, {type(engine).__name__}, {limits}"
     assert len(expected) == 1000 and len({each[0].tokens for each in expected.values()}) > 950
 

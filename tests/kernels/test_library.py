@@ -301,6 +301,24 @@ def test_two_batches_of_one_model_in_two_threads(library: ctypes.CDLL, int8: boo
         assert list(pool.map(lambda part: translate(model, part), parts)) == expected
 
 
+def test_models_of_other_sizes_take_turns_in_one_thread(library: ctypes.CDLL) -> None:
+    """They share its buffers, in which their rows lie differently."""
+    sizes = [(24, 40), (128, 192), (8, 200), (64, 64)]
+    models = [
+        compile_model(library, odd_model(d_model=one, d_ff=other), int8)
+        for int8 in (False, True)
+        for one, other in sizes
+    ]
+    expected = [translate(model, some_sources(6)) for model in models]
+    batches = [CpuBatch(model, 4) for model in models]
+    for batch in batches:
+        batch.join(some_sources(6), [wish(BEAM, len(source)) for source in some_sources(6)])
+    for _ in range(40):
+        done = [len(batch.advance(1)[1]) for batch in batches]
+    assert done == [6] * len(models)
+    assert [[batch.results(place) for place in range(6)] for batch in batches] == expected
+
+
 def test_several_steps_end_where_a_sentence_is_finished(library: ctypes.CDLL) -> None:
     model, sources = compile_model(library, odd_model()), some_sources(5)
     batch = CpuBatch(model, 4)

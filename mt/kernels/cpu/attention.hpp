@@ -27,33 +27,6 @@ inline void softmax(float* p, int count, float scale) {
     for (int t = count; t < room; t++) p[t] = 0.0f;
 }
 
-// out[0:d_k] = sum over t of p[t] value(t)[0:d_k]
-template <typename Value>
-void weighted_sum(const float* p, int count, int d_k, float* out, Value&& value) {
-    constexpr int most = 4;  // vectors that are summed at a time
-    int i = 0;
-    for (; i + most * W <= d_k; i += most * W) {
-        Floats total[most] = {};
-        for (int t = 0; t < count; t++) {
-            const float* v = value(t) + i;
-#pragma GCC unroll 4
-            for (int c = 0; c < most; c++) total[c] += simd::load(v + c * W) * p[t];
-        }
-#pragma GCC unroll 4
-        for (int c = 0; c < most; c++) simd::store(out + i + c * W, total[c]);
-    }
-    for (; i + W <= d_k; i += W) {
-        Floats total{};
-        for (int t = 0; t < count; t++) total += simd::load(value(t) + i) * p[t];
-        simd::store(out + i, total);
-    }
-    for (; i < d_k; i++) {
-        float total = 0;
-        for (int t = 0; t < count; t++) total += value(t)[i] * p[t];
-        out[i] = total;
-    }
-}
-
 // Keys and values that several queries attend to. Keys lie across, [D, whole vectors of positions], so that a vector
 // holds one number of many keys and no product has to be summed up within a vector.
 class SharedKeys {
@@ -63,61 +36,137 @@ class SharedKeys {
     // Keys, and at once behind them values, [count, stride], into memory of `size` floats.
     static void fill(float* memory, const float* keys, int stride, int count, int d_model) {
         const int room = whole_vectors(count);
-        std::fill(memory, memory + size_t(room) * d_model, 0.0f);
         float* values = memory + size_t(room) * d_model;
-        for (int t = 0; t < count; t++, keys += stride) {
-            for (int i = 0; i < d_model; i++) memory[size_t(i) * room + t] = keys[i];
-            std::copy(keys + d_model, keys + 2 * d_model, values + size_t(t) * d_model);
+        for (int i = 0; i < d_model; i++) {
+            for (int t = 0; t < count; t++) *memory++ = keys[size_t(t) * stride + i];
+            for (int t = count; t < room; t++) *memory++ = 0.0f;
+        }
+        for (int t = 0; t < count; t++)
+            std::copy_n(keys + size_t(t) * stride + d_model, d_model, values + size_t(t) * d_model);
+    }
+
+    // Queries [rows, stride] -> out [rows, out_stride], several at a time, so that each number is loaded once for them.
+    static void attend(const float* memory, const float* queries, int stride, int rows, int count, int d_model,
+                       int heads, std::vector<float>& scores, float* out, int out_stride) {
+        const SharedKeys keys{memory, count, d_model, d_model / heads};
+        scores.resize(std::max(scores.size(), size_t(4) * whole_vectors(count)));
+        for (int h = 0; h < heads; h++) {
+            const int at = h * (d_model / heads);
+            int r = 0;
+            for (; r + 4 <= rows; r += 4)
+                keys.head<4>(at, queries + size_t(r) * stride, stride, scores.data(), out + size_t(r) * out_stride,
+                             out_stride);
+            for (; r < rows; r++)
+                keys.head<1>(at, queries + size_t(r) * stride, stride, scores.data(), out + size_t(r) * out_stride,
+                             out_stride);
         }
     }
 
-    static void attend(const float* memory, const float* query, int count, int d_model, int heads,
-                       std::vector<float>& scores, float* out) {
-        const int d_k = d_model / heads, room = whole_vectors(count);
-        const float scale = 1.0f / std::sqrt(float(d_k));
-        const float* values = memory + size_t(room) * d_model;
-        scores.resize(std::max(scores.size(), size_t(room)));
-        for (int h = 0; h < heads; h++) {
-            const float* q = query + h * d_k;
-            const float* keys = memory + size_t(h) * d_k * room;
-            for (int t = 0; t < room; t += W) {
-                Floats total[4] = {};  // independent, so that one need not wait for another
-                int i = 0;
-                for (; i + 4 <= d_k; i += 4)
+  private:
+    SharedKeys(const float* memory, int count, int d_model, int d_k)
+        : memory_(memory), count_(count), room_(whole_vectors(count)), d_model_(d_model), d_k_(d_k) {}
+
+    // The head that begins at number `at` of a row.
+    template <int ROWS>
+    void head(int at, const float* queries, int stride, float* p, float* out, int out_stride) const {
+        constexpr int apart = ROWS < 4 ? 4 : 1;  // sums that are independent, so that one need not wait for another
+        const float* keys = memory_ + size_t(at) * room_;
+        for (int t = 0; t < room_; t += W) {
+            Floats total[ROWS][apart] = {};
+            int i = 0;
+            for (; i + apart <= d_k_; i += apart)
 #pragma GCC unroll 4
-                    for (int c = 0; c < 4; c++) total[c] += simd::load(keys + size_t(i + c) * room + t) * q[i + c];
-                for (; i < d_k; i++) total[0] += simd::load(keys + size_t(i) * room + t) * q[i];
-                simd::store(&scores[t], (total[0] + total[1]) + (total[2] + total[3]));
+                for (int c = 0; c < apart; c++) {
+                    const Floats k = simd::load(keys + size_t(i + c) * room_ + t);
+#pragma GCC unroll 4
+                    for (int r = 0; r < ROWS; r++) total[r][c] += k * queries[size_t(r) * stride + at + i + c];
+                }
+            for (; i < d_k_; i++) {
+                const Floats k = simd::load(keys + size_t(i) * room_ + t);
+                for (int r = 0; r < ROWS; r++) total[r][0] += k * queries[size_t(r) * stride + at + i];
             }
-            softmax(scores.data(), count, scale);
-            weighted_sum(scores.data(), count, d_k, out + h * d_k,
-                         [=](int t) { return values + size_t(t) * d_model + h * d_k; });
+#pragma GCC unroll 4
+            for (int r = 0; r < ROWS; r++) {
+#pragma GCC unroll 4
+                for (int c = 1; c < apart; c++) total[r][0] += total[r][c];
+                simd::store(p + size_t(r) * room_ + t, total[r][0]);
+            }
         }
+        for (int r = 0; r < ROWS; r++) softmax(p + size_t(r) * room_, count_, 1.0f / std::sqrt(float(d_k_)));
+        const float* values = memory_ + size_t(room_) * d_model_ + at;
+        int i = 0;
+        for (; i + 4 * W <= d_k_; i += 4 * W) sum<ROWS, 4>(values + i, p, out + at + i, out_stride);
+        for (; i + W <= d_k_; i += W) sum<ROWS, 1>(values + i, p, out + at + i, out_stride);
+        for (; i < d_k_; i++)
+            for (int r = 0; r < ROWS; r++) {
+                float total = 0;
+                for (int t = 0; t < count_; t++) total += values[size_t(t) * d_model_ + i] * p[size_t(r) * room_ + t];
+                out[size_t(r) * out_stride + at + i] = total;
+            }
     }
+
+    // Some vectors of the sum of values, weighted by p.
+    template <int ROWS, int VECTORS_>
+    void sum(const float* values, const float* p, float* out, int out_stride) const {
+        Floats total[ROWS][VECTORS_] = {};
+        for (int t = 0; t < count_; t++, values += d_model_)
+#pragma GCC unroll 4
+            for (int c = 0; c < VECTORS_; c++) {
+                const Floats v = simd::load(values + c * W);
+#pragma GCC unroll 4
+                for (int r = 0; r < ROWS; r++) total[r][c] += v * p[size_t(r) * room_ + t];
+            }
+#pragma GCC unroll 4
+        for (int r = 0; r < ROWS; r++)
+#pragma GCC unroll 4
+            for (int c = 0; c < VECTORS_; c++) simd::store(out + size_t(r) * out_stride + c * W, total[r][c]);
+    }
+
+    const float* memory_;
+    int count_, room_, d_model_, d_k_;
 };
 
-// Keys and values that lie wherever `key(t)` and `value(t)` say, D floats each.
-template <typename Key, typename Value>
-void attend_to_scattered(const float* query, int count, int d_model, int heads, std::vector<float>& scores, float* out,
-                         Key&& key, Value&& value) {
+// One query attends to keys and values that lie wherever `places` say: the keys of position t begin `keys` floats
+// behind places[t], its values `values` floats.
+inline void attend_to_scattered(const float* query, const float* const* places, size_t keys, size_t values, int count,
+                                int d_model, int heads, std::vector<float>& scores, float* out) {
     const int d_k = d_model / heads, room = whole_vectors(count), whole = d_k / W * W;
     const float scale = 1.0f / std::sqrt(float(d_k));
     scores.resize(std::max(scores.size(), size_t(room)));
+    float* p = scores.data();
     for (int h = 0; h < heads; h++) {
         const float* q = query + h * d_k;
+        const size_t key = keys + h * d_k, value = values + h * d_k;
         for (int first = 0; first < room; first += W) {
-            Floats products[W];
-            for (int t = 0; t < W; t++) {
-                products[t] = Floats{};
-                if (first + t >= count) continue;
-                const float* k = key(first + t) + h * d_k;
+            Floats products[W] = {};
+            const int here = std::min(W, count - first);
+            for (int t = 0; t < here; t++) {
+                const float* k = places[first + t] + key;
                 for (int i = 0; i < whole; i += W) products[t] += simd::load(k + i) * simd::load(q + i);
                 for (int i = whole; i < d_k; i++) products[t][0] += k[i] * q[i];
             }
-            simd::store(&scores[first], simd::sums(products));
+            simd::store(p + first, simd::sums(products));
         }
-        softmax(scores.data(), count, scale);
-        weighted_sum(scores.data(), count, d_k, out + h * d_k, [&](int t) { return value(t) + h * d_k; });
+        softmax(p, count, scale);
+        int i = 0;
+        for (; i + 4 * W <= d_k; i += 4 * W) {
+            Floats total[4] = {};
+            for (int t = 0; t < count; t++)
+#pragma GCC unroll 4
+                for (int c = 0; c < 4; c++) total[c] += simd::load(places[t] + value + i + c * W) * p[t];
+#pragma GCC unroll 4
+            for (int c = 0; c < 4; c++) simd::store(out + h * d_k + i + c * W, total[c]);
+        }
+        for (; i + W <= d_k; i += W) {
+            Floats total{};
+            for (int t = 0; t < count; t++) total += simd::load(places[t] + value + i) * p[t];
+            simd::store(out + h * d_k + i, total);
+        }
+        for (; i < d_k; i++) {
+            float total = 0;
+            for (int t = 0; t < count; t++) total += places[t][value + i] * p[t];
+            out[h * d_k + i] = total;
+        }
     }
 }
 

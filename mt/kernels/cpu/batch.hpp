@@ -15,9 +15,17 @@ class History {
     History(const Model& model, int beams)
         : layers_(model.config.decoder_layers), beams_(beams), d_model_(model.config.d_model), now_(beams) {}
 
-    float* keys(int layer, int step, int beam) { return at(layer, 0, step, beam); }
-    float* values(int layer, int step, int beam) { return at(layer, 1, step, beam); }
-    int ancestor(int step, int beam) const { return ancestors_[size_t(step) * beams_ + beam]; }
+    // Where what a beam wrote at a step lies: `keys(layer)` and `values(layer)` floats further on.
+    float* place(int step, int beam) {
+        return blocks_[step / STEPS].get() + (size_t(step % STEPS) * beams_ + beam) * d_model_;
+    }
+    size_t keys(int layer) const { return size_t(layer) * 2 * STEPS * beams_ * d_model_; }
+    size_t values(int layer) const { return keys(layer) + size_t(STEPS) * beams_ * d_model_; }
+
+    // The places that a beam reads, from its first step to this one.
+    void follow(int step, int beam, std::vector<const float*>& places) {
+        for (int t = 0; t <= step; t++) places.push_back(place(t, ancestors_[size_t(t) * beams_ + beam]));
+    }
 
     // All beams write at this step.
     void open(int step) {
@@ -41,11 +49,6 @@ class History {
   private:
     static constexpr int STEPS = 16;  // in a block
 
-    float* at(int layer, int which, int step, int beam) {
-        const size_t place = ((size_t(layer) * 2 + which) * STEPS + step % STEPS) * beams_ + beam;
-        return blocks_[step / STEPS].get() + place * d_model_;
-    }
-
     int layers_, beams_, d_model_;
     std::vector<Buffer<float>> blocks_;
     std::vector<uint16_t> ancestors_, now_;
@@ -67,6 +70,7 @@ struct Sentence {
 struct Row {
     Sentence* sentence;
     int beam, token;
+    size_t places = 0;  // where those of its history begin
 };
 
 class Batch {
@@ -107,7 +111,7 @@ class Batch {
         for (auto& sentence : sentences_)
             if (!sentence->search.finished())
                 for (int b = 0; b < beams_; b++)
-                    if (sentence->search.alive(b)) rows_.push_back({sentence.get(), b, sentence->search.token(b)});
+                    if (sentence->search.alive(b)) rows_.push_back({sentence.get(), b, sentence->search.token(b), 0});
         if (rows_.empty()) return;
         const float* states = decode();
         candidates_.resize(std::max(candidates_.size(), rows_.size()));
@@ -130,7 +134,7 @@ class Batch {
     void logits(const int32_t* tokens, float* out) {
         rows_.clear();
         for (auto& sentence : sentences_)
-            for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, known(*tokens++)});
+            for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, known(*tokens++), 0});
         const int vocabulary = model_.config.vocabulary;
         model_.output.linear.apply(decode(), model_.width, int(rows_.size()), work().quantised,
                             [&](int row, int first, const Floats* values) {
@@ -206,9 +210,10 @@ class Batch {
                 for (int s = 0; s < count; s++) {
                     float* memory = work().memory.reserve(SharedKeys::size(lengths[s], d));
                     SharedKeys::fill(memory, projected + size_t(r) * wide + d, wide, lengths[s], d);
-                    for (int end = r + lengths[s]; r < end; r++)
-                        SharedKeys::attend(memory, projected + size_t(r) * wide, lengths[s], d, model_.config.heads,
-                                           work().scores, attended + size_t(r) * model_.width);
+                    SharedKeys::attend(memory, projected + size_t(r) * wide, wide, lengths[s], lengths[s], d,
+                                       model_.config.heads, work().scores, attended + size_t(r) * model_.width,
+                                       model_.width);
+                    r += lengths[s];
                 }
             });
             model_.feed(layer.feed_forward, x, rows, work());
@@ -239,10 +244,15 @@ class Batch {
     const float* decode() {
         const int d = model_.config.d_model, heads = model_.config.heads, rows = int(rows_.size()), width = model_.width;
         float* x = model_.activations(work().x, rows);
+        places_.clear();
         for (int r = 0; r < rows; r++) {
-            model_.embed(rows_[r].token, rows_[r].sentence->step, x + size_t(r) * width);
-            if (r == 0 || rows_[r].sentence != rows_[r - 1].sentence)
-                rows_[r].sentence->history.open(rows_[r].sentence->step);
+            Row& row = rows_[r];
+            History& history = row.sentence->history;
+            const int step = row.sentence->step;
+            model_.embed(row.token, step, x + size_t(r) * width);
+            if (r == 0 || row.sentence != rows_[r - 1].sentence) history.open(step);
+            row.places = places_.size();
+            history.follow(step, row.beam, places_);
         }
         for (int index = 0; index < int(model_.decoder_layers.size()); index++) {
             const DecoderLayer& layer = model_.decoder_layers[index];
@@ -252,19 +262,21 @@ class Batch {
                     const Row& row = rows_[r];
                     History& history = row.sentence->history;
                     const int step = row.sentence->step;
-                    std::copy(from + d, from + 2 * d, history.keys(index, step, row.beam));
-                    std::copy(from + 2 * d, from + 3 * d, history.values(index, step, row.beam));
-                    attend_to_scattered(from, step + 1, d, heads, work().scores, attended + size_t(r) * width,
-                              [&](int t) { return history.keys(index, t, history.ancestor(t, row.beam)); },
-                              [&](int t) { return history.values(index, t, history.ancestor(t, row.beam)); });
+                    const size_t keys = history.keys(index), values = history.values(index);
+                    float* own = history.place(step, row.beam);
+                    std::copy(from + d, from + 2 * d, own + keys);
+                    std::copy(from + 2 * d, from + 3 * d, own + values);
+                    attend_to_scattered(from, &places_[row.places], keys, values, step + 1, d, heads, work().scores,
+                                        attended + size_t(r) * width);
                 }
             });
             model_.attend(layer.cross_attention, x, rows, work(), [&](const float* queries, int wide, float* attended) {
-                for (int r = 0; r < rows; r++) {
+                for (int r = 0, end = 0; r < rows; r = end) {
                     const Sentence& sentence = *rows_[r].sentence;
+                    while (end < rows && rows_[end].sentence == &sentence) end++;
                     SharedKeys::attend(sentence.memory.get() + index * SharedKeys::size(sentence.length, d),
-                                       queries + size_t(r) * wide, sentence.length, d, heads, work().scores,
-                                       attended + size_t(r) * width);
+                                       queries + size_t(r) * wide, wide, end - r, sentence.length, d, heads,
+                                       work().scores, attended + size_t(r) * width, width);
                 }
             });
             model_.feed(layer.feed_forward, x, rows, work());
@@ -278,6 +290,7 @@ class Batch {
     const Shortlist* const shortlist_;
     std::vector<std::unique_ptr<Sentence>> sentences_;
     std::vector<Row> rows_;
+    std::vector<const float*> places_;
     std::vector<Candidates> candidates_;
 };
 

@@ -125,20 +125,20 @@ class Model {
         }
     }
 
-    // Room for rows of activations, with zeros where a row is padded: another model may have used the buffer.
+    // Room for rows of activations, with zeros where a row is padded: another model may have used the buffer, or a
+    // sentence whose scores were not numbers.
     float* activations(Buffer<float>& buffer, int rows) const {
         float* x = buffer.reserve(size_t(rows) * width);
         if (width != config.d_model) std::fill(x, x + size_t(rows) * width, 0.0f);
         return x;
     }
 
-    // out [width] = sqrt(D) embedding[token] + position; the padding is zero again, whatever was there
+    // out [width] = sqrt(D) embedding[token] + position
     void embed(int token, int position, float* out) const {
         const int d = config.d_model;
         const float* e = &embedding_[size_t(token) * d];
         const float* p = &positions_[size_t(std::min(position, config.positions - 1)) * d];
         for (int i = 0; i < d; i++) out[i] = e[i] * config.scale + p[i];
-        std::fill(out + d, out + width, 0.0f);
     }
 
     // What becomes of a linear layer's outputs: they are stored, or added to what is there.

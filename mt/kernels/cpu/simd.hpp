@@ -107,20 +107,18 @@ inline void store_bytes(int8_t* p, Ints v) {
 #endif
 }
 
-// e^v to within 2 units in the last place for -87 < v < 88; below, about 1e-38.
-// v = n ln 2 + r with |r| <= ln 2 / 2, a polynomial in r (Cephes, expf), and n added to the exponent.
+// e^v, for -87 < v < 88 with a relative error of 2e-7 and what the rounding of v log2 e adds, 6e-8 |v|; below, 1e-38.
+// v log2 e = n + f with |f| <= 1/2, a polynomial for 2^f (least squares at Chebyshev nodes), and n to the exponent.
 inline Floats exponential(Floats v) {
-    v = maximum(all(-87.0f), v);  // in this order NaN stays NaN
-    const Ints n = nearest(v * 1.44269504088896341f);
-    const Floats whole = as_floats(n);
-    const Floats r = v - whole * 0.693359375f - whole * -2.12194440e-4f;
-    Floats p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * (r * r) + r + 1.0f;
-    return (Floats)((Ints)p + (n << 23));
+    const Floats t = maximum(all(-87.0f), v) * 1.44269504088896341f;  // in this order NaN stays NaN
+    const Floats shifted = t + 12582912.0f;
+    const Floats f = t - (shifted - 12582912.0f);
+    Floats p = f * 0.001326697039f + 0.009675459746f;
+    p = p * f + 0.05550742616f;
+    p = p * f + 0.2402212175f;
+    p = p * f + 0.6931469492f;
+    p = p * f + 1.000000071f;
+    return (Floats)((Ints)p + ((Ints)shifted << 23));
 }
 
 // To each lane of `total` the product of four unsigned bytes, lane by lane, with four signed ones, for all lanes alike.

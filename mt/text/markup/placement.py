@@ -20,14 +20,12 @@ MAX_WORK = 4_000_000  # marks times characters; beyond it, marks are placed in p
 class Mark:
     """What stands at, or around, `text[begin:end]`; `parent` is the number of the mark it lies in, -1 for none.
 
-    `kept`: the range is carried across as it is, and `opening` holds all of it. `glued`: an empty mark that belongs to
-    the word before it. `spaced`: an empty mark in whose place the text has a space that the source had not.
+    `kept`: the range is carried across as it is. `glued`: an empty mark that belongs to the word before it. `spaced`:
+    an empty mark in whose place the text has a space that the source had not.
     """
 
     begin: int
     end: int
-    opening: str
-    closing: str = ""
     parent: int = -1
     kept: bool = False
     glued: bool = False
@@ -39,6 +37,31 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class Segment:
+    """A text to translate. Its marks come in the order of the source, parents first.
+
+    `ordered`: the marks keep that order, whatever the words do, for they do not pair; then all are empty or kept.
+    """
+
+    text: str
+    marks: tuple[Mark, ...] = ()
+    ordered: bool = False
+
+    @property
+    def kept(self) -> tuple[Range, ...]:
+        """The characters that are best not translated: they come back as they are."""
+        return tuple((mark.begin, mark.end) for mark in self.marks if mark.kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """The translation of a segment; `alignment` may be empty, and need not cover everything."""
+
+    text: str
+    alignment: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
     """Translated text, or the opening or the closing of a mark. What is empty or kept is opened only."""
 
@@ -47,20 +70,16 @@ class Piece:
     closes: int = -1
 
 
-def arrange(
-    source: str, marks: Sequence[Mark], target: str, alignment: Sequence[Link], ordered: bool = False
-) -> list[Piece]:
-    """A translation with the marks of its source in it, each exactly once.
-
-    Marks come in the order of the source, parents first. With `ordered` they keep that order, whatever the words do;
-    then none encloses another.
-    """
+def arrange(segment: Segment, translated: Translated) -> list[Piece]:
+    """A translation with the marks of its source in it, each exactly once."""
+    source, marks, target = segment.text, segment.marks, translated.text
     if not marks:
         return [Piece(target)]
     if len(marks) * (len(source) + len(target) + len(marks)) > MAX_WORK:
         return _emit(target, marks, _in_proportion(source, marks, target))
-    board = _Board(marks, Matching(source, target, alignment, {at for m in marks for at in (m.begin, m.end)}))
-    if ordered:
+    cuts = {place for mark in marks for place in (mark.begin, mark.end)}
+    board = _Board(marks, Matching(source, target, translated.alignment, cuts))
+    if segment.ordered:
         return _emit(target, marks, _in_order(board))
     board.place_all()
     return _emit(target, board.marks, [board.places[number] for number in range(len(marks))])
@@ -206,7 +225,9 @@ class _Board:
         """The sibling that has taken the words of a mark."""
         covered = self.matching.covered(mark.begin, mark.end)
         takers = (n for n in siblings if n in self.spans and not self.marks[n].kept)
-        return next((n for n in takers if self.matching.aligned(covered, self.spans[n])), None) if not mark.kept else None
+        return (
+            next((n for n in takers if self.matching.aligned(covered, self.spans[n])), None) if not mark.kept else None
+        )
 
     def _guess(self, mark: Mark, room: range, free: set[int]) -> range:
         """Units for a mark none of whose words is aligned: those between its neighbours', or in proportion.
@@ -227,12 +248,20 @@ class _Board:
         if known and between and free.issuperset(range(between[0], between[-1] + 1)):
             return range(between[0], between[0] if mark.kept else between[-1] + 1)
         if mark.kept or not options:
-            at = after if known and after < room.stop else options[int(first / len(among) * len(options))] if options else room.stop
+            at = (
+                after
+                if known and after < room.stop
+                else options[int(first / len(among) * len(options))]
+                if options
+                else room.stop
+            )
             return range(at, at)
         scale = len(options) / len(among)
         begin = min(round(first * scale), len(options) - 1)
         chosen = options[begin : max(begin + 1, round((last + 1) * scale))]
-        end = next((left + 1 for left, right in pairwise(chosen) if not free.issuperset(range(left, right))), chosen[-1] + 1)
+        end = next(
+            (left + 1 for left, right in pairwise(chosen) if not free.issuperset(range(left, right))), chosen[-1] + 1
+        )
         return range(chosen[0], end)
 
     def _guess_punctuation(self, mark: Mark, room: range, free: set[int]) -> range:
@@ -256,7 +285,9 @@ class _Board:
             return span
         leading = self.matching.kinds(mark.begin, self.matching.left[words[0]].begin)
         trailing = self.matching.kinds(self.matching.left[words[-1]].end, mark.end)
-        return range(self._reach(span.start, -1, leading, room, free), self._reach(span.stop - 1, 1, trailing, room, free) + 1)
+        return range(
+            self._reach(span.start, -1, leading, room, free), self._reach(span.stop - 1, 1, trailing, room, free) + 1
+        )
 
     def _reach(self, unit: int, step: int, kinds: set[str], room: range, free: set[int] | range) -> int:
         """How far from a unit its punctuation goes: to the last of some kinds, with nothing but punctuation between."""
@@ -407,7 +438,7 @@ def _sorted(
 def _write_whole(pieces: list[Piece], number: int, mark: Mark, target: str, place: Range) -> None:
     """A mark that is empty or kept. What is kept and displaces nothing is set off by a space."""
     displaced = place[0] < place[1]
-    before, after = target[: place[0]][-1:], target[place[0] :][:1]
+    before, after = target[max(0, place[0] - 1) : place[0]], target[place[0] : place[0] + 1]
     if mark.spaced and pieces and pieces[-1].text.endswith(" "):
         pieces[-1] = Piece(pieces[-1].text[:-1])
     if mark.kept and not displaced and before and not before.isspace():

@@ -1,9 +1,9 @@
 """HTML and XML cut into tokens that join to the source exactly.
 
-Tree builders (selectolax, lxml, html5lib) normalise: they close tags, re-quote attributes, decode entities and drop what
-they cannot place. `html.parser` reports places but resolves references and cuts at malformed declarations. A translator
-must give back every byte that it did not translate, so these are the tokenisation states of the HTML standard
-(section 13.2.5), and of XML 1.0, as far as they say where a token ends; the tree is left to whoever needs one.
+Tree builders (selectolax, lxml, html5lib) normalise: they close tags, re-quote attributes, decode entities and drop
+what they cannot place. `html.parser` reports places but resolves references and cuts at malformed declarations. A
+translator must give back every byte that it did not translate, so these are the tokenisation states of the HTML
+standard (section 13.2.5), and of XML 1.0, as far as they say where a token ends; the tree is left to `elements`.
 Every pattern is linear: a token that is never closed reaches to the end of the text.
 """
 
@@ -200,11 +200,8 @@ def _tag(text: str, place: int, begin: int, xml: bool) -> Token:
         attributes.append(_attribute(attribute, place, xml))
         at = attribute.end()
     source = text[place : at + 1]
-    if begin == place + 2:
-        kind = Kind.END
-    else:
-        kind = Kind.EMPTY if xml and source.endswith("/>") else Kind.START
-    return Token(kind, source, name if xml else name.lower(), tuple(attributes))
+    opening = Kind.EMPTY if xml and source.endswith("/>") else Kind.START
+    return Token(Kind.END if begin == place + 2 else opening, source, name if xml else name.lower(), tuple(attributes))
 
 
 def _attribute(found: re.Match[str], place: int, xml: bool) -> Attribute:

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 Range = tuple[int, int]
 Link = tuple[Range, Range]
@@ -63,11 +63,12 @@ class Matching:
     def __init__(self, source: str, target: str, alignment: Sequence[Link], cuts: Collection[int]) -> None:
         """`cuts` are characters of the source at which its words are cut.
 
-        Words that the alignment leaves out and that stand on both sides, once, are aligned to each other; and a word
-        that was carried across as it is, is aligned part by part.
+        Words that stand on both sides once, and were surely carried across, are aligned to each other, part by part.
+        A word without a partner takes one from a neighbour that has several: aligners that look for the source of each
+        target word give articles and prepositions to the noun.
         """
         self.source, self.target = source, target
-        links = [*alignment, *_copied(source, target, alignment)]
+        links = _with_copies(source, target, alignment)
         links = [part for link in links for part in _parts(source, target, link, sorted(cuts))]
         self.left = units(source, {place for link in links for place in link[0]} | set(cuts))
         self.right = units(target, {place for link in links for place in link[1]})
@@ -82,6 +83,24 @@ class Matching:
                 self.towards[i].update(rights)
             for j in rights:
                 self.back[j].update(lefts)
+        words = [i for i, unit in enumerate(self.left) if unit.word]
+        self._rank = [0, *accumulate(unit.word for unit in self.right)]  # words before each unit
+        for before, after in pairwise(reversed(words)):
+            self._share(after, before, first=True)
+        for before, after in pairwise(words):
+            self._share(after, before, first=False)
+
+    def _share(self, lonely: int, neighbour: int, first: bool) -> None:
+        """Gives a source word without a partner the first, or the last, of its neighbour's that stand in a row."""
+        if self.towards[lonely] or len(self.towards[neighbour]) < 2:
+            return
+        own = {self._rank[j]: j for j in self.towards[neighbour] if self.back[j] == {neighbour}}
+        step = 1 if first else -1
+        edges = [own[k] for k in sorted(own, reverse=not first) if k + step in own and k - step not in own]
+        if edges:
+            self.towards[neighbour].remove(edges[0])
+            self.towards[lonely] = {edges[0]}
+            self.back[edges[0]] = {lonely}
 
     def covered(self, begin: int, end: int) -> range:
         """The source units within characters."""
@@ -131,31 +150,34 @@ def _overlapping(begins: Sequence[int], ends: Sequence[int], place: Range) -> ra
     return range(bisect_right(ends, begin), bisect_left(begins, end)) if begin < end else range(0)
 
 
-def _copied(source: str, target: str, alignment: Sequence[Link]) -> Iterator[Link]:
-    """Links between words that are the same on both sides; short words in lower case are so by chance."""
-    sides = [[unit for unit in units(text) if unit.word] for text in (source, target)]
-    bare = [
-        [unit for unit, taken in zip(side, _taken(side, [link[number] for link in alignment]), strict=True) if not taken]
-        for number, side in enumerate(sides)
-    ]
-    counts = [
-        Counter(text[u.begin : u.end] for u in side) for text, side in zip((source, target), sides, strict=True)
-    ]
-    where = {target[unit.begin : unit.end]: unit for unit in bare[1]}
-    for unit in bare[0]:
-        word = source[unit.begin : unit.end]
-        if counts[0][word] == counts[1][word] == 1 and word in where and (len(word) > 3 or not word.islower()):
-            yield (unit.begin, unit.end), (where[word].begin, where[word].end)
+def _with_copies(source: str, target: str, alignment: Sequence[Link]) -> list[Link]:
+    """An alignment with links between words that stand once on both sides.
+
+    Numbers, addresses and the like overrule the alignment; other words only fill its gaps, if they are so long, or
+    written in such a way, that they are not the same by chance.
+    """
+    places = [{text[u.begin : u.end]: (u.begin, u.end) for u in units(text) if u.word} for text in (source, target)]
+    counts = [Counter(text[u.begin : u.end] for u in units(text) if u.word) for text in (source, target)]
+    shared = [word for word in places[0] if counts[0][word] == counts[1][word] == 1]
+    taken = (bytearray(len(source)), bytearray(len(target)))
+    links = [(places[0][word], places[1][word]) for word in shared if not word.isalpha()]
+    for link in links:
+        _take(taken, link)
+    kept = [link for link in alignment if not _is_taken(taken, link)]
+    for link in kept:
+        _take(taken, link)
+    telling = (word for word in shared if word.isalpha() and (len(word) > 3 or not word.islower()))
+    gaps = ((places[0][word], places[1][word]) for word in telling)
+    return [*kept, *links, *(link for link in gaps if not _is_taken(taken, link))]
 
 
-def _taken(side: Sequence[Unit], ranges: Sequence[Range]) -> list[bool]:
-    """Whether each unit overlaps one of the ranges."""
-    found = [False] * len(side)
-    begins, ends = [unit.begin for unit in side], [unit.end for unit in side]
-    for each in ranges:
-        for i in _overlapping(begins, ends, each):
-            found[i] = True
-    return found
+def _take(taken: tuple[bytearray, bytearray], link: Link) -> None:
+    for side, (begin, end) in zip(taken, link, strict=True):
+        side[begin:end] = b"\1" * (min(end, len(side)) - min(begin, len(side)))
+
+
+def _is_taken(taken: tuple[bytearray, bytearray], link: Link) -> bool:
+    return any(any(side[begin:end]) for side, (begin, end) in zip(taken, link, strict=True))
 
 
 def _parts(source: str, target: str, link: Link, cuts: Sequence[int]) -> list[Link]:

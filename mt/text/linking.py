@@ -1,0 +1,147 @@
+"""What in a translation comes from what in its source, as far as the attention of a model tells."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+Range = tuple[int, int]
+
+WIDE = "\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
+"""For a set in a regular expression: characters of scripts that put no space between words."""
+
+_UNIT = re.compile(rf"[{WIDE}]|(?![{WIDE}])\w(?:[^\s{WIDE}]*(?![{WIDE}])\w)?|[^\w\s{WIDE}]+")
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_IS_WIDE = re.compile(f"[{WIDE}]")
+_CLOSING = frozenset(".,;:!?)]}»”’…。、，；：！？）")
+_OPENING = frozenset("([{«„“‘¿¡（")
+
+
+def is_wide(character: str) -> bool:
+    """Whether a character is of a script that puts no space between words."""
+    return _IS_WIDE.match(character) is not None
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Of a source of S pieces and a translation of T: where each begins, in characters, and rows [T][S] of weights."""
+
+    source: Sequence[int]
+    target: Sequence[int]
+    weights: Sequence[Sequence[float]]
+
+
+class Links:
+    """The units of both texts, which are words, marks, and characters of scripts without spaces, and how they match."""
+
+    def __init__(self, source: str, target: str, attention: Attention | None = None) -> None:
+        """Without attention, what stands at one part of the source goes to the same part of the translation."""
+        self.target = target
+        self.left, self.right = ([found.span() for found in _UNIT.finditer(text)] for text in (source, target))
+        self._source = source
+        self._weights = self._in_proportion() if attention is None else self._by_units(attention)
+        self._sums = [[0.0, *accumulate(row)] for row in self._weights]
+
+    def gap(self, place: int) -> int:
+        """The number of units of the translation before what stood at this character of the source.
+
+        It is where the fewest links cross, and best between two units that are linked to its neighbours: the soft
+        crossings of all others, less the weight of its own two neighbours.
+        """
+        before, units = sum(end <= place for _, end in self.left), len(self.right)
+        if before == 0 or not units:
+            return 0
+        if before == len(self.left):
+            return units
+        follows = self._source[self.left[before][0]]
+        crossed = sum(self._sums[unit][before] for unit in range(units))  # all lie behind the gap
+        best, chosen = float("inf"), 0
+        for at in range(units + 1):
+            if at:
+                sums = self._sums[at - 1]
+                crossed += sums[-1] - 2 * sums[before]
+            near = self._weights[at - 1][before - 1] if at else 0.0
+            near += self._weights[at][before] if at < units else 0.0
+            if crossed - near < best and self._may_part(at, follows):
+                best, chosen = crossed - near, at
+        return chosen
+
+    def weights_from(self, source: Range) -> list[float]:
+        """How much each unit of the translation leans on a range of the source."""
+        units = [number for number, (begin, end) in enumerate(self.left) if begin < source[1] and end > source[0]]
+        return [sum(row[unit] for unit in units) for row in self._weights]
+
+    def _may_part(self, at: int, follows: str) -> bool:
+        """No mark is parted from the word that it belongs to, unless the source has such a mark there."""
+        if at < len(self.right) and self.target[self.right[at][0]] in _CLOSING and follows not in _CLOSING:
+            return False
+        return not (at and self.target[self.right[at - 1][1] - 1] in _OPENING)
+
+    def _in_proportion(self) -> list[list[float]]:
+        rows = []
+        for number in range(len(self.right)):
+            row = [0.0] * len(self.left)
+            if row:
+                row[number * len(row) // len(self.right)] = 1.0
+            rows.append(row)
+        return rows
+
+    def _by_units(self, attention: Attention) -> list[list[float]]:
+        """A unit receives what its pieces receive together, and gives what its pieces give on average."""
+        lefts, rights = _units_of(attention.source, self.left), _units_of(attention.target, self.right)
+        rows = [[0.0] * len(self.left) for _ in self.right]
+        for right, weights in zip(rights, attention.weights, strict=True):
+            if right is not None:
+                row = rows[right]
+                for left, weight in zip(lefts, weights, strict=True):
+                    if left is not None:
+                        row[left] += weight
+        return [[weight / total for weight in row] if (total := sum(row)) else row for row in rows]
+
+
+def _units_of(begins: Sequence[int], units: Sequence[Range]) -> list[int | None]:
+    """The unit that each piece lies in, or the next one."""
+    if not units:
+        return [None] * len(begins)
+    ends = [end for _, end in units]
+    return [min(bisect_right(ends, begin), len(units) - 1) for begin in begins]
+
+
+def insert(links: Links, gap: int, text: str, spaced: tuple[bool, bool]) -> tuple[Range, str]:
+    """What to write, and instead of which characters, so that `text` stands in a gap of the translation.
+
+    `spaced` says on which sides there is to be white space, where there is a word to be kept off.
+    """
+    target = links.target
+    begin = links.right[gap - 1][1] if gap else 0
+    end = links.right[gap][0] if gap < len(links.right) else len(target)
+    if gap == 0:
+        return (0, 0), text + (" " if spaced[1] and target else "")
+    if gap == len(links.right):
+        return (len(target), len(target)), (" " if spaced[0] else "") + text
+    closes = target[end] in _CLOSING
+    if begin == end:
+        return (begin, end), (" " if spaced[0] else "") + text + (" " if spaced[1] and not closes else "")
+    if not spaced[0]:
+        return (begin, begin), text
+    if not spaced[1] or closes:
+        return (end, end), text + (" " if spaced[1] else "")
+    return (begin, begin), " " + text
+
+
+def begins_of(pieces: Sequence[str], mark: str) -> list[int]:
+    """Where each SentencePiece piece begins in the text of them all, the space that `mark` stands for not counted.
+
+    A character that is spelt in bytes begins with the first of them.
+    """
+    begins, place = [], 0
+    for number, piece in enumerate(pieces):
+        if byte := _BYTE.fullmatch(piece):
+            begins.append(place)
+            place += not 0x80 <= int(byte[1], 16) < 0xC0
+        else:
+            space = piece.startswith(mark)
+            begins.append(place + (space and number > 0))
+            place += len(piece) - (space and number == 0)
+    return begins

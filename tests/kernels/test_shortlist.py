@@ -1,0 +1,110 @@
+"""What a shortlist allows, whatever the lists say: spelling, and copies of the source."""
+
+import ctypes
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mt.kernels.library import CpuShortlist
+from mt.kernels.shortlist import Shortlist, flaws, spells
+from mt.tokenizer import EOS, Tokenizer, train_tokenizer
+from tests.conftest import sentences
+from tests.kernels.conftest import compile_model, odd_model
+
+PIECES = ["<pad>", "<unk>", "<s>", "</s>", "<0x0A>", "▁dog", "dog", "▁Hund", "▁1", "7", "▁", "ß", "??", "犬", "ab"]
+DOG, INNER_DOG, HUND, SIGNS, INU, AB = 5, 6, 7, 12, 13, 14
+
+
+def test_by_hand() -> None:
+    shortlist = Shortlist.build(PIECES, EOS, [AB], [(DOG, HUND), (DOG, INU), (INU, DOG)])
+    assert shortlist.always.tolist() == [EOS, 4, 8, 9, 10, 11, AB]
+    assert shortlist.ids([]).tolist() == [EOS, 4, 8, 9, 10, 11, AB]
+    assert shortlist.ids([SIGNS, EOS]).tolist() == [EOS, 4, 8, 9, 10, 11, SIGNS, AB]
+    assert shortlist.ids([DOG, AB]).tolist() == [EOS, 4, DOG, INNER_DOG, HUND, 8, 9, 10, 11, INU, AB]
+    assert shortlist.ids([INNER_DOG]).tolist() == [EOS, 4, DOG, INNER_DOG, 8, 9, 10, 11, AB]
+    assert shortlist.vocabulary_size == len(PIECES)
+    assert flaws(shortlist.tensors(), len(PIECES), EOS) == []
+
+
+@pytest.mark.parametrize("piece", ["▁", "▁x", "x", "Ж", "▁é", "7", "▁٣", "。", "—", "€", "😀", "<0x00>", "<0xFF>"])
+def test_what_spells(piece: str) -> None:
+    assert spells(piece)
+
+
+@pytest.mark.parametrize("piece", ["犬", "▁한", "の", "the", "▁ab", "<pad>", "</s>", "<2de>", "..", ""])
+def test_what_does_not_spell(piece: str) -> None:
+    assert spells(piece) == (piece == "")  # an empty piece could not hurt
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    text = [*sentences(300), *(f"{number} {number * 37} Zürich, 12.3% of №{number}" for number in range(200))]
+    return Tokenizer(train_tokenizer(text, vocabulary_size=600))
+
+
+@pytest.fixture(scope="module")
+def shortlist(tokenizer: Tokenizer) -> Shortlist:
+    return Shortlist.build(tokenizer.pieces(range(len(tokenizer))), EOS, [], [])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(), st.text())
+def test_any_text_can_be_copied_and_numbers_be_written(
+    tokenizer: Tokenizer, shortlist: Shortlist, text: str, other: str
+) -> None:
+    allowed = set(shortlist.ids(tokenizer.encode(text)).tolist())
+    assert set(tokenizer.encode(text)) <= allowed
+    digits = "".join(str(ord(character)) for character in other)
+    assert set(tokenizer.encode(digits)) | {EOS} <= allowed
+    bytes_ = {id for id, piece in enumerate(tokenizer.pieces(range(len(tokenizer)))) if piece.startswith("<0x")}
+    assert len(bytes_) == 256 and bytes_ <= allowed
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from([*sentences(40), "Zürich", "№12"]), min_size=1, max_size=3))
+def test_a_word_can_be_copied_from_within_a_text_to_its_start(
+    tokenizer: Tokenizer, shortlist: Shortlist, words: list[str]
+) -> None:
+    """Its first piece is another there: one with a space before it, or without."""
+    source = tokenizer.encode(" ".join(words))
+    pieces = tokenizer.pieces(range(len(tokenizer)))
+    allowed = {pieces[id] for id in shortlist.ids(source).tolist()}
+    for piece in tokenizer.pieces(source):
+        other = piece[1:] if piece.startswith("▁") else "▁" + piece
+        assert other in allowed or other not in pieces
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"always": torch.tensor([0, EOS, 9], dtype=torch.int64)}, "not a list of torch.int32"),
+        ({"always": torch.tensor([[EOS]], dtype=torch.int32)}, "always is missing, or not a list"),
+        ({"always": torch.tensor([EOS, 600], dtype=torch.int32)}, "always holds ids from 3 to 600; accepted: below"),
+        ({"always": torch.tensor([EOS, EOS], dtype=torch.int32)}, "always is not in order"),
+        ({"always": torch.tensor([4, 5], dtype=torch.int32)}, "lacks the end of the sentence"),
+        ({"allowed": torch.full((17,), -1, dtype=torch.int32)}, "allowed holds ids from -1 to -1"),
+        ({"offsets": torch.zeros(16, dtype=torch.int64)}, "offsets do not divide"),
+        ({"offsets": torch.zeros(9, dtype=torch.int64)}, "it is for 8 tokens; accepted: 15"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_flaws(change: dict[str, torch.Tensor], problem: str) -> None:
+    tensors = {**Shortlist.build(PIECES, EOS, [], []).tensors(), **change}
+    found = flaws(tensors, len(PIECES), EOS)
+    assert len(found) == 1 and problem in found[0]
+
+
+def test_a_tensor_is_missing() -> None:
+    assert flaws({}, len(PIECES), EOS)[0].startswith("always is missing")
+
+
+@pytest.mark.parametrize("always", [[4, 5], [5, EOS], [EOS, 77], [-1, EOS]])
+def test_the_kernels_refuse_what_would_break_them(library: ctypes.CDLL, always: list[int]) -> None:
+    model = compile_model(library, odd_model())
+    empty = torch.zeros(78, dtype=torch.int64)
+    with pytest.raises(RuntimeError, match=r"vocabulary|ascend|end of the sentence"):
+        CpuShortlist(
+            model, Shortlist(torch.tensor(always, dtype=torch.int32), empty, torch.empty(0, dtype=torch.int32))
+        )

@@ -37,6 +37,10 @@ class LanguageError(MTError):
     """A language or direction that the model does not translate; names those that it does."""
 
 
+class DocumentError(MTError):
+    """A document that cannot be translated: of an unknown kind, not what its name says, too large, unsafe."""
+
+
 class RequestError(MTError):
     """A translation request that cannot be served as it was asked."""
 

@@ -38,7 +38,9 @@ class Desk:
             plan = self._waiting.pop(result.id, None)
             if plan is None:
                 continue
-            plan.take(result)
+            for request in plan.take(result):
+                self._waiting[request.id] = plan
+                self.engine.submit(request)
             if plan.problem:
                 self.cancel([plan])
             if plan.done:

@@ -1,31 +1,17 @@
 """What becomes of a text: the sentences that the engine is asked for, and the translation that their results make."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
+from functools import cached_property, lru_cache
 
 from mt.decoding.options import SearchOptions
 from mt.decoding.rows import Hypothesis
 from mt.engine.messages import Request, Result
+from mt.engine.sentence import Alternative, Attend, Means, Steps, joined, plainly, translate, worthless
 from mt.errors import RequestError
-from mt.text import segment
+from mt.text import protect, segment
 from mt.text.segment import Piece
 from mt.tokenizer import EOS, Tokenizer
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """One translation of an n-best list; `score` is its log-probability divided by the length penalty.
-
-    That of a text of several sentences puts theirs together: the sum of their log-probabilities, the mean of their
-    scores weighted by tokens, and their pieces one after another.
-    """
-
-    text: str
-    score: float
-    log_probability: float
-    pieces: tuple[str, ...]
-    piece_log_probabilities: tuple[float, ...]  # one a piece, and a last one for the end; of each sentence
 
 
 @dataclass(frozen=True)
@@ -61,37 +47,75 @@ class Failure:
 
 
 @dataclass(eq=False)
+class _Sentence:
+    """A sentence of a plan: the steps that it takes, and the requests that it waits for."""
+
+    source: str
+    steps: Steps
+    waits: list[Request]
+    results: dict[int, Result] = field(default_factory=dict)
+    asked: int = 1  # times
+    found: tuple[Alternative, ...] = ()
+
+
+@dataclass(eq=False)
 class Plan:
-    """A text on its way through the engine: `requests` ask for its sentences, in order; `take` their results."""
+    """A text on its way through the engine: `requests` ask for its sentences, in order; `take` their results.
+
+    A sentence whose translation will not do asks again: `take` returns what is to be submitted then, and `requests` has
+    it, too.
+    """
 
     text: str
     planner: "Planner"
     pieces: list[Piece]
     requests: list[Request]
     problem: str = ""  # why there will be no translation
-    _results: dict[int, Result] = field(default_factory=dict)
+    _sentences: list[_Sentence] = field(default_factory=list)
+    _waiting: dict[int, _Sentence] = field(default_factory=dict)  # by request
 
     @property
     def done(self) -> bool:
-        return bool(self.problem) or len(self._results) == len(self.requests)
+        return bool(self.problem) or not self._waiting
 
-    def take(self, result: Result) -> None:
-        """The result of one of the requests."""
-        self._results[result.id] = result
-        if result.problem and not self.problem:
-            place = [request.id for request in self.requests].index(result.id)
-            sentence = [piece.text for piece in self.pieces if not piece.kept][place]
-            self.problem = f"the text that begins {sentence[:40]!r} cannot be translated: {result.problem}"
+    def add(self, piece: Piece) -> None:
+        """One more piece at the end, before any result is taken."""
+        self.pieces.append(piece)
+        if not piece.kept:
+            steps = self.planner.steps(piece.text)
+            sentence = _Sentence(piece.text, steps, next(steps))
+            self._sentences.append(sentence)
+            self._wait(sentence)
+
+    def take(self, result: Result) -> list[Request]:
+        """The result of one of the requests; what is to be asked now."""
+        sentence = self._waiting.pop(result.id)
+        sentence.results[result.id] = result
+        if result.problem and sentence.asked == 1:
+            self._fail(sentence, result.problem)
+        if self.problem or len(sentence.results) < len(sentence.waits):
+            return []
+        results = [sentence.results.pop(request.id) for request in sentence.waits]
+        try:
+            sentence.waits = sentence.steps.send(results)
+        except StopIteration as stop:
+            sentence.found = stop.value
+            return []
+        except Exception as error:  # whatever a model can raise concerns this text alone
+            self._fail(sentence, f"{type(error).__name__}: {error}")
+            return []
+        sentence.asked += 1
+        self._wait(sentence)
+        return sentence.waits
 
     def translation(self) -> Translation:
         """What the results make. Raises RequestError if one of them is a problem."""
         assert self.done
         if self.problem:
             raise RequestError(self.problem)
-        sources = (piece.text for piece in self.pieces if not piece.kept)
         sentences = tuple(
-            self._sentence(source, self._results[request.id])
-            for source, request in zip(sources, self.requests, strict=True)
+            SentenceTranslation(each.source, each.found[0].text, each.found[0].score, each.found)
+            for each in self._sentences
         )
         ranks = max((len(sentence.alternatives) for sentence in sentences), default=1)
         alternatives = tuple(self._joined(sentences, rank) for rank in range(ranks))
@@ -104,22 +128,18 @@ class Plan:
         except RequestError as error:
             return Failure(self.text, str(error))
 
-    def _sentence(self, source: str, result: Result) -> SentenceTranslation:
-        alternatives = tuple(map(self.planner.alternative, result.hypotheses))
-        return SentenceTranslation(source, alternatives[0].text, alternatives[0].score, alternatives)
+    def _wait(self, sentence: _Sentence) -> None:
+        self.requests.extend(sentence.waits)
+        self._waiting.update((request.id, sentence) for request in sentence.waits)
+
+    def _fail(self, sentence: _Sentence, problem: str) -> None:
+        if not self.problem:
+            self.problem = f"the text that begins {sentence.source[:40]!r} cannot be translated: {problem}"
 
     def _joined(self, sentences: tuple[SentenceTranslation, ...], rank: int) -> Alternative:
         chosen = [each.alternatives[min(rank, len(each.alternatives) - 1)] for each in sentences]
-        tokens = [len(each.piece_log_probabilities) for each in chosen]
-        weighted = sum(each.score * count for each, count in zip(chosen, tokens, strict=True))
         planner = self.planner
-        return Alternative(
-            text=segment.join(self.pieces, [each.text for each in chosen], planner.source, planner.target),
-            score=chosen[0].score if len(chosen) == 1 else weighted / max(1, sum(tokens)),
-            log_probability=sum((each.log_probability for each in chosen), 0.0),
-            pieces=tuple(chain.from_iterable(each.pieces for each in chosen)),
-            piece_log_probabilities=tuple(chain.from_iterable(each.piece_log_probabilities for each in chosen)),
-        )
+        return joined(segment.join(self.pieces, [each.text for each in chosen], planner.source, planner.target), chosen)
 
 
 @dataclass(frozen=True)
@@ -135,18 +155,16 @@ class Planner:
     options: SearchOptions
     sentences: bool  # whether each text is one sentence
     caller: int  # whose turn it is
+    attend: Attend
+    whole: bool  # whether spans and capitals are seen to, and translations that will not do asked for again
 
     def plan(self, text: str) -> Plan:
         """A text cut into sentences that are short enough for the model, each of them encoded."""
         text = text if text.isascii() else text.encode("utf-8", "replace").decode()  # a lone surrogate is no text
         plan = Plan(text, self, [], [])
         for piece in segment.whole(text) if self.sentences else segment.split(text, self.source):
-            ids = () if piece.kept else self.encode(piece.text)
-            if len(ids) <= self.longest:
-                self._add(plan, piece, ids)
-                continue
-            for part in segment.split_long(piece.text, lambda part: len(self.encode(part)) <= self.longest):
-                self._add(plan, part, () if part.kept else self.encode(part.text))
+            for part in self._parts(piece):
+                plan.add(part)
         return plan
 
     def attempt(self, text: str) -> Plan:
@@ -170,7 +188,41 @@ class Planner:
             piece_log_probabilities=hypothesis.token_log_probabilities,
         )
 
-    def _add(self, plan: Plan, piece: Piece, ids: tuple[int, ...]) -> None:
-        plan.pieces.append(piece)
-        if not piece.kept:
-            plan.requests.append(Request(next(self.ids), ids, self.options, caller=self.caller))
+    def steps(self, sentence: str) -> Steps:
+        """The way of a sentence that fits."""
+        return translate(sentence, self._means) if self.whole else plainly(sentence, self._means)
+
+    @cached_property
+    def _means(self) -> Means:
+        return Means(
+            request=lambda text, options: Request(next(self.ids), self._encode(text), options, caller=self.caller),
+            alternative=self.alternative,
+            pieces=self.tokenizer.pieces,
+            attend=self.attend,
+            tagged=len(self.tag),
+            source=self.source,
+            target=self.target,
+            options=self.options,
+        )
+
+    def _parts(self, piece: Piece) -> Iterator[Piece]:
+        """A sentence without what leads a list; if it is too long for the model, in parts."""
+        lead = protect.lead(piece.text, self.source) if self.whole and not piece.kept else 0
+        text = piece.text[lead:]
+        if lead:
+            yield Piece(piece.text[:lead], kept=True)
+        if piece.kept or (self.whole and worthless(text)):
+            yield Piece(text, kept=True)
+        elif self._fits(text):
+            yield Piece(text, kept=False)
+        else:
+            for part in protect.apart(text) if self.whole else [text]:
+                yield from [Piece(part, True)] if worthless(part) else segment.split_long(part, self._fits)
+
+    def _fits(self, text: str) -> bool:
+        return len(self._encode(text)) <= self.longest
+
+    @cached_property
+    def _encode(self) -> Callable[[str], tuple[int, ...]]:
+        """`encode`, which need not do again what was done to see whether a sentence fits."""
+        return lru_cache(maxsize=1)(self.encode)

@@ -11,6 +11,7 @@ import torch
 from mt.checkpoint import Description, LoadedModel, load_model
 from mt.decoding.options import Normalization, SearchOptions
 from mt.decoding.scorer import ModelScorer
+from mt.engine.attention import Attender
 from mt.engine.batches import Batch, Decoder, SearchDecoder
 from mt.engine.bulk import Desk
 from mt.engine.compiled import CompiledDecoder
@@ -145,6 +146,7 @@ class Translator:
         beam_size: int | None = None,
         n_best: int | None = None,
         sentences: bool = False,
+        whole: bool = True,
     ) -> list[Translation]:
         """Translate texts of any length and number; the order is kept, and so is the white space between sentences.
 
@@ -152,12 +154,17 @@ class Translator:
         `sentences`, each text is one sentence already, as a line of a test set is: it is split only if it is too long,
         and its translation is one line. What holds neither letter nor digit stays as it is.
 
+        `whole` sees to it that addresses, placeholders, code, file names, emoji and numbers come back as they were
+        (mt/text/protect.py), that capitals are no harm (casing.py), and that a translation in circles or without its
+        end is tried again (repetition.py). Without it, each sentence gets what the search finds, as a measurement of
+        a model or a search wants it.
+
         `source` and `target` may be left out where the model has one direction; `beam_size` and `n_best` change
         `options`, or the model's own. Raises LanguageError for a direction that the model lacks, RequestError for
         options that cannot be used, and for texts that the model fails on, when all others are done.
         """
         search = self._search(options, beam_size, n_best)
-        planner = self.planner(source=source, target=target, options=search, sentences=sentences)
+        planner = self.planner(source=source, target=target, options=search, sentences=sentences, whole=whole)
         plans = [planner.plan(text) for text in texts]
         self.desk.run(plans)
         found = [plan.problem for plan in plans if plan.problem]
@@ -175,6 +182,7 @@ class Translator:
         beam_size: int | None = None,
         n_best: int | None = None,
         sentences: bool = False,
+        whole: bool = True,
         ahead: int = AHEAD,
     ) -> Iterator[Translation | Failure]:
         """`translate` for texts without end, in constant memory: one outcome a text, in order, as soon as it can be.
@@ -183,7 +191,7 @@ class Translator:
         in its place, and the stream goes on. Raises as `translate` does for a direction or options, at once.
         """
         search = self._search(options, beam_size, n_best)
-        planner = self.planner(source=source, target=target, options=search, sentences=sentences)
+        planner = self.planner(source=source, target=target, options=search, sentences=sentences, whole=whole)
         return self.desk.stream(map(planner.attempt, texts), ahead)
 
     def planner(
@@ -193,20 +201,24 @@ class Translator:
         target: str | None = None,
         options: SearchOptions | None = None,
         sentences: bool = False,
+        whole: bool = True,
     ) -> Planner:
         """What turns texts into plans, for those who submit them to the `desk` themselves. Raises LanguageError."""
         from_language, into = self.direction_of(source, target)
         options = options or self.options
+        tag = (self.tokenizer.tag(into),) if len(self.directions) > 1 else ()
         return Planner(
             tokenizer=self.tokenizer,
             ids=self._ids,
             source=from_language,
             target=into,
-            tag=(self.tokenizer.tag(into),) if len(self.directions) > 1 else (),
+            tag=tag,
             longest=self._longest,
             options=replace(options, max_length=min(options.max_length, self._longest)),
             sentences=sentences,
             caller=next(self._ids),
+            attend=Attender(self.model, self.scorer.device, len(tag)),
+            whole=whole,
         )
 
     def request(

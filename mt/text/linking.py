@@ -73,8 +73,15 @@ class Links:
         return [sum(row[unit] for unit in units) for row in self._weights]
 
     def _may_part(self, at: int, follows: str) -> bool:
-        """No mark is parted from the word that it belongs to, unless the source has such a mark there."""
-        if at < len(self.right) and self.target[self.right[at][0]] in _CLOSING and follows not in _CLOSING:
+        """No mark is parted from the word that it belongs to, unless the source has such a mark there.
+
+        What stands before the end of the source stands before the mark that ends the translation.
+        """
+        last = len(self.right) - 1
+        closes = [number <= last and self.target[self.right[number][0]] in _CLOSING for number in (at, last)]
+        if closes[0] and at < last and follows not in _CLOSING:
+            return False
+        if at > last and closes[1] and last:
             return False
         return not (at and self.target[self.right[at - 1][1] - 1] in _OPENING)
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import pairwise
 
 from mt.text.linking import WIDE, Attention, Links, Range, insert, is_wide
 
@@ -69,10 +70,16 @@ _HINT = re.compile(
 _LEAD = re.compile(
     r"(?:(?:[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.))[ \t\u00a0]+){1,4}"
 )
-_ORDINAL_DOT = frozenset("bg bs cs da de et fi hr hu is lb lt lv mk nb nn no pl sk sl sr tr".split())
+_ORDINAL_DOT = frozenset(
+    [
+        *("bg", "bs", "cs", "da", "de", "et", "fi", "hr", "hu", "is", "lb"),
+        *("lt", "lv", "mk", "nb", "nn", "no", "pl", "sk", "sl", "sr", "tr"),
+    ]
+)
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _AROUND = _BRACKETS | {'"': '"', "'": "'", "„": "“", "“": "”", "«": "»", "‹": "›", "‘": "’"}
 _ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d+(?=(?:st|nd|rd|th)\b)")
+_LONG = 64  # characters of a span that a cut of its sentence might part
 _LEAST_WEIGHT = 0.1  # of a word that gives way to a number
 _TRAILING = ".,;:!?'\"…*_~”’»"
 
@@ -136,6 +143,12 @@ def lead(sentence: str, language: str) -> int:
     return found.end() if any(map(str.isalnum, sentence[found.end() :])) else 0
 
 
+def apart(sentence: str) -> list[str]:
+    """The parts of a sentence that is too long for a model: its long spans, which no cut may part, and what is between."""
+    places = [place for span in find(sentence) if len(span.text) > _LONG for place in (span.begin, span.end)]
+    return [sentence[begin:end] for begin, end in pairwise([0, *places, len(sentence)]) if begin < end]
+
+
 def lost(spans: Sequence[Span], translation: str) -> list[Span]:
     """Which spans a translation does not hold as often as the source does.
 
@@ -182,7 +195,21 @@ def restore(cut: Cut, spans: Sequence[Span], translation: str, attention: Attent
     written = translation
     for (begin, end), text in sorted(edits, key=lambda edit: edit[0], reverse=True):
         written = written[:begin] + text + written[end:]
-    return _exact(written, spans)
+    return complete(written, spans)
+
+
+def complete(translation: str, spans: Sequence[Span]) -> str:
+    """Whatever a translation holds: each span as often as it was in the source; a number at least as often."""
+    for span in lost(spans, translation):
+        there = [other for other in find(translation) if other.text == span.text]
+        wanted = sum(other.text == span.text for other in spans)
+        for other in there[wanted:][::-1]:
+            translation = f"{translation[: other.begin].rstrip()} {translation[other.end :].lstrip()}".strip()
+        translation += f" {span.text}" if len(there) < wanted else ""
+    if not lost(spans, translation):
+        return translation
+    plain = re.sub(r"\s+", " ", _SPAN.sub(" ", translation)).strip()
+    return " ".join([plain, *(span.text for span in spans)]).strip()
 
 
 def _spans(sentence: str) -> Iterator[Span]:
@@ -277,17 +304,3 @@ def _exchanges(links: Links, source: str) -> Iterator[tuple[Range, str]]:
         begin, end = links.right[-place]
         inside = [other for other in others if begin <= other.begin and other.end <= end]
         yield ((inside[0].begin, inside[0].end) if inside else (begin, end)), span.text
-
-
-def _exact(translation: str, spans: Sequence[Span]) -> str:
-    """Whatever a translation holds: each span as often as it was in the source; a number at least as often."""
-    for span in lost(spans, translation):
-        there = [other for other in find(translation) if other.text == span.text]
-        wanted = sum(other.text == span.text for other in spans)
-        for other in there[wanted:][::-1]:
-            translation = f"{translation[: other.begin].rstrip()} {translation[other.end :].lstrip()}".strip()
-        translation += f" {span.text}" if len(there) < wanted else ""
-    if not lost(spans, translation):
-        return translation
-    plain = re.sub(r"\s+", " ", _SPAN.sub(" ", translation)).strip()
-    return " ".join([plain, *(span.text for span in spans)]).strip()

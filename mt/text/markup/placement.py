@@ -171,7 +171,7 @@ class _Board:
         free.difference_update(span)
 
     def _copy(self, mark: Mark, room: range, free: set[int]) -> range | None:
-        """Where a text that is kept stands in the target as it is, nearest to where it is expected."""
+        """Where a text that is kept stands in the target, nearest to where it is expected."""
         text = self.matching.source[mark.begin : mark.end].strip()
         if not mark.kept or not text or not room:
             return None
@@ -179,7 +179,7 @@ class _Board:
         ends = {self.matching.right[j].end: j + 1 for j in room}
         found = [
             range(begins[match.start()], ends[match.end()])
-            for match in re.finditer(re.escape(text), self.matching.target)
+            for match in re.finditer(re.escape(text), self.matching.target, re.IGNORECASE)
             if match.start() in begins and match.end() in ends
         ]
         expected = self._expected(mark)
@@ -230,7 +230,7 @@ class _Board:
         )
 
     def _guess(self, mark: Mark, room: range, free: set[int]) -> range:
-        """Units for a mark none of whose words is aligned: those between its neighbours', or in proportion.
+        """Units for a mark none of whose words is aligned: between the nearest that are, in proportion.
 
         What is kept displaces nothing by a guess, so its range is empty.
         """
@@ -240,29 +240,34 @@ class _Board:
             return self._guess_punctuation(mark, room, free)
         among = self.matching.words(*self.outer(mark))
         first, last = among.index(words[0]), among.index(words[-1])
-        before = max(self.matching.aligned(among[max(0, first - 1) : first], room), default=room.start - 1)
-        after = min(self.matching.aligned(among[last + 1 : last + 2], room), default=room.stop)
         options = [j for j in room if j in free and right[j].word]
-        between = [j for j in options if before < j < after and not self.matching.back[j]]
-        known = any(self.matching.towards)
-        if known and between and free.issuperset(range(between[0], between[-1] + 1)):
-            return range(between[0], between[0] if mark.kept else between[-1] + 1)
-        if mark.kept or not options:
-            at = (
-                after
-                if known and after < room.stop
-                else options[int(first / len(among) * len(options))]
-                if options
-                else room.stop
-            )
+        left, low, after, high = self._anchors(among, first, last, room)
+        between = [j for j in options if low < j < high and not self.matching.back[j]]
+        if between or (mark.kept and (left >= 0 or after < len(among))):
+            first, last, count = first - left - 1, last - left - 1, after - left - 1
+        else:
+            between, count = options, len(among)
+        scale = len(between) / count
+        begin = min(round(first * scale), len(between) - 1)
+        if mark.kept or not between:
+            at = between[begin] if between else min(high, room.stop)
             return range(at, at)
-        scale = len(options) / len(among)
-        begin = min(round(first * scale), len(options) - 1)
-        chosen = options[begin : max(begin + 1, round((last + 1) * scale))]
-        end = next(
-            (left + 1 for left, right in pairwise(chosen) if not free.issuperset(range(left, right))), chosen[-1] + 1
+        chosen = between[begin : max(begin + 1, round((last + 1) * scale))]
+        ends = (a + 1 for a, b in pairwise(chosen) if not free.issuperset(range(a, b)))
+        return range(chosen[0], next(ends, chosen[-1] + 1))
+
+    def _anchors(self, among: Sequence[int], first: int, last: int, room: range) -> tuple[int, int, int, int]:
+        """The nearest aligned words before and after some, each as its place in `among` and its target unit.
+
+        The edges of the room where there is none, or where the two have changed places.
+        """
+        before = next((k for k in range(first - 1, -1, -1) if self.matching.aligned(among[k : k + 1], room)), -1)
+        after = next(
+            (k for k in range(last + 1, len(among)) if self.matching.aligned(among[k : k + 1], room)), len(among)
         )
-        return range(chosen[0], end)
+        low = self.matching.aligned(among[before : before + 1], room)[-1] if before >= 0 else room.start - 1
+        high = self.matching.aligned(among[after : after + 1], room)[0] if after < len(among) else room.stop
+        return (before, low, after, high) if low < high else (-1, room.start - 1, len(among), room.stop)
 
     def _guess_punctuation(self, mark: Mark, room: range, free: set[int]) -> range:
         """For a mark around punctuation alone: the same in the target, or an empty range."""
@@ -311,6 +316,8 @@ class _Board:
         room = self.room(mark.parent)
         options = [j for j in room if self.matching.right[j].word]
         at = round(len(preceding) / max(1, len(preceding) + len(following)) * len(options))
+        if mark.glued and at > 0:
+            return self.matching.right[options[at - 1]].end
         return self.matching.right[options[at]].begin if at < len(options) else self.matching.characters(room)[1]
 
     def _before(self, number: int, following: Sequence[int]) -> int | None:
@@ -328,7 +335,13 @@ class _Board:
         if not rights:
             return None
         kinds = self.matching.kinds(mark.begin, word.begin)
-        return self.matching.right[self._reach(rights[0], -1, kinds, room, room)].begin
+        return self._with_space(mark.begin, self.matching.right[self._reach(rights[0], -1, kinds, room, room)].begin)
+
+    def _with_space(self, here: int, there: int) -> int:
+        """Between two spaces, where the source has the mark there and the target has two."""
+        source, target = self.matching.source, self.matching.target
+        between = source[here : here + 1].isspace() and target[max(0, there - 2) : there].isspace() and there > 1
+        return there - 1 if between else there
 
     def _after(self, number: int, preceding: Sequence[int], followed: bool) -> int | None:
         """After the target of the word before, and of the punctuation and the mark that end with it."""

@@ -184,7 +184,8 @@ class _Builder(Generic[PartType]):
     def _text(self, item: Item[PartType], follows_empty: bool) -> None:
         for source, meaning in self.decode(item.text):
             text = meaning or ""
-            if source != text and len(text) == 1 and source.endswith(";") and not (text.isascii() and text.isalnum()):
+            whole = source.endswith(";") or source.startswith("\\")  # a reference without its end would swallow letters
+            if source != text and len(text) == 1 and whole and not (text.isascii() and text.isalnum()):
                 self.forms[text] = source
             if self.collapse:
                 text = _SPACES.sub(" ", text)

@@ -1,0 +1,271 @@
+"""Markdown: CommonMark with tables and struck-out text, as markdown-it reads it.
+
+markdown-it says which lines are which block and what the inline marks of a text are, but not at which characters they
+stand. `_Inline` finds them again by walking through the source beside the tokens, and a block in which the two part
+ways is left untranslated rather than damaged. Code, URLs, link references, HTML's own rules and front matter stay.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from mt.text.documents.base import DocumentOptions, Slot, TextDocument, decode_text
+from mt.text.markup import Segment, Translated, parse_html
+from mt.text.markup.slots import Item, ItemKind
+from mt.text.markup.tokens import Kind, html_tokens, references
+
+_LINE = re.compile(r"\r\n|\r|\n")
+_FRONT_MATTER = re.compile(
+    r"\A(---|\+\+\+)[ \t]*(?:\r\n|\n).*?^(?:\1|\.\.\.)[ \t]*(?:\r\n|\n|\Z)", re.DOTALL | re.MULTILINE
+)
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_BREAK = re.compile(r"[ \t]*\n[ \t]*")
+_HARD_BREAK = re.compile(r"(?:\\|[ ]*)\n[ \t]*")
+_FOOTNOTE = re.compile(r"(\[\^[^\]\s]+\]:?)")
+_BLOCK_START = re.compile(r"\A(\d*)([-+#>=]|(?<=\d)[.)](?=\s|\Z))")
+_SPECIAL = "\\`*_[]<~"
+
+
+def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Headings, paragraphs, items and cells are segments; a paragraph that is translated becomes one line."""
+    text, encoding = decode_text(name, content)
+    document = TextDocument(encoding)
+    front = _FRONT_MATTER.match(text)
+    hidden = "\n" * len(_LINE.findall(front[0])) + text[front.end() :] if front else text
+    lines = _Lines(text)
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
+    done = 0
+    for token in parser.parse(hidden):
+        if token.map is None or token.type not in ("inline", "html_block"):
+            continue
+        if token.type == "html_block":
+            begin, end = lines.starts[token.map[0]], lines.starts[min(token.map[1], len(lines.starts) - 1)]
+            if begin >= done:
+                document.keep(text[done:begin])
+                document.embed(parse_html(text[begin:end], options.markup))
+                done = end
+            continue
+        places = lines.find(token.content, token.map[0], done)
+        items = _Inline(parser, token, text, places).items() if places else None
+        if places and items is not None:
+            document.keep(text[done : places[0]])
+            _add(document, items)
+            done = places[-1]
+    document.keep(text[done:])
+    return document
+
+
+class _Lines:
+    """A text by its lines."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.starts = [0, *(match.end() for match in _LINE.finditer(text)), len(text)]
+
+    def find(self, content: str, line: int, done: int) -> list[int]:
+        """The characters of the text at which each of the content's stands, and the end; empty if it is not there."""
+        places: list[int] = []
+        for number, part in enumerate(content.split("\n"), start=line):
+            if number + 1 >= len(self.starts):
+                return []
+            whole = self.text[self.starts[number] : self.starts[number + 1]]
+            raw = part.replace("|", "\\|") if part not in whole else part
+            stripped = whole.rstrip()
+            at = self.text.find(raw, max(done, self.starts[number]), self.starts[number + 1])
+            if number > line or (stripped.endswith(raw) and self.starts[number] >= done):
+                at = self.starts[number] + stripped.rfind(raw) if raw else self.starts[number]
+            if at < 0 or raw != part:
+                return []
+            if places:
+                places.append(places[-1] + 1)  # the line break, of which all before the next line's content is part
+            places += range(at, at + len(part))
+        return [*places, places[-1] + 1] if places else []
+
+
+@dataclass
+class _Inline:
+    """One text: the token of its block, and where each character of its content stands in the source."""
+
+    parser: MarkdownIt
+    token: Token
+    text: str
+    places: Sequence[int]
+
+    def items(self) -> list[Item[str]] | None:
+        """Its items, that join to the source; None where the tokens do not match it."""
+        self.at = 0
+        self.found: list[Item[str]] = []
+        self.open: list[tuple[int, str]] = []
+        children = [child for child in self.token.children or () if child.type != "text" or child.content]
+        number = 0
+        while number < len(children):
+            child = children[number]
+            if child.type == "link_open" and child.markup == "autolink":
+                while children[number].type != "link_close":
+                    number += 1
+                end = self.token.content.find(">", self.at) + 1
+                fits = self._whole(ItemKind.KEPT, end, self.token.content[self.at + 1 : end - 1])
+            else:
+                fits = self._child(child)
+            if not fits:
+                return None
+            number += 1
+        return self.found if self.at == len(self.token.content) else None
+
+    def _child(self, child: Token) -> bool:
+        content, at = self.token.content, self.at
+        if child.type in ("text", "text_special"):
+            return self._text(child.markup if child.type == "text_special" else child.content)
+        if child.type in ("softbreak", "hardbreak"):
+            match = (_BREAK if child.type == "softbreak" else _HARD_BREAK).match(content, at)
+            if match is None:
+                return False
+            if child.type == "softbreak":
+                return self._whole(ItemKind.TEXT, match.end(), "\n")
+            return self._whole(ItemKind.EMPTY, match.end(), breaks=True)
+        if child.type == "code_inline":
+            close = re.compile(rf"(?<!`){child.markup}(?!`)").search(content, at + len(child.markup))
+            return close is not None and self._whole(ItemKind.KEPT, close.end(), child.content)
+        if child.type == "html_inline":
+            return self._html(child.content)
+        if child.type == "image":
+            end = self._label_end(at + 1)
+            return content.startswith("![", at) and end > 0 and self._whole(ItemKind.EMPTY, self._target_end(end))
+        if child.type == "link_open":
+            return self._tag(ItemKind.OPEN, "[", "link")
+        if child.type == "link_close":
+            end = self._target_end(at) if content.startswith("]", at) else -1
+            return end > 0 and self._tag(ItemKind.CLOSE, content[at:end], "link")
+        if child.nesting:
+            return self._tag(ItemKind.OPEN if child.nesting > 0 else ItemKind.CLOSE, child.markup, child.markup)
+        return False
+
+    def _source(self, end: int) -> str:
+        """What stands in the source from here to a character of the content."""
+        return self.text[
+            self.places[self.at] : self.places[end - 1] + 1 if end == len(self.token.content) else self.places[end]
+        ]
+
+    def _whole(self, kind: ItemKind, end: int, text: str = "", breaks: bool = False) -> bool:
+        if end <= self.at:
+            return False
+        self.found.append(Item(kind, (self._source(end),), text, breaks=breaks))
+        self.at = end
+        return True
+
+    def _text(self, source: str) -> bool:
+        if not self.token.content.startswith(source, self.at):
+            return False
+        for number, part in enumerate(_FOOTNOTE.split(source)):
+            if part:
+                kind = ItemKind.EMPTY if number % 2 else ItemKind.TEXT
+                self._whole(kind, self.at + len(part), "" if number % 2 else part)
+        return True
+
+    def _tag(self, kind: ItemKind, source: str, name: str) -> bool:
+        if not source or not self.token.content.startswith(source, self.at):
+            return False
+        key = -1
+        if kind is ItemKind.OPEN:
+            key = self.at
+            self.open.append((key, name))
+        elif self.open and self.open[-1][1] == name:
+            key = self.open.pop()[0]
+        end = self.at + len(source)
+        self.found.append(Item(kind, (self._source(end),), key=key))
+        self.at = end
+        return True
+
+    def _html(self, source: str) -> bool:
+        tokens = list(html_tokens(source))
+        if len(tokens) == 1 and tokens[0].kind is Kind.END:
+            return self._tag(ItemKind.CLOSE, source, "<" + tokens[0].name)
+        paired = f"</{tokens[0].name}" in self.token.content.lower() if tokens[0].kind is Kind.START else False
+        if len(tokens) == 1 and paired:
+            return self._tag(ItemKind.OPEN, source, "<" + tokens[0].name)
+        return self.token.content.startswith(source, self.at) and self._whole(
+            ItemKind.EMPTY, self.at + len(source), breaks=tokens[0].name == "br"
+        )
+
+    def _label_end(self, begin: int) -> int:
+        """The `]` that closes the `[` at a place, or -1."""
+        depth = 0
+        place = begin
+        content = self.token.content
+        while place < len(content):
+            if content[place] == "\\":
+                place += 1
+            depth += {"[": 1, "]": -1}.get(content[place : place + 1], 0)
+            if depth == 0:
+                return place
+            place += 1
+        return -1
+
+    def _target_end(self, close: int) -> int:
+        """Where a link ends whose text ends with the `]` at `close`: after (url "title"), after [label], or there."""
+        content, place = self.token.content, close + 1
+        if content.startswith("(", place):
+            end = self._address_end(place + 1)
+            if end > 0:
+                return end
+        if content.startswith("[", place):
+            label = content.find("]", place)
+            reference = content[place + 1 : label]
+            if label > 0 and "[" not in reference:
+                return label + 1
+        return place
+
+    def _address_end(self, place: int) -> int:
+        """After the `)` of an address with or without a title, or -1."""
+        content = self.token.content
+        skip = re.compile(r"\s*")
+        begin = skip.match(content, place)
+        assert begin is not None
+        address = self.parser.helpers.parseLinkDestination(content, begin.end(), len(content))
+        place = address.pos if address.ok else begin.end()
+        gap = skip.match(content, place)
+        assert gap is not None
+        if gap.end() > place:
+            title = self.parser.helpers.parseLinkTitle(content, gap.end(), len(content))
+            gap = skip.match(content, title.pos) if title.ok else gap
+            assert gap is not None
+        return gap.end() + 1 if content.startswith(")", gap.end()) else -1
+
+
+def _add(document: TextDocument, items: Sequence[Item[str]]) -> None:
+    """A text; a translation of it must not look like the beginning of another block."""
+    first = len(document.parts)
+    document.add_items(items, _decode, _escape)
+    for number, part in enumerate(document.parts[first:], start=first):
+        if isinstance(part, Slot):
+            document.parts[number] = replace(part, write=partial(_as_text, part))
+
+
+def _as_text(slot: Slot, segment: Segment, new: Translated) -> str:
+    written = slot.write(segment, new)
+    if _BLOCK_START.match(slot.source):
+        return written
+    return _BLOCK_START.sub(r"\1\\\2", written, count=1)
+
+
+def _decode(source: str) -> Iterator[tuple[str, str | None]]:
+    """Text without backslashes and references."""
+    place = 0
+    for match in _ESCAPE.finditer(source):
+        yield from references(source[place : match.start()], xml=False)
+        yield match[0], match[1]
+        place = match.end()
+    yield from references(source[place:], xml=False)
+
+
+def _escape(text: str, segment: Segment, forms: dict[str, str]) -> str:
+    """Text whose special characters are escaped unless the source had them bare."""
+    bare = set(segment.text) - set(forms)
+    escaped: dict[str, str | int | None] = {
+        character: f"\\{character}" for character in _SPECIAL if character not in bare
+    }
+    return " ".join(text.splitlines()).translate(str.maketrans({**escaped, **forms}))

@@ -1,0 +1,435 @@
+"""Files taken apart and put together again: what is not translated comes back, and what is lands where it belongs."""
+
+import io
+import json
+import zipfile
+
+import docx
+import polib
+import pysubs2
+import pytest
+from docx.oxml import OxmlElement, parse_xml
+from docx.oxml.ns import qn
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mt.errors import DocumentError
+from mt.text.documents import SUFFIXES, DocumentOptions, open_document
+from mt.text.markup import Translated
+
+MARKDOWN = """---
+title: "Not touched"
+---
+# The *big* house #
+
+A paragraph with `code` and a [link](http://x.y/z_(a) "Title"), over
+two lines\\
+and a hard break \\* &amp; <b>html</b> ![alt](u.png) <http://auto.link> note[^1].
+
+> Quoted
+> text
+> 1. one
+>    two
+
+- item *a*
+  - nested **item**
+* [ref][foo] and [foo]
+
+| Head | **bold** |
+|------|----------|
+| cell | two `x`  |
+
+```python
+print("hi")
+```
+
+    indented code
+
+Setext
+======
+
+<div class="x">Some <b>html</b>
+text</div>
+
+[foo]: http://a.b "t"
+[^1]: The note.
+"""
+
+SRT = """1
+00:00:01,000 --> 00:00:02,500
+<i>Hello there,</i>
+my old friend!
+
+2
+00:00:03,000 --> 00:00:04,000
+- How are you?
+- {\\an8}Fine.
+
+"""
+
+VTT = """WEBVTT - A film
+
+NOTE not this
+nor this
+
+STYLE
+::cue { color: red }
+
+intro
+00:01.000 --> 00:02.500 align:start line:0%
+<v Ann>Tom &amp; <c.loud>Jerry</c></v>
+"""
+
+JSON = '{"title": "A dog", "n": 1.50, "list": ["one\\n", {"key": "two \\"x\\" "}], "url": "", "e": "\\u00e4hm"}\n'
+
+PO = """# A comment
+msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\\n"
+"Plural-Forms: nplurals=3; plural=(n==1 ? 0 : n<5 ? 1 : 2);\\n"
+
+#: a.c:1
+msgctxt "menu"
+msgid "Open\\n"
+msgstr ""
+
+msgid "Done"
+msgstr "Fertig"
+
+#, fuzzy, c-format
+#| msgid "Old %d"
+msgid "New %d"
+msgstr "Alt %d"
+
+msgid "%d dog"
+msgid_plural "%d dogs"
+msgstr[0] ""
+msgstr[1] ""
+msgstr[2] ""
+
+#~ msgid "Gone"
+#~ msgstr ""
+"""
+
+XLIFF_1 = """<?xml version="1.0"?>
+<xliff version="1.2"><file source-language="en"><body>
+  <trans-unit id="1">
+    <source>The <g id="1">big</g> dog<x id="2"/></source>
+  </trans-unit>
+  <trans-unit id="2"><source>Done</source><target state="final">Fertig</target></trans-unit>
+  <trans-unit id="3"><source>New</source><target state="new"/>
+    <alt-trans><source>Other</source><target>Anders</target></alt-trans></trans-unit>
+  <trans-unit id="4" translate="no"><source>Kept</source></trans-unit>
+  <trans-unit id="5"><source>A. B.</source><seg-source><mrk mtype="seg" mid="1">A.</mrk> <mrk mtype="seg" mid="2">B.</mrk></seg-source></trans-unit>
+</body></file></xliff>
+"""  # noqa: E501
+
+XLIFF_2 = """<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="en"><file id="f"><unit id="u">
+<segment state="initial"><source>Press <ph id="1" disp="x"/> &amp; <pc id="2">go</pc></source></segment>
+</unit></file></xliff>
+"""
+
+EXACT = {
+    "a.txt": "\ufeff  One.  \r\n\r\nTwo\nthree \u2028 \t\n",
+    "a.html": "<!DOCTYPE html>\r\n<p>Hello <b>world</b> &amp; all</p>\n",
+    "a.xml": '<?xml version="1.0"?>\n<a><b>x &lt; y</b></a>',
+    "a.md": MARKDOWN,
+    "a.srt": SRT,
+    "b.srt": SRT.replace("\n", "\r\n"),
+    "a.vtt": VTT,
+    "a.json": JSON,
+}
+
+
+def translate(name: str, content: str | bytes, options: DocumentOptions | None = None, **by_text: str) -> str:
+    """A document with some texts translated, by their own, and all others in upper case."""
+    data = content.encode() if isinstance(content, str) else content
+    document = open_document(name, data, options)
+    return document.render([Translated(by_text.get(s.text, s.text.upper())) for s in document.segments]).decode()
+
+
+def texts(name: str, content: str | bytes) -> list[str]:
+    data = content.encode() if isinstance(content, str) else content
+    return [segment.text for segment in open_document(name, data).segments]
+
+
+def identity(name: str, content: bytes) -> bytes:
+    document = open_document(name, content)
+    return document.render([Translated(segment.text) for segment in document.segments])
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_what_is_not_changed_comes_back_byte_for_byte(name: str) -> None:
+    content = EXACT[name].encode()
+    assert open_document(name, content).segments
+    assert identity(name, content) == content
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.xml"])
+@given(st.text() | st.lists(st.sampled_from(["# ", "> ", "- ", "1. ", "*", "`", "[a](b)", "\n", "\r\n", "word", "|", "    ", "~~", "<b>", "\\", "\t", "&amp;"])).map("".join))  # fmt: skip  # noqa: E501
+def test_any_text_comes_back(name: str, text: str) -> None:
+    content = text.encode("utf-8", "replace")
+    assert identity(name, content) == content
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON_VALUES, st.booleans())
+def test_json_keeps_all_but_its_strings(value: object, ascii_only: bool) -> None:
+    content = json.dumps(value, ensure_ascii=ascii_only, indent=1).encode("utf-8", "surrogatepass")
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return
+    assert identity("a.json", content) == content
+    document = open_document("a.json", content)
+    new = json.loads(document.render([Translated('„x" \\') for _ in document.segments]))
+    assert type(new) is type(value)
+
+
+def test_text_keeps_lines_and_space() -> None:
+    assert translate("a.txt", "  one \r\n\n---\n\ttwo") == "  ONE \r\n\n---\n\tTWO"
+
+
+def test_html_is_written_in_the_encoding_it_declares() -> None:
+    content = '<meta charset="iso-8859-1"><p>Grüße</p>'.encode("latin-1")
+    document = open_document("a.html", content)
+    assert [segment.text for segment in document.segments] == ["Grüße"]
+    assert document.render([Translated("Ä 語")]) == '<meta charset="iso-8859-1"><p>Ä &#35486;</p>'.encode("latin-1")
+
+
+def test_utf_16_stays_so() -> None:
+    content = "one".encode("utf-16")
+    assert translate("a.txt", content.decode("utf-16")) == "ONE"
+    document = open_document("a.txt", content)
+    assert document.render([Translated("zwei")]) == "zwei".encode("utf-16")
+
+
+def test_markdown_keeps_its_structure() -> None:
+    segments = texts("a.md", MARKDOWN)
+    assert segments[0] == "The big house"
+    assert "Quoted text" in segments and "two x" in segments and "The note." in segments
+    result = translate("a.md", MARKDOWN)
+    for kept in [
+        'title: "Not touched"',
+        'print("hi")',
+        "    indented code",
+        '[foo]: http://a.b "t"',
+        "======",
+        "|------",
+    ]:
+        assert kept in result
+    for written in [
+        "# THE *BIG* HOUSE #",
+        "> QUOTED TEXT",
+        "> 1. ONE TWO",
+        "  - NESTED **ITEM**",
+        "[REF][foo] AND [FOO]",
+    ]:
+        assert written in result
+    assert '](http://x.y/z_(a) "Title")' in result and "![alt](u.png)" in result and "<http://auto.link>" in result
+
+
+def test_markdown_escapes_what_would_be_markup() -> None:
+    assert translate("a.md", "one\n", one="1. a*b_c") == "1\\. a\\*b\\_c\n"
+    assert translate("a.md", "a_b \\* c\n", **{"a_b * c": "x_y * z"}) == "x_y \\* z\n"
+
+
+def test_srt_is_read_by_others_as_before() -> None:
+    assert texts("a.srt", SRT) == ["Hello there, my old friend!", "How are you?", "Fine."]
+    result = translate("a.srt", SRT)
+    before, after = pysubs2.SSAFile.from_string(SRT), pysubs2.SSAFile.from_string(result)
+    assert [(cue.start, cue.end) for cue in after] == [(cue.start, cue.end) for cue in before]
+    assert [cue.plaintext for cue in after] == [cue.plaintext.upper() for cue in before]
+    assert "<i>HELLO THERE,</i>\nMY OLD FRIEND!" in result and "- {\\an8}FINE." in result
+
+
+def test_vtt_keeps_notes_styles_and_settings() -> None:
+    result = translate("a.vtt", VTT, **{"Tom & Jerry": "Jerry & <Tom>"})
+    assert result == VTT.replace("Tom &amp; <c.loud>Jerry</c>", "<c.loud>Jerry</c> &amp; &lt;Tom>")
+
+
+def test_json_keeps_keys_numbers_and_form() -> None:
+    wanted = '{"title": "A DOG", "n": 1.50, "list": ["ONE\\n", {"key": "TWO \\"X\\" "}], "url": "", "e": "\\u00c4HM"}\n'
+    assert translate("a.json", JSON) == wanted
+
+
+def test_po_translates_what_has_no_translation() -> None:
+    document = open_document("a.po", PO.encode())
+    assert [segment.text for segment in document.segments] == ["Open", "New %d", "%d dog", "%d dogs"]
+    result = polib.pofile("\n" + translate("a.po", PO))
+    entries = {entry.msgid: entry for entry in result}
+    assert entries["Open\n"].msgstr == "OPEN\n" and entries["Open\n"].msgctxt == "menu"
+    assert entries["Done"].msgstr == "Fertig"
+    assert entries["New %d"].msgstr == "NEW %D" and entries["New %d"].flags == ["c-format"]
+    assert entries["%d dog"].msgstr_plural == {0: "%D DOG", 1: "%D DOGS", 2: "%D DOGS"}
+    assert entries["Gone"].obsolete and result.header == "A comment" and entries["Open\n"].occurrences == [("a.c", "1")]
+
+
+def test_po_can_translate_all_and_flag_it() -> None:
+    result = polib.pofile("\n" + translate("a.po", PO, DocumentOptions(retranslate=True, mark_fuzzy=True)))
+    assert {entry.msgid: entry for entry in result}["Done"].msgstr == "DONE"
+    assert all(entry.fuzzy for entry in result if not entry.obsolete)
+
+
+def test_a_po_that_is_the_name_of_a_file_is_not_opened() -> None:
+    with pytest.raises(DocumentError, match="Syntax error in po file .line 1"):
+        open_document("a.po", __file__.encode())
+
+
+def test_xliff_1_writes_targets_only() -> None:
+    assert texts("a.xlf", XLIFF_1) == ["The big dog", "New", "A.", "B."]
+    result = translate("a.xlf", XLIFF_1, A="Ä")
+    unit = '<source>The <g id="1">big</g> dog<x id="2"/></source>\n    <target>THE <g id="1">BIG</g> DOG<x id="2"/></target>'
+    assert unit in result
+    assert '<target state="final">Fertig</target>' in result and "<target>Anders</target>" in result
+    assert '<target state="translated">NEW</target>' in result
+    assert '<target><mrk mtype="seg" mid="1">A.</mrk> <mrk mtype="seg" mid="2">B.</mrk></target>' in result
+    assert "<source>Kept</source></trans-unit>" in result
+
+
+def test_xliff_2_writes_targets_only() -> None:
+    assert texts("a.xliff", XLIFF_2) == ["Press  & go"]
+    target = '<target>PRESS <ph id="1" disp="x"/> &amp; <pc id="2">GO</pc></target>'
+    result = translate("a.xliff", XLIFF_2)
+    assert result == XLIFF_2.replace("</source>", "</source>" + target).replace('"initial"', '"translated"')
+
+
+@pytest.mark.parametrize("source", [XLIFF_1, XLIFF_2])
+def test_xliff_that_is_written_once_comes_back(source: str) -> None:
+    once = identity("a.xlf", source.encode())
+    assert identity("a.xlf", once) == once
+    document = open_document("a.xlf", once, DocumentOptions(retranslate=True))
+    assert document.render([Translated(segment.text) for segment in document.segments]) != b""
+
+
+def word_file() -> bytes:
+    document = docx.Document()
+    document.add_heading("The title", 1)
+    paragraph = document.add_paragraph("A ")
+    paragraph.add_run("big").bold = True
+    paragraph.add_run(" dog, ")
+    paragraph.add_run("ran").italic = True
+    paragraph.add_run(" away.")
+    document.add_paragraph("Name:\tAnn")
+    table = document.add_table(1, 2)
+    table.cell(0, 0).text = "Left"
+    table.cell(0, 1).text = "Right"
+    document.sections[0].header.paragraphs[0].text = "The header"
+    document.sections[0].footer.paragraphs[0].text = "12"
+    linked = document.add_paragraph("See ")
+    link = OxmlElement("w:hyperlink")
+    link.set(qn("w:anchor"), "there")
+    link.append(parse_xml(f'<w:r xmlns:w="{linked._p.nsmap["w"]}"><w:t>this page</w:t></w:r>'))
+    linked._p.append(link)
+    linked.add_run(" now")
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def runs(content: bytes, start: str) -> list[tuple[str, bool | None, bool | None]]:
+    document = docx.Document(io.BytesIO(content))
+    paragraph = next(each for each in document.paragraphs if each.text.startswith(start))
+    return [(run.text, run.bold, run.italic) for run in paragraph.runs]
+
+
+def test_word_is_translated_everywhere_and_keeps_its_formatting() -> None:
+    content = word_file()
+    document = open_document("a.docx", content)
+    found = [segment.text for segment in document.segments]
+    expected = [
+        "The title",
+        "A big dog, ran away.",
+        "Name:",
+        "Ann",
+        "Left",
+        "Right",
+        "See this page now",
+        "The header",
+        "12",
+    ]
+    assert sorted(found) == sorted(expected)
+    result = document.render([Translated(text.upper()) for text in found])
+    assert runs(result, "A BIG") == [
+        ("A ", None, None),
+        ("BIG", True, None),
+        (" DOG, ", None, None),
+        ("RAN", None, True),
+        (" AWAY.", None, None),
+    ]
+    after = docx.Document(io.BytesIO(result))
+    assert [cell.text for cell in after.tables[0].rows[0].cells] == ["LEFT", "RIGHT"]
+    assert after.sections[0].header.paragraphs[0].text == "THE HEADER"
+    assert after.sections[0].footer.paragraphs[0].text == "12"
+    assert "NAME:\tANN" in [paragraph.text for paragraph in after.paragraphs]
+    linked = next(paragraph for paragraph in after.paragraphs if paragraph.text.startswith("SEE"))
+    assert [(link.text, link.fragment) for link in linked.hyperlinks] == [("THIS PAGE", "there")]
+    assert after.paragraphs[0].style is not None and after.paragraphs[0].style.name == "Heading 1"
+
+
+def test_word_follows_the_alignment() -> None:
+    document = open_document("a.docx", word_file())
+    wanted = "Weg lief ein großer Hund."
+    links = (((2, 5), (13, 19)), ((11, 14), (4, 8)))
+    translations = [Translated(wanted, links) if "dog" in s.text else Translated(s.text) for s in document.segments]
+    bold = [(text, b, i) for text, b, i in runs(document.render(translations), "Weg") if b or i]
+    assert bold == [("lief", None, True), ("großer", True, None)]
+
+
+def test_word_comes_back_by_its_contents() -> None:
+    before, after = (zipfile.ZipFile(io.BytesIO(each)) for each in (word_file(), identity("a.docx", word_file())))
+    assert before.read("word/document.xml") == after.read("word/document.xml")
+
+
+BOMB = io.BytesIO()
+with zipfile.ZipFile(BOMB, "w", zipfile.ZIP_DEFLATED) as _archive:
+    _archive.writestr("word/document.xml", b"\0" * 3_000_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("a.pdf", b"", r"suffix '.pdf'.*accepted: .docx, .htm"),
+        ("a.docs", b"", r"did you mean .docx"),
+        ("none", b"", "accepted: .docx"),
+        ("a.txt", b"x" * 2_000_001, "2000001 bytes; accepted: at most 2000000"),
+        ("a.txt", b"a\n" * 2000, "2000 texts; accepted: at most 1000"),
+        ("a.txt", b"caf\xe9 au lait", "not text in UTF-8 at byte 3"),
+        ("a.json", b'{"a": }', "line 1, column 7"),
+        ("a.json", b"[" * 100_000, "nested too deeply"),
+        ("a.srt", b"no times here", "no cue"),
+        ("a.po", b'msgid "a\nmsgstr', "not a .po file"),
+        ("a.xlf", b"<html>", "not XLIFF"),
+        ("a.docx", b"PK rubbish", "not a .docx file"),
+        ("a.docx", BOMB.getvalue(), "would unpack to 3000000 bytes"),
+    ],
+)
+def test_what_cannot_be_used_is_named(name: str, content: bytes, problem: str) -> None:
+    options = DocumentOptions(max_bytes=2_000_000, max_unpacked_bytes=2_500_000, max_segments=1000)
+    with pytest.raises(DocumentError, match=problem):
+        open_document(name, content, options)
+
+
+def test_entities_of_word_are_not_expanded() -> None:
+    source = zipfile.ZipFile(io.BytesIO(word_file()))
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for each in source.namelist():
+            data = source.read(each)
+            if each == "word/document.xml":
+                data = data.replace(b"?>", b'?><!DOCTYPE d [<!ENTITY a "AAAA"><!ENTITY b "&a;&a;">]>', 1)
+                data = data.replace(b"The title", b"The &b; title")
+            archive.writestr(each, data)
+    document = open_document("a.docx", out.getvalue())
+    assert not any("AAAA" in segment.text for segment in document.segments)
+
+
+def test_every_suffix_is_tried_here() -> None:
+    tried = {*EXACT, "a.po", "a.pot", "a.xlf", "a.xliff", "a.docx", "a.htm", "a.xhtml", "a.markdown"}
+    assert {"." + name.split(".")[1] for name in tried} == set(SUFFIXES)

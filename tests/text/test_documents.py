@@ -278,15 +278,14 @@ def test_po_can_translate_all_and_flag_it() -> None:
 
 
 def test_a_po_that_is_the_name_of_a_file_is_not_opened() -> None:
-    with pytest.raises(DocumentError, match="Syntax error in po file .line 1"):
+    with pytest.raises(DocumentError, match=r"Syntax error in po file \(line 1\)"):
         open_document("a.po", __file__.encode())
 
 
 def test_xliff_1_writes_targets_only() -> None:
     assert texts("a.xlf", XLIFF_1) == ["The big dog", "New", "A.", "B."]
     result = translate("a.xlf", XLIFF_1, A="Ä")
-    unit = '<source>The <g id="1">big</g> dog<x id="2"/></source>\n    <target>THE <g id="1">BIG</g> DOG<x id="2"/></target>'
-    assert unit in result
+    assert '</source>\n    <target>THE <g id="1">BIG</g> DOG<x id="2"/></target>' in result
     assert '<target state="final">Fertig</target>' in result and "<target>Anders</target>" in result
     assert '<target state="translated">NEW</target>' in result
     assert '<target><mrk mtype="seg" mid="1">A.</mrk> <mrk mtype="seg" mid="2">B.</mrk></target>' in result

@@ -240,19 +240,20 @@ class _Board:
             return self._guess_punctuation(mark, room, free)
         among = self.matching.words(*self.outer(mark))
         first, last = among.index(words[0]), among.index(words[-1])
-        options = [j for j in room if j in free and right[j].word]
+        options = [j for j in room if right[j].word]
         left, low, after, high = self._anchors(among, first, last, room)
         between = [j for j in options if low < j < high and not self.matching.back[j]]
-        if between or (mark.kept and (left >= 0 or after < len(among))):
+        if free.intersection(between) or mark.kept:
             first, last, count = first - left - 1, last - left - 1, after - left - 1
         else:
             between, count = options, len(among)
         scale = len(between) / count
         begin = min(round(first * scale), len(between) - 1)
-        if mark.kept or not between:
+        if mark.kept or not free.intersection(between):
             at = between[begin] if between else min(high, room.stop)
             return range(at, at)
-        chosen = between[begin : max(begin + 1, round((last + 1) * scale))]
+        chosen = [j for j in between[begin : max(begin + 1, round((last + 1) * scale))] if j in free]
+        chosen = chosen or [min(free.intersection(between), key=lambda j: abs(j - between[begin]))]
         ends = (a + 1 for a, b in pairwise(chosen) if not free.issuperset(range(a, b)))
         return range(chosen[0], next(ends, chosen[-1] + 1))
 

@@ -136,9 +136,11 @@ def load_model(folder: Path, device: torch.device) -> LoadedModel:
             f"{folder}: tokenizer.model has {len(tokenizer)} pieces, config.json a vocabulary_size of "
             f"{description.vocabulary_size}; accepted: the two files of one model"
         )
-    with NoInitialValues():
-        model = Transformer(description.model, description.vocabulary_size)
     weights = load_weights(folder / "model.safetensors")
+    # A config of a larger model is told so by a model that takes no memory.
+    fits = _numbers(description) <= sum(tensor.numel() for tensor in weights.values())
+    with torch.device("cpu" if fits else "meta"), NoInitialValues():
+        model = Transformer(description.model, description.vocabulary_size)
     check_weights(weights, model, folder / "model.safetensors")
     model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
     return LoadedModel(
@@ -229,6 +231,14 @@ def _read_description(folder: Path) -> Description:
     except ValidationError as error:
         listed = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
         raise ModelError(problems(str(path), listed)) from error
+
+
+def _numbers(description: Description) -> int:
+    """A little fewer than the parameters of such a model: those of its matrices."""
+    config = description.model
+    attentions = config.encoder_layers + 2 * config.decoder_layers
+    inner = (config.encoder_layers + config.decoder_layers) * 2 * config.d_ff
+    return config.d_model * (description.vocabulary_size + attentions * 4 * config.d_model + inner)
 
 
 def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:

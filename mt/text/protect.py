@@ -144,7 +144,7 @@ def lead(sentence: str, language: str) -> int:
 
 
 def apart(sentence: str) -> list[str]:
-    """The parts of a sentence that is too long for a model: its long spans, which no cut may part, and what is between."""
+    """The parts of a sentence that is too long: its long spans, which no cut may part, and what lies between."""
     places = [place for span in find(sentence) if len(span.text) > _LONG for place in (span.begin, span.end)]
     return [sentence[begin:end] for begin, end in pairwise([0, *places, len(sentence)]) if begin < end]
 

@@ -400,7 +400,8 @@ class Trainer:
     def _evenly_spaced(self, count: int) -> np.ndarray:
         """At most so many of the validation pairs."""
         fits = self._valid_indices()
-        return fits[np.linspace(0, len(fits) - 1, min(count, len(fits))).astype(int)]
+        chosen: np.ndarray = fits[np.linspace(0, len(fits) - 1, min(count, len(fits))).astype(int)]
+        return chosen
 
     def _save(self) -> None:
         if self.world.leads:

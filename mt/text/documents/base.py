@@ -1,16 +1,14 @@
 """What all documents have in common: segments out, translations in, and limits."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from mt.errors import DocumentError
 from mt.text.markup import Markup, MarkupOptions, Segment, Translated, arrange
-from mt.text.markup.slots import Decode, Item, ItemKind, build, trim, writes_nothing
+from mt.text.markup.slots import Decode, Item, ItemKind, around, build, trim, writes_nothing
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
-_AROUND = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -89,10 +87,8 @@ class TextDocument:
         if not any(map(str.isalnum, text)):
             self.keep(source)
             return
-        around = _AROUND.fullmatch(text)
-        assert around is not None
-        before, after = around[1], around[3]
-        self.add(Segment(around[2]), source, lambda _, new: write(before + new.text + after))
+        before, body, after = around(text)
+        self.add(Segment(body), source, lambda _, new: write(before + new.text + after))
 
     def embed(self, markup: Markup) -> None:
         self.parts.append(Embedded(len(self.segments), markup))
@@ -150,9 +146,7 @@ def _apart(item: Item[str]) -> list[Item[str]]:
     """A text without the white space at its ends, and that."""
     if item.kind is not ItemKind.TEXT or item.parts != (item.text,):
         return [item]
-    around = _AROUND.fullmatch(item.text)
-    assert around is not None
-    return [Item(ItemKind.TEXT, (text,), text) for text in around.groups() if text]
+    return [Item(ItemKind.TEXT, (text,), text) for text in around(item.text) if text]
 
 
 def decode_text(name: str, content: bytes, declared: str | None = None) -> tuple[str, Encoding]:

@@ -27,6 +27,7 @@ _BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _HARD_BREAK = re.compile(r"(?:\\|[ ]*)\n[ \t]*")
 _FOOTNOTE = re.compile(r"(\[\^[^\]\s]+\]:?)")
 _BLOCK_START = re.compile(r"\A(\d*)([-+#>=]|(?<=\d)[.)](?=\s|\Z))")
+_END_TAG = re.compile(r"</([A-Za-z][\w-]*)")
 _SPECIAL = "\\`*_[]<~"
 
 
@@ -100,6 +101,7 @@ class _Inline:
         self.at = 0
         self.found: list[Item[str]] = []
         self.open: list[tuple[int, str]] = []
+        self.closed = {name.lower() for name in _END_TAG.findall(self.token.content)}
         children = [child for child in self.token.children or () if child.type != "text" or child.content]
         number = 0
         while number < len(children):
@@ -184,7 +186,7 @@ class _Inline:
         tokens = list(html_tokens(source))
         if len(tokens) == 1 and tokens[0].kind is Kind.END:
             return self._tag(ItemKind.CLOSE, source, "<" + tokens[0].name)
-        paired = f"</{tokens[0].name}" in self.token.content.lower() if tokens[0].kind is Kind.START else False
+        paired = tokens[0].name in self.closed if tokens[0].kind is Kind.START else False
         if len(tokens) == 1 and paired:
             return self._tag(ItemKind.OPEN, source, "<" + tokens[0].name)
         return self.token.content.startswith(source, self.at) and self._whole(

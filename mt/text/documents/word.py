@@ -19,10 +19,9 @@ from lxml import etree
 from mt.errors import DocumentError
 from mt.text.documents.base import DocumentOptions
 from mt.text.markup import Segment, Translated, arrange
-from mt.text.markup.slots import Built, Item, ItemKind, build, trim, writes_nothing
+from mt.text.markup.slots import Built, Item, ItemKind, around, build, trim, writes_nothing
 
 Element = BaseOxmlElement
-_AROUND = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _PARTS = ("document.main+xml", "header+xml", "footer+xml")
 _UNSEEN = ("lang", "noProof", "rtl", "webHidden")  # of a run's properties: no difference that a reader sees
@@ -203,11 +202,9 @@ def _run(run: Element, ground: bytes) -> Iterator[Item[Element]]:
         if child.tag == qn("w:rPr") or child.tag == qn("w:lastRenderedPageBreak"):
             continue
         if child.tag == qn("w:t"):
-            around = _AROUND.fullmatch(child.text or "")
-            assert around is not None
             if marked:
                 yield Item(ItemKind.OPEN, (look,), key=id(child))
-            for text in around.groups():
+            for text in around(child.text or ""):
                 if text:
                     yield Item(ItemKind.TEXT, (child,), text)
             if marked:

@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 
 from mt.text.markup.elements import BLOCKS, Dialect, Elements
-from mt.text.markup.placement import Segment, Translated, arrange
-from mt.text.markup.slots import Item, ItemKind, build, trim, writes_nothing
+from mt.text.markup.marks import Segment, Translated
+from mt.text.markup.placement import arrange
+from mt.text.markup.slots import Item, ItemKind, around, build, trim, writes_nothing
 from mt.text.markup.tokens import Kind, Token, decode, html_tokens, references, xml_tokens
 
 TRANSLATABLE_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})
@@ -25,9 +25,10 @@ _TEXTLESS = frozenset(
         *("textarea", "xmp"),
     }
 )
-_AROUND = re.compile(r"([ \t\n\f\r]*)(.*?)([ \t\n\f\r]*)", re.DOTALL)
+_HTML_SPACE = " \t\n\f\r"
 _SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
 _NOTE = re.compile(r"\s*[\[(]?(?:\d{1,3}|[*†‡§]{1,3})[\])]?\s*")
+_NOTE_TOKENS = 8  # more than a note, within links, has
 _LONG_WORD = re.compile(r"""[^\W\d_]{3}[.,;:!?"'”’»)\]]*$""")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -216,27 +217,26 @@ class _Reader:
         token = self.tokens[number]
         if token.name != "sup" or token.kind is not Kind.START or self.dialect.xml or not self.items:
             return False
-        inside = islice(self.tokens, number, self.elements.end[number])
+        inside = self.tokens[number : min(self.elements.end[number], number + _NOTE_TOKENS)]
         text = "".join(each.source for each in inside if each.kind is Kind.TEXT)
         before = next((item.text for item in reversed(self.items) if item.kind is not ItemKind.CLOSE), "")
         return bool(_NOTE.fullmatch(text) and _LONG_WORD.search(before))
 
     def _text(self, source: str) -> None:
         """White space at the ends becomes items of its own, and so do entities that nobody knows."""
-        around = _AROUND.fullmatch(source)
-        assert around is not None
-        self._append_text(around[1])
+        before, body, after = around(source, _HTML_SPACE)
+        self._append_text(before)
         if self.dialect.xml:
             run = ""
-            for piece, meaning in references(around[2], xml=True):
+            for piece, meaning in references(body, xml=True):
                 if meaning is None:
                     self._append_text(run)
                     self.items.append(Item(ItemKind.KEPT, (piece,), piece))
                 run = "" if meaning is None else run + piece
             self._append_text(run)
         else:
-            self._append_text(around[2])
-        self._append_text(around[3])
+            self._append_text(body)
+        self._append_text(after)
 
     def _append_text(self, source: str) -> None:
         if source:
@@ -251,7 +251,7 @@ class _Reader:
             self.items.append(Item(ItemKind.CLOSE, parts, key=partner))
         elif token.name == "br" and not self.dialect.xml:
             before = next((item for item in reversed(self.items) if item.text.strip() or item.breaks), None)
-            if before is None or before.breaks or _SENTENCE_END.search(before.text):
+            if before is None or before.breaks or _SENTENCE_END.search(before.text[-20:]):
                 self._flush()
                 self.parts += parts
             else:

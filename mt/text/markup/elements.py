@@ -22,6 +22,7 @@ _VOID = frozenset(
         "wbr",
     }
 )
+_REACH = 512  # open elements that an end tag is compared with; browsers nest no deeper
 _CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "tr"})
 
 
@@ -92,7 +93,7 @@ class Elements:
     def _close(self, stack: list[int], number: int) -> None:
         """An end tag: closes the innermost element of its name. In HTML, an inline one reaches through no block."""
         name = self.tokens[number].name
-        for depth in range(len(stack) - 1, -1, -1):
+        for depth in range(len(stack) - 1, max(-1, len(stack) - 1 - _REACH), -1):
             opened = self.tokens[stack[depth]].name
             if opened == name:
                 self.partner[number], self.partner[stack[depth]] = stack[depth], number
@@ -111,7 +112,8 @@ class Elements:
             return
         closed = _closed_by(self.tokens[number].name)
         depth = len(stack) - 1
-        while closed and depth >= 0:
+        lowest = max(0, len(stack) - _REACH)
+        while closed and depth >= lowest:
             name = self.tokens[stack[depth]].name
             if name in closed:
                 for unclosed in stack[depth:]:

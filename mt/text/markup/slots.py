@@ -7,7 +7,7 @@ from enum import Enum
 from itertools import accumulate
 from typing import Generic, TypeVar
 
-from mt.text.markup.placement import Mark, Segment
+from mt.text.markup.marks import Mark, Segment
 
 PartType = TypeVar("PartType")
 Decode = Callable[[str], Iterator[tuple[str, str | None]]]
@@ -50,6 +50,13 @@ class Built(Generic[PartType]):
     openings: tuple[tuple[PartType, ...], ...]
     closings: tuple[PartType | None, ...]
     forms: dict[str, str]
+
+
+def around(text: str, space: str | None = None) -> tuple[str, str, str]:
+    """A text as the white space before it, itself, and the white space after it."""
+    left = text.lstrip(space)
+    body = left.rstrip(space)
+    return text[: len(text) - len(left)], body, left[len(body) :]
 
 
 def trim(items: Sequence[Item[PartType]]) -> tuple[int, int]:

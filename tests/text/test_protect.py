@@ -1,0 +1,197 @@
+"""What must come back whole: found, left out, put back."""
+
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mt.text.linking import Attention, Links, begins_of
+from mt.text.protect import Cut, Kind, Stretch, apart, find, lead, lost, restore, without
+
+FAMILY, SCOTLAND, FLAG, SKIN = "👩‍👩‍👧", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "🇩🇪", "👍🏽"
+
+
+def opaque(sentence: str) -> Cut:
+    return without(sentence, [span for span in find(sentence) if span.kind is not Kind.NUMBER])
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("A man rides a bike, and he is 'happy' (e.g. today).", []),
+        ("Hello.World is no address, and/or he/she", []),
+        ("See https://en.wikipedia.org/wiki/A_(b), please.", ["https://en.wikipedia.org/wiki/A_(b)"]),
+        ("(see http://a.b/c?d=e&f=g#h)", ["http://a.b/c?d=e&f=g#h"]),
+        ("www.example.org. example.com/path!", ["www.example.org", "example.com/path"]),
+        ("在https://x.com看", ["https://x.com"]),
+        ("Mail first.last+tag@mail.example.co.uk, now", ["first.last+tag@mail.example.co.uk"]),
+        ("@anna_b's #tag and @me@mastodon.social.", ["@anna_b", "#tag", "@me@mastodon.social"]),
+        ("%s %1$s %.2f %(name)s %name% 50% of", ["%s", "%1$s", "%.2f", "%(name)s", "%name%", "50%"]),
+        ("{name} {0} {} {{x}} ${x} $x {% if %}", ["{name}", "{0}", "{}", "{{x}}", "${x}", "$x", "{% if %}"]),
+        ("<0>a</0> <b>c</b> <br/> a < b > c &amp; &#39;", ["<0>", "</0>", "<b>", "</b>", "<br/>", "&amp;", "&#39;"]),
+        ("Run `pip install x` or ``a`` now", ["`pip install x`", "``a``"]),
+        ("2.200.112 1,5 % 12:30 -5 10-12 1/2", ["2.200.112", "1,5 %", "12:30", "-5", "10-12", "1/2"]),
+        ("DE123456789 v1.2.3 COVID-19 mp3 3D", ["DE123456789", "v1.2.3", "COVID-19", "mp3", "3D"]),
+        ("550e8400-e29b-41d4-a716-446655440000", ["550e8400-e29b-41d4-a716-446655440000"]),
+        ("the 21st, the 1990s, 5kg, 10AM, 5-year-old", ["1990", "5", "10", "5"]),  # an ordinal has a word of its own
+        ("第3章", ["3"]),
+        ("/usr/local/bin src/main.py C:\\x\\y a.txt", ["/usr/local/bin", "src/main.py", "C:\\x\\y", "a.txt"]),
+        (f"a{FAMILY}{FLAG}b {SKIN} {SCOTLAND} 1️⃣", [FAMILY, FLAG, SKIN, SCOTLAND, "1️⃣"]),
+    ],
+)
+def test_spans(sentence: str, expected: list[str]) -> None:
+    assert [span.text for span in find(sentence)] == expected
+    assert all(sentence[span.begin : span.end] == span.text for span in find(sentence))
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence", "expected"),
+    [
+        ("en", "- A man.", "- "),
+        ("en", "1. A man.", "1. "),
+        ("de", "3. Platz", ""),  # an ordinal number
+        ("de", "3) Platz", "3) "),
+        ("en", "## 2) A title", "## 2) "),
+        ("en", "• 12 men", "• "),
+        ("en", "-5 degrees", ""),
+        ("en", "1.", ""),
+        ("en", "- ", ""),
+    ],
+)
+def test_what_leads_a_list(language: str, sentence: str, expected: str) -> None:
+    assert sentence[: lead(sentence, language)] == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("A man https://x.y rides.", Cut("A man rides.", (Stretch(6, "https://x.y", True, True, False),))),
+        ("A man (https://x.y) rides.", Cut("A man rides.", (Stretch(6, "(https://x.y)", True, True, False),))),
+        ("{name}'s dog", Cut("dog", (Stretch(0, "{name}'s", True, True, False),))),
+        ("See {a} {b}.", Cut("See .", (Stretch(4, "{a} {b}", True, False, False),))),
+        ("fun😀, yes 👍", Cut("fun, yes", (Stretch(3, "😀", False, False, True), Stretch(8, "👍", True, True, True)))),
+        ("A <b>big</b> dog", Cut("A big dog", (Stretch(2, "<b>", True, False, True), Stretch(5, "</b>", False, True, True)))),
+    ],
+)
+def test_left_out(sentence: str, expected: Cut) -> None:
+    assert opaque(sentence) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "translation", "expected"),
+    [
+        ("12 men, 12:30", "12 Männer, 12:30", []),
+        ("12 men, 12:30", "Zwölf Männer, 12.30 Uhr", ["12", "12:30"]),
+        ("5 percent", "5 %", []),
+        ("3. Mann", "the 3rd man", []),
+        ("2 men and two dogs", "2 Männer und 2 Hunde", []),  # a number may come more often
+        ("@a", "@a @a", ["@a"]),
+        ("@anna @anna_b", "@anna_b", ["@anna"]),
+        ("{x} {x}", "{x}", ["{x}", "{x}"]),
+        ("👩", FAMILY, ["👩"]),
+    ],
+)
+def test_lost(sentence: str, translation: str, expected: list[str]) -> None:
+    assert [span.text for span in lost(find(sentence), translation)] == expected
+
+
+def attention(source: str, target: str, pairs: dict[int, int]) -> Attention:
+    """Words for pieces: target word -> the source word that it looks at."""
+    sides = [[text.index(word) for word in text.split()] for text in (source, target)]
+    rows = [[float(pairs.get(t) == s) for s in range(len(sides[0]))] for t in range(len(sides[1]))]
+    return Attention(sides[0], sides[1], rows)
+
+
+MAN = ("A man rides now a bike.", "Jetzt fährt ein Mann Fahrrad.", {0: 3, 1: 2, 2: 0, 3: 1, 4: 5})
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("A man {x} rides now a bike.", "Jetzt fährt ein Mann {x} Fahrrad."),
+        ("{x} A man rides now a bike.", "{x} Jetzt fährt ein Mann Fahrrad."),
+        ("A man rides now a bike. {x}", "Jetzt fährt ein Mann Fahrrad. {x}"),
+        ("A man rides now a bike {x}.", "Jetzt fährt ein Mann Fahrrad {x}."),
+        ("A man rides now a😀 bike.", "Jetzt fährt ein Mann😀 Fahrrad."),
+        ("A {x} man rides now a bike.", "Jetzt fährt ein {x} Mann Fahrrad."),
+    ],
+)
+def test_put_back_between_the_words_that_its_neighbours_became(sentence: str, expected: str) -> None:
+    cut = opaque(sentence)
+    assert cut.text == MAN[0]
+    assert restore(cut, find(sentence), MAN[1], attention(*MAN)) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "translation", "pairs", "expected"),
+    [
+        ("now 30 girls", "Drei Mädchen jetzt", {0: 1, 1: 2, 2: 0}, "30 Mädchen jetzt"),
+        ("now 1,500 dogs", "Jetzt 1500er Hunde", {0: 0, 1: 1, 2: 2}, "Jetzt 1,500 Hunde"),
+        ("at 12:30 ,", "um (130)", {0: 0, 1: 1}, "um (12:30)"),
+        ("12 men , 30 dogs", "30 Mann , 12 Hunde", {}, "30 Mann , 12 Hunde"),  # both are there
+        ("12 men", "Männer", {0: 1}, "12 Männer"),
+    ],
+)
+def test_a_number_takes_the_place_of_what_the_model_made_of_it(
+    sentence: str, translation: str, pairs: dict[int, int], expected: str
+) -> None:
+    found = attention(sentence, translation, pairs)
+    assert restore(Cut(sentence), find(sentence), translation, found) == expected
+
+
+PARTS = ["https://x.y/z?q=1", "a@b.org", "@anna", "#tag", "{n}", "{n}", "%1$s", "`x y`", "<0>", FAMILY, FLAG, "DE12", "v1.2"]
+NUMBERS = ["2", "12", "12:30", "1,5 %", "2.200.112"]
+WORDS = ["man", "Hund,", "(so)", "und.", "我", "é", "-"]
+SENTENCES = st.lists(st.sampled_from([*PARTS, *NUMBERS, *WORDS]), min_size=1, max_size=8).map(" ".join)
+
+
+@given(SENTENCES, SENTENCES | st.text(max_size=20), st.booleans())
+@example("<0>", "<", False)
+@example("12", "%", True)
+def test_whatever_the_model_writes_each_span_is_there_as_often(sentence: str, translation: str, loose: bool) -> None:
+    spans = find(sentence)
+    cut = without(sentence, [s for s in spans if s.kind is Kind.EMOJI or (s.kind is not Kind.NUMBER and not loose)])
+    found = restore(cut, spans, translation, None)
+    assert lost(spans, found) == []
+    wanted, there = (Counter(s.text for s in find(text) if s.kind is not Kind.NUMBER) for text in (sentence, found))
+    assert {text: there[text] for text in wanted} == wanted
+
+
+@given(SENTENCES)
+def test_a_sentence_that_is_its_own_translation_comes_back(sentence: str) -> None:
+    cut = opaque(sentence)
+    again = restore(cut, find(sentence), cut.text, None)
+    assert Counter(again.split()) == Counter(sentence.split())
+
+
+@given(st.text())
+def test_parts_join_to_the_sentence(sentence: str) -> None:
+    assert "".join(apart(sentence)) == sentence
+
+
+def test_a_long_span_is_a_part_of_its_own() -> None:
+    address = "https://x.y/" + "a" * 100
+    assert apart(f"See {address} or https://x.y.") == ["See ", address, " or https://x.y."]
+
+
+@pytest.mark.parametrize("unit", ["a", "a.", "a/", "a-", "@", "`", "{", "%", "<a", "1", "1.", "A1-", "👩‍", "/a", "a@b.", "&a", "# "])
+def test_the_search_is_linear(unit: str) -> None:
+    """A search in quadratic time would make the tenfold text take a hundred times as long."""
+    seconds = []
+    for size in (20_000, 200_000):
+        begun = time.process_time()
+        find(unit * (size // len(unit)))
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < 40 * max(seconds[0], 0.005)
+
+
+def test_pieces_begin_where_their_characters_do() -> None:
+    pieces = ["▁A", "▁ma", "n", "<0xC3>", "<0xA9>", "▁b", "▁", "x"]  # A mané b x
+    assert begins_of(pieces, "▁") == [0, 2, 4, 5, 6, 7, 9, 9]
+
+
+def test_without_attention_places_are_in_proportion() -> None:
+    links = Links("a b c d", "u v w x")
+    assert [links.gap(place) for place in (0, 2, 4, 6, 7)] == [0, 1, 2, 3, 4]

@@ -11,7 +11,6 @@ import traceback
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType

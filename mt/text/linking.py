@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 Range = tuple[int, int]
 
@@ -14,7 +14,9 @@ WIDE = "\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
 _UNIT = re.compile(rf"[{WIDE}]|(?![{WIDE}])\w(?:[^\s{WIDE}]*(?![{WIDE}])\w)?|[^\w\s{WIDE}]+")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _IS_WIDE = re.compile(f"[{WIDE}]")
-_CLOSING = frozenset(".,;:!?)]}»”’…。、，；：！？）")
+CLOSING = frozenset(".,;:!?)]}»”’…。、，；：！？）")
+"""Marks that stand at the word before them."""
+
 _OPENING = frozenset("([{«„“‘¿¡（")
 
 
@@ -78,8 +80,8 @@ class Links:
         What stands before the end of the source stands before the mark that ends the translation.
         """
         last = len(self.right) - 1
-        closes = [number <= last and self.target[self.right[number][0]] in _CLOSING for number in (at, last)]
-        if closes[0] and at < last and follows not in _CLOSING:
+        closes = [number <= last and self.target[self.right[number][0]] in CLOSING for number in (at, last)]
+        if closes[0] and at < last and follows not in CLOSING:
             return False
         if at > last and closes[1] and last:
             return False
@@ -96,7 +98,7 @@ class Links:
 
     def _by_units(self, attention: Attention) -> list[list[float]]:
         """A unit receives what its pieces receive together, and gives what its pieces give on average."""
-        lefts, rights = _units_of(attention.source, self.left), _units_of(attention.target, self.right)
+        lefts, rights = _units_of(attention.source, self.left, self._source), _units_of(attention.target, self.right, self.target)
         rows = [[0.0] * len(self.left) for _ in self.right]
         for right, weights in zip(rights, attention.weights, strict=True):
             if right is not None:
@@ -107,12 +109,19 @@ class Links:
         return [[weight / total for weight in row] if (total := sum(row)) else row for row in rows]
 
 
-def _units_of(begins: Sequence[int], units: Sequence[Range]) -> list[int | None]:
-    """The unit that each piece lies in, or the next one."""
+def _units_of(begins: Sequence[int], units: Sequence[Range], text: str) -> list[int | None]:
+    """The unit that each piece lies in, or the next one; of several, a word rather than the bracket before it."""
     if not units:
         return [None] * len(begins)
     ends = [end for _, end in units]
-    return [min(bisect_right(ends, begin), len(units) - 1) for begin in begins]
+    found: list[int | None] = []
+    for begin, stop in pairwise([*begins, len(text)]):
+        unit = min(bisect_right(ends, begin), len(units) - 1)
+        word = unit
+        while word + 1 < len(units) and units[word + 1][0] < stop and not text[units[word][0]].isalnum():
+            word += 1
+        found.append(word if text[units[word][0]].isalnum() else unit)
+    return found
 
 
 def insert(links: Links, gap: int, text: str, spaced: tuple[bool, bool]) -> tuple[Range, str]:
@@ -127,7 +136,7 @@ def insert(links: Links, gap: int, text: str, spaced: tuple[bool, bool]) -> tupl
         return (0, 0), text + (" " if spaced[1] and target else "")
     if gap == len(links.right):
         return (len(target), len(target)), (" " if spaced[0] else "") + text
-    closes = target[end] in _CLOSING
+    closes = target[end] in CLOSING
     if begin == end:
         return (begin, end), (" " if spaced[0] else "") + text + (" " if spaced[1] and not closes else "")
     if not spaced[0]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 
-from mt.text.linking import WIDE, Attention, Links, Range, insert, is_wide
+from mt.text.linking import CLOSING, WIDE, Attention, Links, Range, insert, is_wide
 
 # Every quantifier is bounded or cannot give back what it took, and every pattern begins where a word does: a text of a
 # million characters is searched in time proportional to it.
@@ -173,6 +173,8 @@ def without(sentence: str, spans: Sequence[Span]) -> Cut:
         text += sentence[end:begin]
         before = not text or text[-1].isspace()
         after = stop == len(sentence) or sentence[stop].isspace()
+        if stop < len(sentence) and sentence[stop] in CLOSING:
+            text = text.rstrip()
         stretches.append(Stretch(len(text), sentence[begin:stop], before, after, tight))
         end = stop
         if before:  # one white space is enough for what now stands side by side

@@ -1,0 +1,71 @@
+"""Capitals and headlines."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mt.text.casing import lowered, raised, untitled
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence", "expected"),
+    [
+        ("en", "A MAN RIDES A BIKE.", "A man rides a bike."),
+        ("en", "TWO MEN IN NATO, I'M SURE I DO.", "Two men in NATO, I'm sure I do."),
+        ("en", "WARNING", "Warning"),
+        ("en", "BBC NEWS REPORT", "BBC news report"),
+        ("en", "5 kWh ENERGY USED BY THE CPU", "5 kWh energy used by the CPU"),
+        ("en", "SEE https://x.com/AbC NOW, {Name}!", "See https://x.com/AbC now, {Name}!"),
+        ("en", "iPhone IS GREAT", "iPhone is great"),
+        ("de", "STRAßE UND GRÖSSE", "Straße und grösse"),
+        ("tr", "İSTANBUL VE IRMAK", "İstanbul ve ırmak"),
+        ("el", "ΟΔΥΣΣΕΥΣ ΚΑΙ ΑΛΛΟΙ", "Οδυσσευς και αλλοι"),  # a final sigma at the end of a word
+        ("en", "USB", None),
+        ("en", "OK", None),
+        ("en", "NATO USB", None),
+        ("en", "I AM", None),
+        ("en", "WARNING: do not open", None),
+        ("en", "A man rides a bike.", None),
+        ("en", "5 kWh", None),
+        ("zh", "你好", None),
+        ("en", "12:30", None),
+        ("en", "", None),
+    ],
+)
+def test_lowered(language: str, sentence: str, expected: str | None) -> None:
+    assert lowered(sentence, language) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "translation", "expected"),
+    [
+        ("de", "THE STREET", "Die Straße", "DIE STRASSE"),
+        ("tr", "IN CITIES", "Şehirlerde ılık iş", "ŞEHİRLERDE ILIK İŞ"),
+        ("de", "5 kWh SEE https://x.com/AbC", "5 kWh, siehe https://x.com/AbC", "5 kWh, SIEHE https://x.com/AbC"),
+        ("de", "{name} RIDES `ls -l`", "{name} fährt `ls -l`", "{name} FÄHRT `ls -l`"),
+        ("fr", "AN EXAMPLE", "Un été", "UN ÉTÉ"),
+    ],
+)
+def test_raised(language: str, source: str, translation: str, expected: str) -> None:
+    assert raised(translation, source, language) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("A Man Rides A Bike", "A man rides a bike"),
+        ("Two Men in NATO Play Football", "Two men in NATO play football"),
+        ("New York City Is Big", "New york city is big"),  # the model has a say in which of the two is read
+        ("A man rides a bike in Berlin", None),
+        ("Mr Smith", None),
+        ("THE MEN ARE HERE NOW", None),
+    ],
+)
+def test_untitled(sentence: str, expected: str | None) -> None:
+    assert untitled(sentence, "en") == expected
+
+
+@given(st.text(), st.sampled_from(["en", "de", "tr", ""]))
+def test_no_text_is_too_odd(text: str, language: str) -> None:
+    for found in (lowered(text, language), untitled(text, language)):
+        assert found is None or isinstance(raised(found, text, language), str)

@@ -98,7 +98,10 @@ class Links:
 
     def _by_units(self, attention: Attention) -> list[list[float]]:
         """A unit receives what its pieces receive together, and gives what its pieces give on average."""
-        lefts, rights = _units_of(attention.source, self.left, self._source), _units_of(attention.target, self.right, self.target)
+        lefts, rights = (
+            _units_of(attention.source, self.left, self._source),
+            _units_of(attention.target, self.right, self.target),
+        )
         rows = [[0.0] * len(self.left) for _ in self.right]
         for right, weights in zip(rights, attention.weights, strict=True):
             if right is not None:

@@ -59,6 +59,7 @@ _NUMBER = (
     r"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212](?=\d))?\d++(?:[.,:/’'\u00a0\u202f-]\d++)*+(?!(?:st|nd|rd|th)\b)"
     r"(?:[ \u00a0\u202f]?[%‰])?"
 )
+_SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d)")
 _SPAN = re.compile(
     rf"(?P<code>{_CODE})|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})"
     rf"|(?P<opaque>{_PLACEHOLDER}|{_PATH}|{_HANDLE}|{_HASHTAG}|{_IDENTIFIER})|(?P<number>{_NUMBER})"
@@ -152,16 +153,17 @@ def apart(sentence: str) -> list[str]:
 def lost(spans: Sequence[Span], translation: str) -> list[Span]:
     """Which spans a translation does not hold as often as the source does.
 
-    A number may come more often: a model may write the word for one in digits.
+    A number may come more often: a model may write the word for one in digits. And it may be written as the target
+    language does: 1,200.50 is 1.200,50 there, but not 120050.
     """
     if not spans:
         return []
-    there, wanted = _count(translation), Counter(span.text for span in spans)
+    there, wanted = _count(translation), Counter(map(_key, spans))
     return [
         span
         for span in spans
-        if there[span.text] < wanted[span.text]
-        or (span.kind is not Kind.NUMBER and there[span.text] > wanted[span.text])
+        if there[_key(span)] < wanted[_key(span)]
+        or (span.kind is not Kind.NUMBER and there[_key(span)] > wanted[_key(span)])
     ]
 
 
@@ -203,8 +205,8 @@ def restore(cut: Cut, spans: Sequence[Span], translation: str, attention: Attent
 def complete(translation: str, spans: Sequence[Span]) -> str:
     """Whatever a translation holds: each span as often as it was in the source; a number at least as often."""
     for span in lost(spans, translation):
-        there = [other for other in find(translation) if other.text == span.text]
-        wanted = sum(other.text == span.text for other in spans)
+        there = [other for other in find(translation) if _key(other) == _key(span)]
+        wanted = sum(_key(other) == _key(span) for other in spans)
         for other in there[wanted:][::-1]:
             translation = f"{translation[: other.begin].rstrip()} {translation[other.end :].lstrip()}".strip()
         translation += f" {span.text}" if len(there) < wanted else ""
@@ -236,11 +238,17 @@ def _count(translation: str) -> Counter[str]:
     """How often each span is there. `5 %` holds a 5 too, and so does `5th`."""
     found = Counter[str]()
     for span in find(translation):
-        found[span.text] += 1
-        if span.text[-1] in "%‰":
-            found[span.text[:-1].rstrip()] += 1
+        key = _key(span)
+        found[key] += 1
+        if key[-1] in "%‰":
+            found[key[:-1].rstrip()] += 1
     found.update(number[0] for number in _ORDINAL.finditer(translation))
     return found
+
+
+def _key(span: Span) -> str:
+    """What a span is counted under: numbers are equal whose digits stand in the same groups."""
+    return _SEPARATOR.sub(".", span.text) if span.kind is Kind.NUMBER else span.text
 
 
 def _ranges(sentence: str, spans: Sequence[Span]) -> list[tuple[int, int, bool]]:
@@ -281,13 +289,13 @@ def _exchanges(links: Links, source: str) -> Iterator[tuple[Range, str]]:
     missing = lost(spans, links.target)
     if not missing:
         return
-    good = {span.text for span in spans} - {span.text for span in missing}
+    good = {_key(span) for span in spans} - {_key(span) for span in missing}
     others = [span for span in find(links.target) if span.kind is Kind.NUMBER]
     taken = {
         number
         for number, (begin, end) in enumerate(links.right)
         for span in others
-        if span.text in good and begin < span.end and end > span.begin
+        if _key(span) in good and begin < span.end and end > span.begin
     }
     for span in missing:
         weights = links.weights_from((span.begin, span.end))

@@ -8,7 +8,7 @@ from mt.text.linking import is_wide
 LONGEST_UNIT = 12  # pieces of what is repeated
 REPEATS = 4  # one after another, of a unit of one piece; three of a longer one
 SCATTERED_UNIT = 4  # pieces
-SCATTERED = 4  # times anywhere in the translation
+SCATTERED = 4  # times anywhere in the translation, of which they are at least half
 
 LEAST_RATIO = 1 / 3
 """Of the widths of a translation and its source. Of 2,000 references of Multi30k, laws and manuals each that are at
@@ -59,6 +59,7 @@ def _repeats(pieces: Sequence[str]) -> int:
 
 
 def _scattered(pieces: Sequence[str]) -> int:
-    """How often the commonest few pieces in a row come."""
+    """How often the commonest few pieces in a row come, if that is often enough to count."""
     found = Counter(tuple(pieces[at : at + SCATTERED_UNIT]) for at in range(len(pieces) - SCATTERED_UNIT + 1))
-    return max((count for unit, count in found.items() if any(map(str.isalpha, "".join(unit)))), default=0)
+    most = max((count for unit, count in found.items() if any(map(str.isalpha, "".join(unit)))), default=0)
+    return most if 2 * most * SCATTERED_UNIT >= len(pieces) else 0

@@ -15,7 +15,7 @@ from mt.text.casing import lowered, raised, untitled
         ("en", "WARNING", "Warning"),
         ("en", "BBC NEWS REPORT", "BBC news report"),
         ("en", "5 kWh ENERGY USED BY THE CPU", "5 kWh energy used by the CPU"),
-        ("en", "SEE https://x.com/AbC NOW, {Name}!", "See https://x.com/AbC now, {Name}!"),
+        ("en", "PLEASE SEE https://x.com/AbC NOW, {Name}!", "Please see https://x.com/AbC now, {Name}!"),
         ("en", "iPhone IS GREAT", "iPhone is great"),
         ("de", "STRAßE UND GRÖSSE", "Straße und grösse"),
         ("tr", "İSTANBUL VE IRMAK", "İstanbul ve ırmak"),

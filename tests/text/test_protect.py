@@ -72,7 +72,10 @@ def test_what_leads_a_list(language: str, sentence: str, expected: str) -> None:
         ("{name}'s dog", Cut("dog", (Stretch(0, "{name}'s", True, True, False),))),
         ("See {a} {b}.", Cut("See.", (Stretch(3, "{a} {b}", True, False, False),))),
         ("fun😀, yes 👍", Cut("fun, yes", (Stretch(3, "😀", False, False, True), Stretch(8, "👍", True, True, True)))),
-        ("A <b>big</b> dog", Cut("A big dog", (Stretch(2, "<b>", True, False, True), Stretch(5, "</b>", False, True, True)))),
+        (
+            "A <b>big</b> dog",
+            Cut("A big dog", (Stretch(2, "<b>", True, False, True), Stretch(5, "</b>", False, True, True))),
+        ),
     ],
 )
 def test_left_out(sentence: str, expected: Cut) -> None:
@@ -141,7 +144,21 @@ def test_a_number_takes_the_place_of_what_the_model_made_of_it(
     assert restore(Cut(sentence), find(sentence), translation, found) == expected
 
 
-PARTS = ["https://x.y/z?q=1", "a@b.org", "@anna", "#tag", "{n}", "{n}", "%1$s", "`x y`", "<0>", FAMILY, FLAG, "DE12", "v1.2"]
+PARTS = [
+    "https://x.y/z?q=1",
+    "a@b.org",
+    "@anna",
+    "#tag",
+    "{n}",
+    "{n}",
+    "%1$s",
+    "`x y`",
+    "<0>",
+    FAMILY,
+    FLAG,
+    "DE12",
+    "v1.2",
+]
 NUMBERS = ["2", "12", "12:30", "1,5 %", "2.200.112"]
 WORDS = ["man", "Hund,", "(so)", "und.", "我", "é", "-"]
 SENTENCES = st.lists(st.sampled_from([*PARTS, *NUMBERS, *WORDS]), min_size=1, max_size=8).map(" ".join)
@@ -176,7 +193,9 @@ def test_a_long_span_is_a_part_of_its_own() -> None:
     assert apart(f"See {address} or https://x.y.") == ["See ", address, " or https://x.y."]
 
 
-@pytest.mark.parametrize("unit", ["a", "a.", "a/", "a-", "@", "`", "{", "%", "<a", "1", "1.", "A1-", "👩‍", "/a", "a@b.", "&a", "# "])
+@pytest.mark.parametrize(
+    "unit", ["a", "a.", "a/", "a-", "@", "`", "{", "%", "<a", "1", "1.", "A1-", "👩‍", "/a", "a@b.", "&a", "# "]
+)
 def test_the_search_is_linear(unit: str) -> None:
     """A search in quadratic time would make the tenfold text take a hundred times as long."""
     seconds = []
@@ -195,3 +214,17 @@ def test_pieces_begin_where_their_characters_do() -> None:
 def test_without_attention_places_are_in_proportion() -> None:
     links = Links("a b c d", "u v w x")
     assert [links.gap(place) for place in (0, 2, 4, 6, 7)] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "kept"),
+    [
+        ("It costs 1,200.50 euros.", "Es kostet 1.200,50 Euro.", True),
+        ("It costs 1,200.50 euros.", "Es kostet 1 200,50 Euro.", True),
+        ("It costs 7.50 euros.", "Es kostet 750 Euro.", False),
+        ("It costs 7.50 euros.", "Es kostet 7.40 Euro.", False),
+        ("At 12:30.", "Um 12.30 Uhr.", False),
+    ],
+)
+def test_a_number_may_be_written_as_the_target_language_does(source: str, translation: str, kept: bool) -> None:
+    assert (lost(find(source), translation) == []) == kept

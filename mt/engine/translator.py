@@ -92,8 +92,13 @@ class Translator:
 
         Raises ModelError or TokenizerError, which say what is wrong with which file, device or dtype.
         """
+        found = []
         if dtype not in set(Dtype):
-            raise ModelError(f"dtype is {dtype!r}; accepted: {', '.join(Dtype)}")
+            found.append(f"dtype is {dtype!r}; accepted: {', '.join(Dtype)}")
+        if threads is not None and threads < 1:
+            found.append(f"threads is {threads}; accepted: at least 1")
+        if found:
+            raise ModelError(problems(f"{path} cannot be loaded as asked", found))
         where = select_device(device)
         loaded = load_model(Path(path), where)
         if shortlist and loaded.shortlist is None:

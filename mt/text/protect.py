@@ -28,10 +28,10 @@ _EMOJI = (
 _DOMAIN = r"(?:[A-Za-z0-9-]{1,63}\.){1,8}"
 _CODE = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)"
 _ADDRESS = (
-    rf"(?:https?|ftp)://[^\s<>\"`{WIDE}]+"
-    rf"|(?<![\w.@])www\.[^\s<>\"`{WIDE}]+"
+    rf"(?i:https?|ftp)://[^\s<>\"`{WIDE}]+"
+    rf"|(?<![\w.@])(?i:www)\.[^\s<>\"`{WIDE}]+"
     rf"|(?<![\w.+-])[A-Za-z0-9_.+-]{{1,64}}@{_DOMAIN}[A-Za-z0-9-]{{1,63}}"
-    rf"|(?<![\w.@/-]){_DOMAIN}(?:com|org|net|edu|gov|info|io|dev|eu|uk|de|fr|cz)\b(?!\.\w)(?:/[^\s<>\"`{WIDE}]*)?"
+    rf"|(?<![\w.@/-]){_DOMAIN}(?i:com|org|net|edu|gov|info|io|dev|eu|uk|de|fr|cz)\b(?!\.\w)(?:/[^\s<>\"`{WIDE}]*)?"
 )
 _PLACEHOLDER = (
     r"\{\{[^{}\n]{1,100}\}\}|\{%[^{}\n]{1,100}%\}|[$%#]?\{[^{}\s,]{0,60}\}"
@@ -41,7 +41,7 @@ _PLACEHOLDER = (
 )
 _TAG = r"</?(?:\d{1,4}|[A-Za-z](?:[^<>\n]{0,300}[^<>\n/\s])?)\s?/?>|&(?:[A-Za-z]{2,31}|\#\d{1,7}|\#x[0-9A-Fa-f]{1,6});"
 _EXTENSION = (
-    r"(?:txt|pdf|docx?|xlsx?|pptx?|csv|tsv|json|xml|ya?ml|toml|ini|html?|css|jsx?|tsx?|py|rs|cpp|hpp|java|sh|exe|zip|gz"
+    r"(?i:txt|pdf|docx?|xlsx?|pptx?|csv|tsv|json|xml|ya?ml|toml|ini|html?|css|jsx?|tsx?|py|rs|cpp|hpp|java|sh|exe|zip|gz"
     r"|png|jpe?g|gif|svg|mp[34]|md|po|log|sql)"
 )
 _PATH = (

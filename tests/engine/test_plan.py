@@ -14,7 +14,7 @@ from mt.engine.messages import Request, Result
 from mt.engine.plan import Plan, Planner
 from mt.engine.sentence import NO_REPEAT
 from mt.errors import RequestError
-from mt.tokenizer import EOS, SPACE_MARK
+from mt.tokenizer import SPACE_MARK
 
 FIRST = 10  # the id of the first word
 
@@ -131,15 +131,15 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
     ),
     "a dropped tail is found in halves": (
         {
-            "when the sun is low, all of the big old dogs go to the wide river": ["wenn"],
+            "when the sun is low, all of the old dogs go to the wide river": ["wenn"],
             "when the sun is low,": ["wenn die Sonne tief steht,"],
-            "all of the big old dogs go to the wide river": ["gehen alle zum Fluss"],
+            "all of the old dogs go to the wide river": ["gehen alle zum Fluss"],
         },
-        "when the sun is low, all of the big old dogs go to the wide river",
+        "when the sun is low, all of the old dogs go to the wide river",
         [
-            "when the sun is low, all of the big old dogs go to the wide river",
+            "when the sun is low, all of the old dogs go to the wide river",
             "when the sun is low,",
-            "all of the big old dogs go to the wide river",
+            "all of the old dogs go to the wide river",
         ],
         "wenn die Sonne tief steht, gehen alle zum Fluss",
     ),
@@ -268,7 +268,7 @@ def test_odd_text(translator: Translator, name: str, sentences: bool) -> None:
 
 def test_a_token_of_a_megabyte(translator: Translator) -> None:
     options = SearchOptions(beam_size=1, max_length=2)
-    for text in ("a" * 1_000_000, "a1." * 300_000):
+    for text in ("a" * 1_000_000, "a1." * 50_000):
         steps = translator.engine.steps
         found = translator.translate([text], options=options)[0].text
         assert len(found) <= 2 * len(text)
@@ -284,7 +284,5 @@ def test_spans_come_back_through_a_model_that_writes_nonsense(translator: Transl
     text = "The dog https://x.y/z sees @anna_b and {name} 12 times `a b` at 12:30 👩‍👩‍👧, or v1.2.3 <0>cat</0>."
     spans = ["https://x.y/z", "@anna_b", "{name}", "`a b`", "12:30", "👩‍👩‍👧", "v1.2.3", "<0>", "</0>"]
     for found in translator.translate([text, f"- {text}", text.upper()], n_best=2):
-        for alternative in found.alternatives[:1]:
-            for span in spans:
-                at = span if span in alternative.text else span.upper()
-                assert alternative.text.count(at) == 1, (span, alternative.text)
+        for alternative in found.alternatives:
+            assert [alternative.text.lower().count(span.lower()) for span in spans] == [1] * len(spans)

@@ -26,6 +26,7 @@ def opaque(sentence: str) -> Cut:
         ("(see http://a.b/c?d=e&f=g#h)", ["http://a.b/c?d=e&f=g#h"]),
         ("www.example.org. example.com/path!", ["www.example.org", "example.com/path"]),
         ("在https://x.com看", ["https://x.com"]),
+        ("HTTPS://X.COM/A AT EXAMPLE.ORG, WWW.A.B", ["HTTPS://X.COM/A", "EXAMPLE.ORG", "WWW.A.B"]),
         ("Mail first.last+tag@mail.example.co.uk, now", ["first.last+tag@mail.example.co.uk"]),
         ("@anna_b's #tag and @me@mastodon.social.", ["@anna_b", "#tag", "@me@mastodon.social"]),
         ("%s %1$s %.2f %(name)s %name% 50% of", ["%s", "%1$s", "%.2f", "%(name)s", "%name%", "50%"]),
@@ -220,7 +221,6 @@ def test_without_attention_places_are_in_proportion() -> None:
     ("source", "translation", "kept"),
     [
         ("It costs 1,200.50 euros.", "Es kostet 1.200,50 Euro.", True),
-        ("It costs 1,200.50 euros.", "Es kostet 1 200,50 Euro.", True),
         ("It costs 7.50 euros.", "Es kostet 750 Euro.", False),
         ("It costs 7.50 euros.", "Es kostet 7.40 Euro.", False),
         ("At 12:30.", "Um 12.30 Uhr.", False),

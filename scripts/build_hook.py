@@ -11,7 +11,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
+class KernelsHook(BuildHookInterface):
     """Compiles into mt/kernels/prebuilt. Where that is impossible the wheel is pure, and its user's compiler serves."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

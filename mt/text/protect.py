@@ -1,9 +1,15 @@
 """What a translation must carry across whole: addresses, placeholders, code, file names, emoji, numbers.
 
-Two ways, each the best of those that were measured on a model that had seen no such thing (EXPERIMENTS.md): a number
-stays in its sentence, for the words around it agree with it, and where the model changes it, the word aligned to it is
-exchanged for it. Anything else is left out of the sentence, unless the model copies it, and is put back between the
-words that its neighbours became. No model need know of this.
+Two ways, each the best of those that were measured. A number stays in its sentence, for the words around it agree with
+it, and where the model changes it, the word aligned to it is exchanged for it. Anything else is left out of the
+sentence, unless the model copies it, and is put back between the words that its neighbours became. No model need know
+of this.
+
+Measured on captions of Multi30k with a model that had seen no such thing (3+3 layers, beam 5, BLEU). A span inserted in
+each of 100: as it is, the rest of the translation 27.5 and no span whole; cut in two at the span 29.1; stand-ins that
+the model copies at best in half of the sentences 38.9; left out 39.0, as without spans. Where it was put, against the
+reference with its span put by the same alignment: 41.4; by the fewest crossings alone 39.5; after the word before it
+39.6. A number word written in digits in 100: as it is 35.4; left out and put back 38.9; exchanged 41.3; the words 41.4.
 """
 
 import re

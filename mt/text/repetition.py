@@ -1,4 +1,8 @@
-"""Signs that a search went wrong: a translation that goes in circles, or one that ends long before its source does."""
+"""Signs that a search went wrong: a translation that goes in circles, or one that ends long before its source does.
+
+Of 75,000 references (Multi30k en-de and back, manuals en-de and en-zh, laws en-fr) none goes in circles and one is too
+short. Of 2,014 translations of Multi30k's val and test_2016_flickr by a model of 3+3 layers two go in circles, and do.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,8 +15,8 @@ SCATTERED_UNIT = 4  # pieces
 SCATTERED = 4  # times anywhere in the translation, of which they are at least half
 
 LEAST_RATIO = 1 / 3
-"""Of the widths of a translation and its source. Of 2,000 references of Multi30k, laws and manuals each that are at
-least 40 characters long (en to and from de, fr, cs; en-zh), 1 in 2,000 is below 0.37 at the lowest."""
+"""Of the widths of a translation and its source. One in 2,000 references is below 0.37 in laws en-fr, 0.40 to 0.77 in
+Multi30k (en to and from de, fr, cs) and manuals (en-de, en-zh); 5,000 to 15,000 pairs each, of 40 letters or more."""
 LEAST_WIDTH = 60  # of a source whose translation can be called too short
 _WIDE = 2.5  # letters that a character of a script without spaces stands for: the median of en-zh is 0.33
 

@@ -10,7 +10,7 @@ import pytest
 
 from mt import Failure, Translation, Translator
 from mt.engine.bulk import TOKENS_A_TEXT
-from mt.engine.engine import Engine
+from mt.engine.threads import AnyEngine
 from mt.errors import LanguageError, RequestError
 from tests.conftest import sentences
 
@@ -96,11 +96,11 @@ def test_others_can_use_the_translator_meanwhile(translator: Translator) -> None
 
 
 def test_what_is_interrupted_leaves_nothing_behind(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(engine: Engine) -> None:
+    def interrupted(engine: AnyEngine) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Engine, "step", interrupted)
+        patched.setattr(type(translator.engine), "step", interrupted)
         with pytest.raises(KeyboardInterrupt):
             translator.translate(sentences(3))
     assert not translator.engine.busy

@@ -385,7 +385,7 @@ class Trainer:
             indices = chosen[valid.direction[chosen] == number]
             source, target = self.recipe.data.directions[number].split("-")
             texts = valid.texts("source", indices)
-            translations = translator.translate(texts, source=source, target=target, sentences=True)
+            translations = translator.translate(texts, source=source, target=target, sentences=True, whole=False)
             hypotheses = [translation.text for translation in translations]
             scores.append(evaluation.bleu(hypotheses, valid.texts("target", indices), target_language=target).value)
         return float(np.mean(scores))

@@ -38,7 +38,9 @@ class Ours:
     def translate_text(self, lines: Sequence[str], search: Search) -> list[str]:
         if not search.forced:
             options = self._options(search, 1)[0]
-            return [found.text for found in self.translator.translate(lines, options=options, sentences=True)]
+            return [
+                found.text for found in self.translator.translate(lines, options=options, sentences=True, whole=False)
+            ]
         return list(map(self.decode, self.translate([self.encode(line) for line in lines], search)))
 
     def decode(self, tokens: list[int]) -> str:

@@ -195,7 +195,7 @@ def test_a_long_span_is_a_part_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["a", "a.", "a/", "a-", "@", "`", "{", "%", "<a", "1", "1.", "A1-", "👩‍", "/a", "a@b.", "&a", "# "]
+    "unit", ["a", "a.", "a/", "a-", "@", "`", "{", "%", "<a", "1", "1.", "A1-", "👩‍", "/a", "&a", "# "]
 )
 def test_the_search_is_linear(unit: str) -> None:
     """A search in quadratic time would make the tenfold text take a hundred times as long."""

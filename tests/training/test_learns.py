@@ -31,6 +31,7 @@ def test_it_learns_to_reverse_sentences(place: Any) -> None:
     model = place.folder / "run" / "model"
     assert sorted(file.name for file in model.iterdir()) == [
         "README.md",
+        "calibration.json",
         "config.json",
         "model.safetensors",
         "tokenizer.model",

@@ -184,8 +184,6 @@ class Translator:
         source: str | None = None,
         target: str | None = None,
         options: SearchOptions | None = None,
-        beam_size: int | None = None,
-        n_best: int | None = None,
         sentences: bool = False,
         whole: bool = True,
         ahead: int = AHEAD,
@@ -195,8 +193,7 @@ class Translator:
         Up to 2 x `ahead` texts are read before the first outcome is handed out. A text that fails gives a Failure
         in its place, and the stream goes on. Raises as `translate` does for a direction or options, at once.
         """
-        search = self._search(options, beam_size, n_best)
-        planner = self.planner(source=source, target=target, options=search, sentences=sentences, whole=whole)
+        planner = self.planner(source=source, target=target, options=options, sentences=sentences, whole=whole)
         return self.desk.stream(map(planner.attempt, texts), ahead)
 
     def planner(

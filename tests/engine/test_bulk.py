@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
@@ -42,12 +42,15 @@ def text_of(found: Translation | Failure) -> str:
 def test_a_stream_gives_what_translate_gives_in_order(translator: Translator, ahead: int) -> None:
     texts = [*sentences(40), "", "Two. Sentences.", "the dog " * 200]
     expected = [found.text for found in translator.translate(texts, beam_size=2)]
-    assert [text_of(found) for found in translator.stream(texts, beam_size=2, ahead=ahead)] == expected
+    assert [
+        text_of(found)
+        for found in translator.stream(texts, options=replace(translator.options, beam_size=2), ahead=ahead)
+    ] == expected
 
 
 def test_at_most_two_chunks_are_held(translator: Translator) -> None:
     reader = Reader()
-    stream = translator.stream(reader, beam_size=1, ahead=10)
+    stream = translator.stream(reader, options=replace(translator.options, beam_size=1), ahead=10)
     assert reader.read == 0
     for place in range(1, 100):
         next(stream)
@@ -60,7 +63,7 @@ def test_at_most_two_chunks_are_held(translator: Translator) -> None:
 def test_long_texts_make_short_chunks(translator: Translator) -> None:
     reader = Reader(texts=["the dog, " * 60] * 500)
     tokens = len(translator.planner().encode(reader.texts[0].strip()))
-    next(translator.stream(reader, beam_size=1, ahead=8))
+    next(translator.stream(reader, options=replace(translator.options, beam_size=1), ahead=8))
     assert tokens > 2 * TOKENS_A_TEXT and reader.read < 2 * 8
 
 
@@ -111,4 +114,4 @@ def test_what_cannot_be_asked_for_is_said_at_once(translator: Translator) -> Non
     with pytest.raises(LanguageError):
         translator.stream([], source="xx")
     with pytest.raises(RequestError):
-        translator.stream([], beam_size=0)
+        translator.stream([], options=replace(translator.options, beam_size=0))

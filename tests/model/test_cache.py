@@ -31,7 +31,7 @@ class Search:
         mask = torch.arange(width) < torch.tensor([len(ids) for ids in sources])[:, None]
         return self.model.start(self.model.encode(source, mask), mask, self.beams)
 
-    def step(self, tokens: list[int]) -> Tensor:
+    def assert_step(self, tokens: list[int]) -> Tensor:
         """Feed a token a row; checks the logits [R, V] against the model without a cache, and returns them."""
         self.rows = [[*row, token] for row, token in zip(self.rows, tokens, strict=True)]
         logits = self.model.decode_step(torch.tensor(tokens), self.cache)
@@ -72,52 +72,52 @@ def test_step_by_step_equals_all_at_once(model: Transformer, beams: int) -> None
     random = Random(beams)
     search = Search(model, beams, [[4, 5, 6, 7, 3], [8, 3]])
     for _ in range(BLOCK + 2):  # past the end of a block
-        search.step([random.randrange(V) for _ in search.rows])
+        search.assert_step([random.randrange(V) for _ in search.rows])
 
 
 @torch.no_grad()
 def test_beams_go_on_from_the_rows_they_are_given(model: Transformer) -> None:
     search = Search(model, 3, [[4, 5, 3], [8, 3]])
-    search.step([2] * 6)
-    search.step([10, 11, 12, 13, 14, 15])
+    search.assert_step([2] * 6)
+    search.assert_step([10, 11, 12, 13, 14, 15])
     search.reorder([2, 2, 0, 4, 3, 3])
     assert [row[-1] for row in search.rows] == [12, 12, 10, 14, 13, 13]
-    search.step([16, 17, 18, 19, 20, 21])
+    search.assert_step([16, 17, 18, 19, 20, 21])
 
 
 @torch.no_grad()
 def test_a_sentence_joins_later_and_the_earlier_one_leaves(model: Transformer) -> None:
     search, late = Search(model, 2, [[4, 5, 6, 7, 8, 9, 3]]), Search(model, 2, [[10, 3]])
     for token in (2, 11, 12):
-        search.step([token] * 2)
+        search.assert_step([token] * 2)
     search.extend(late)
     assert search.cache.positions(64).flatten().tolist() == [3, 3, 0, 0]
-    search.step([13, 14, 2, 2])
+    search.assert_step([13, 14, 2, 2])
     search.select([1])  # its three empty columns, and five of padding, go too
     assert search.cache.length == 1
     assert search.cache.mask() is None
     assert search.cache.cross[0][0].shape[2] == 2
-    search.step([15, 16])
+    search.assert_step([15, 16])
 
 
 @torch.no_grad()
 def test_the_further_one_may_join_the_nearer(model: Transformer) -> None:
     search, further = Search(model, 1, [[10, 3]]), Search(model, 1, [[4, 5, 6, 3]])
-    search.step([2])
+    search.assert_step([2])
     for token in (2, 11, 12):
-        further.step([token])
+        further.assert_step([token])
     search.extend(further)
-    search.step([13, 14])
+    search.assert_step([13, 14])
 
 
 @torch.no_grad()
 def test_all_may_leave_and_others_come(model: Transformer) -> None:
     search = Search(model, 2, [[4, 5, 3]])
-    search.step([2, 2])
+    search.assert_step([2, 2])
     search.select([])
     assert search.cache.rows == 0
     search.extend(Search(model, 2, [[6, 3], [7, 8, 3]]))
-    search.step([2] * 4)
+    search.assert_step([2] * 4)
 
 
 @torch.no_grad()
@@ -139,7 +139,7 @@ def test_any_sequence_of_events(model: Transformer, seed: int) -> None:
 
     search = newcomers()
     for _ in range(25):
-        search.step([random.randrange(V) for _ in search.rows])
+        search.assert_step([random.randrange(V) for _ in search.rows])
         event = random.choice(["nothing", "reorder", "select", "extend"])
         if event == "reorder":
             search.reorder([row - row % beams + random.randrange(beams) for row in range(len(search.rows))])
@@ -148,5 +148,5 @@ def test_any_sequence_of_events(model: Transformer, seed: int) -> None:
         elif event == "extend" and len(search.sources) < 6:
             other = newcomers()
             for _ in range(random.randint(0, 4)):
-                other.step([random.randrange(V) for _ in other.rows])
+                other.assert_step([random.randrange(V) for _ in other.rows])
             search.extend(other)

@@ -28,7 +28,7 @@ from .contender import Contender, ContenderError
 from .grid import Trial, Variant, best_variant, known_variant
 from .harness import Answer, Job
 from .measure import QUIET_LOAD, Ratio, alternate, noise, percentile, ratio, spread, watching
-from .peers import OURS_FIRST, Entry, Metric, Models, entries, export, one_direction
+from .peers import DEVICES, OUR_DTYPES, Entry, Metric, Models, entries, export, one_direction
 from .report import Bar, Panel, conditions, cores, plot_bars, table, write_json, write_table
 from .untrained import SIZES, untrained_models
 
@@ -85,7 +85,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--transformers", type=Path, metavar="DIR", help="the same weights in MarianMT's layout")
     parser.add_argument("--beam-size", type=int, nargs="+", default=[1, 5])
     parser.add_argument("--settings", nargs="+", choices=["bulk", "single"], default=["bulk", "single"])
-    parser.add_argument("--dtype", nargs="+", default=["float32", "int8"], help="ours (default: float32 int8)")
+    parser.add_argument("--device", choices=DEVICES, default="cpu", help="of everybody (default: cpu)")
+    parser.add_argument("--dtype", nargs="+", help="ours (default: float32 int8 on a CPU, else bfloat16)")
     parser.add_argument("--sentences", type=int, default=1000, help="in bulk (default: 1000)")
     parser.add_argument("--single-sentences", type=int, default=200, help="one at a time (default: 200)")
     parser.add_argument("--grid-sentences", type=int, default=400, help="in the search for settings (default: 400)")
@@ -102,6 +103,7 @@ def run(options: argparse.Namespace) -> None:
     output.mkdir(parents=True, exist_ok=True)
     source = output / "source.txt"
     source.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options.dtype = options.dtype or list(OUR_DTYPES[options.device])
     models, language = _models(options, lines, source)
     before = conditions()
     if before["load_average"][0] > QUIET_LOAD:
@@ -140,9 +142,11 @@ def _models(options: argparse.Namespace, lines: Sequence[str], source: Path) -> 
     folder = options.output / "models"
     folder.mkdir(parents=True, exist_ok=True)
     if options.random:
-        return replace(untrained_models(options.random, lines, source, folder), cores=options.cores), "de"
+        models = untrained_models(options.random, lines, source, folder, options.device)
+        return replace(models, cores=options.cores), "de"
     direction = one_direction(options.model)
-    models = Models(source, options.model, export(options.model, folder), options.transformers, cores=options.cores)
+    exported = export(options.model, folder, options.device)
+    models = Models(source, options.model, exported, options.transformers, (), options.cores, options.device)
     return models, direction.split("-")[1]
 
 
@@ -216,7 +220,7 @@ def _measure(
 def _judge(rows: Sequence[Row], references: Sequence[str], language: str) -> None:
     """Quality beside speed, and each row's speed as a multiple of the best peer's: CTranslate2's, if it took part."""
     measured = [row for row in rows if row.ids]
-    first = next((row for row in measured if row.name == OURS_FIRST), None)
+    first = next((row for row in measured if row.name.startswith("ours")), None)
     for row in measured:
         if references:
             row.bleu = evaluation.bleu(row.lines, references[: row.sentences], target_language=language).value
@@ -235,9 +239,9 @@ def _write(output: Path, rows: Sequence[Row], trials: Sequence[Trial], about: di
         f"{about['processor']}, {about['cores']} cores, commit {about['commit'] or '?'}, "
         f"{', '.join(f'{name} {version}' for name, version in about['versions'].items())}"
         f". Medians of {about['arguments']['rounds']} alternating rounds. ratio: speed as a multiple of CTranslate2's "
-        "best row, or else of the best peer's; in brackets the lowest and highest round. same: lines equal to ours in "
-        "float32. settings: dtype, workers x threads, batch. BLEU: sacreBLEU, cased, detokenised. peak: VmHWM of the "
-        "process. start: from its start to the first translation."
+        "best row, or else of the best peer's; in brackets the lowest and highest round. same: lines equal to our "
+        "first row's. settings: dtype, workers x threads, batch. BLEU: sacreBLEU, cased, detokenised. peak: VmHWM of "
+        "the process. start: from its start to the first translation."
     )
     found = table("decode", COLUMNS, [cells(row) for row in rows], caption)
     parts: list[Table | str] = [found, *(f"warning: {warning}" for warning in about["warnings"])]

@@ -29,6 +29,7 @@ class Setup:
     workers: int = 1
     threads: int = 1
     lengths: tuple[int, ...] = ()
+    device: str = "cpu"  # or cuda
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ class CTranslate2:
         self._pieces = sentencepiece.SentencePieceProcessor(model_file=str(model / "tokenizer.model"))
         self._translator = ctranslate2.Translator(
             str(model),
-            device="cpu",
+            device=setup.device,
             compute_type=setup.dtype,
             inter_threads=setup.workers,
             intra_threads=setup.threads,

@@ -18,7 +18,7 @@ class Ours:
     """
 
     def __init__(self, setup: Setup) -> None:
-        self.translator = Translator.load(setup.model, "cpu", setup.dtype, setup.workers)
+        self.translator = Translator.load(setup.model, setup.device, setup.dtype, setup.workers)
         self._ids = count()
 
     def encode(self, line: str) -> list[int]:

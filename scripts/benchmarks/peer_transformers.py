@@ -61,7 +61,7 @@ class Marian:
         else:
             self._texts = TheirTokenizer(folder)
             model = MarianMTModel.from_pretrained(folder, dtype=dtype)
-        self._model = model.train(False)
+        self._model = model.to(setup.device).train(False)  # type: ignore[arg-type]
         config = self._model.config
         self._special = {config.pad_token_id, config.eos_token_id, config.decoder_start_token_id}
 
@@ -83,8 +83,8 @@ class Marian:
         ids = torch.tensor([source + [pad] * (width - len(source)) for source in sources])
         mask = torch.tensor([[1] * len(source) + [0] * (width - len(source)) for source in sources])
         found = self._model.generate(
-            input_ids=ids,
-            attention_mask=mask,
+            input_ids=ids.to(self._model.device),
+            attention_mask=mask.to(self._model.device),
             num_beams=search.beam_size,
             do_sample=False,
             length_penalty=1.0,

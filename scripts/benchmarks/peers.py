@@ -16,8 +16,13 @@ CT2_BATCHINGS = (
     *(Batching(size, "examples") for size in (32, 64, 128)),
     *(Batching(size, "tokens") for size in (512, 1024, 2048, 4096)),
 )
-CT2_DTYPES = ("float32", "int8")
-OURS_FIRST = "ours float32"  # whose translations the others' are compared with
+CT2_CUDA_BATCHINGS = (
+    *(Batching(size, "examples") for size in (64, 256, 1024)),
+    *(Batching(size, "tokens") for size in (4096, 16384, 65536)),
+)
+CT2_DTYPES = {"cpu": ("float32", "int8"), "cuda": ("float16", "int8_float16")}
+OUR_DTYPES = {"cpu": ("float32", "int8"), "cuda": ("bfloat16",)}
+DEVICES = tuple(OUR_DTYPES)
 
 
 @dataclass(frozen=True)
@@ -54,21 +59,22 @@ class Models:
     transformers: Path | None = None
     lengths: tuple[int, ...] = ()
     cores: int = 1
+    device: str = "cpu"
 
     def setup(self, model: Path, dtype: str, workers: int, threads: int) -> Setup:
-        return Setup(str(model), str(self.source), dtype, workers, threads, self.lengths)
+        return Setup(str(model), str(self.source), dtype, workers, threads, self.lengths, self.device)
 
 
 def installed(package: str) -> bool:
     return find_spec(package) is not None
 
 
-def export(model: Path, folder: Path) -> dict[str, Path]:
-    """Our model for CTranslate2, once in each dtype; nothing where it is not installed. Raises ModelError."""
+def export(model: Path, folder: Path, device: str) -> dict[str, Path]:
+    """Our model for CTranslate2, in each dtype of the device; nothing where it is not installed. Raises ModelError."""
     if not installed("ctranslate2"):
         return {}
     exporter = import_module("mt.interop.ctranslate2").export_ctranslate2  # which needs ctranslate2 to be imported
-    found = {dtype: folder / f"ctranslate2-{dtype}" for dtype in CT2_DTYPES}
+    found = {dtype: folder / f"ctranslate2-{dtype}" for dtype in CT2_DTYPES[device]}
     for dtype, path in found.items():
         exporter(model, path, dtype)
     return found
@@ -82,19 +88,21 @@ def entries(models: Models, metric: Metric, dtypes: Sequence[str]) -> list[Entry
 def _ours(models: Models, metric: Metric, dtypes: Sequence[str]) -> Iterator[Entry]:
     size = _size(models.ours)
     for dtype in dtypes:
-        setup = models.setup(models.ours, dtype, 1 if metric.single else models.cores, 1)
+        alone = metric.single or models.device != "cpu"
+        setup = models.setup(models.ours, dtype, 1 if alone else models.cores, 1)
         yield Entry(f"ours {dtype}", (Launch("scripts.benchmarks.peer_ours", setup),), size_bytes=size)
 
 
 def _ctranslate2(models: Models, metric: Metric) -> Iterator[Entry]:
     """Never int8 with several intra_threads: ten times slower, and beating that proves nothing."""
-    for dtype in CT2_DTYPES:
+    for dtype in CT2_DTYPES[models.device]:
         name = f"ctranslate2 {dtype}"
         if dtype not in models.ctranslate2:
             yield Entry(name, problem="not installed")
             continue
-        ways = [(1, 1)] if metric.single else [(models.cores, 1)]
-        if dtype != "int8" and models.cores > 1:
+        on_cpu = models.device == "cpu"
+        ways = [(models.cores, 1)] if on_cpu and not metric.single else [(1, 1)]
+        if on_cpu and dtype != "int8" and models.cores > 1:
             ways.append((1, models.cores))
         launches = [
             Launch(
@@ -104,9 +112,10 @@ def _ctranslate2(models: Models, metric: Metric) -> Iterator[Entry]:
                 without=("torch",),
             )
             for workers, threads in ways
-            for isa in ("", "AVX512")
+            for isa in (("", "AVX512") if on_cpu else ("",))
         ]
-        batchings = (Batching(),) if metric.single else CT2_BATCHINGS
+        many = CT2_BATCHINGS if on_cpu else CT2_CUDA_BATCHINGS
+        batchings = (Batching(),) if metric.single else many
         yield Entry(name, tuple(launches), batchings, size_bytes=_size(models.ctranslate2[dtype]))
 
 
@@ -116,14 +125,16 @@ def _transformers(models: Models, metric: Metric) -> Entry:
         return Entry("transformers", problem="not installed")
     if models.transformers is None:
         return Entry("transformers", problem="no Marian directory (--transformers DIR)")
+    on_cpu = models.device == "cpu"
     ways = [("float32", models.cores), ("bfloat16", models.cores)]
-    if metric.single and models.cores > 1:
+    if on_cpu and metric.single and models.cores > 1:
         ways.append(("float32", 1))
     launches = [
         Launch("scripts.benchmarks.peer_transformers", models.setup(models.transformers, dtype, 1, threads))
         for dtype, threads in ways
     ]
-    batchings = (Batching() if metric.single else Batching(64),)
+    sizes = (64,) if on_cpu else (64, 256)
+    batchings = (Batching(),) if metric.single else tuple(map(Batching, sizes))
     return Entry("transformers", tuple(launches), batchings, size_bytes=_size(models.transformers))
 
 

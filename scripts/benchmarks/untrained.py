@@ -23,7 +23,7 @@ SIZES: tuple[str, ...] = get_args(Size)
 SYLLABLES = [first + second for first in "bdfghjklmnprstvwz" for second in ("a", "e", "i", "o", "u", "ei", "au", "an")]
 
 
-def untrained_models(size: str, lines: Sequence[str], source: Path, folder: Path) -> Models:
+def untrained_models(size: str, lines: Sequence[str], source: Path, folder: Path, device: str) -> Models:
     """Write them into `folder`. The tokenizer knows the words of `lines`; the rest of its vocabulary is invented."""
     torch.manual_seed(0)
     tokenizer = Tokenizer(train_tokenizer(_text(lines), vocabulary_size=VOCABULARY))
@@ -41,7 +41,7 @@ def untrained_models(size: str, lines: Sequence[str], source: Path, folder: Path
         (theirs / "config.json").write_text(json.dumps(marian(config, len(tokenizer))), encoding="utf-8")
         (theirs / "tokenizer.model").write_bytes(tokenizer.serialised)
     lengths = tuple(forced_length(len(tokenizer.encode(line))) for line in lines)
-    return Models(source, ours, export(ours, folder), theirs, lengths)
+    return Models(source, ours, export(ours, folder, device), theirs, lengths, device=device)
 
 
 def forced_length(source_tokens: int) -> int:

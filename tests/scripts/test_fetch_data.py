@@ -80,7 +80,11 @@ def test_a_file_is_fetched_and_its_uncompressed_content_checked(
     assert names(out.parent) == ["train.gz"]
 
 
-@pytest.mark.parametrize("content", [gzip.compress(b"another text\n"), gzip.compress(CONTENT)[:-9], b"<html>"])
+@pytest.mark.parametrize(
+    "content",
+    [gzip.compress(b"another text\n"), gzip.compress(CONTENT)[:-9], b"<html>"],
+    ids=["another", "cut short", "no gzip"],
+)
 def test_a_wrong_file_is_refused_and_leaves_nothing(
     remote: tuple[str, Path], tmp_path: Path, console: Console, content: bytes
 ) -> None:

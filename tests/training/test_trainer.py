@@ -370,3 +370,19 @@ def test_validation_leaves_out_what_the_model_cannot_read(make_trainer: MakeTrai
         (tmp_path / f"valid.{language}").write_text(f"{long}\n{long} oak\n")
     with pytest.raises(TrainingError, match=r"none of the 2 validation pairs.*model\.max_length 24"):
         make_trainer("another", *overrides)
+
+
+@pytest.mark.slow
+def test_a_compiled_loss_is_the_loss_and_has_its_gradient(make_trainer: MakeTrainer) -> None:
+    if shutil.which("c++") is None:
+        pytest.skip("no C++ compiler, which torch.compile needs on a CPU")
+    found = []
+    for compiled in ("false", "true"):
+        trainer = make_trainer(compiled, "model.dropout=0", f"training.compile={compiled}")
+        batch = load_batch(trainer.data.train, [[]], np.arange(4))
+        loss = trainer.loss(trainer.model, batch, 0.1)
+        loss.backward()
+        found.append([loss, *(parameter.grad for parameter in trainer.model.parameters())])
+    assert found[0][0] > 1
+    for plain, compiled_value in zip(*found, strict=True):
+        torch.testing.assert_close(compiled_value, plain, rtol=1e-4, atol=1e-4)

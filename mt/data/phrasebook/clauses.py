@@ -83,7 +83,7 @@ def main_clauses() -> tuple[Construction, ...]:
     return (
         Construction("statement", _statement, together(subject, described, _tenses(False, present))),
         Construction("past", _statement, together(subject, past_action, _tenses(True, past))),
-        Construction("fronted time", _fronted, together(_tense(present, past), subject, any_tense)),
+        Construction("fronted time", _fronted, together(_tense(present, past), subject, any_tense), weight=2),
         Construction("right now", _progressive, together(subject, s.actions(s.active(), "second ing", s.SOME))),
         Construction("future", _modal, together(any_of(g.WILL), subject, future, s.future_times())),
         Construction("modal", _modal, together(any_of(*g.MODALS), subject, able, soon)),
@@ -282,7 +282,7 @@ def subordinate_clauses() -> tuple[Construction, ...]:
         Construction("because clause", _because, together(subject, states, either, other, reason)),
         Construction("that clause", _that, together(_reported(), subject, other, claim)),
         Construction("if clause", _if, together(subject, claim, any_of(*g.MODALS), other, free)),
-        Construction("indirect question", _indirect, together(frames, _asked(), subject, claim)),
+        Construction("indirect question", _indirect, together(frames, _asked(), subject, claim), weight=2),
         Construction("purpose", _purpose, together(either, subject, trips, aims)),
         Construction("infinitive", _infinitive, together(_opinions(), infinitive)),
         Construction("attempt", _attempt, together(_attempted(), subject, attempts, soon)),

@@ -36,11 +36,15 @@ class Slot(Generic[T]):
 
 @dataclass(frozen=True)
 class Construction:
-    """A named kind of sentence: `filling` draws its parts, `render` writes them as (English, German)."""
+    """A named kind of sentence: `filling` draws its parts, `render` writes them as (English, German).
+
+    `weight` says how many sentences it gives where others give one: what is harder to learn needs more of them.
+    """
 
     name: str
     render: Callable[..., Sides]
     filling: Slot[tuple[Any, ...]]
+    weight: int = 1
 
 
 def lemmas_of(part: object) -> tuple[str, ...]:

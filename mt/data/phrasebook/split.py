@@ -2,8 +2,9 @@
 
 The English decides the German, so that an exact match is a fair test. The split holds out combinations: a
 (lemma, construction) pair chosen by a hash never occurs in training, and every test sentence has one; each form
-that it needs of the lemma stays in at least three other constructions of the training set. The choice of held-out
-pairs does not depend on the seed of a sample, so samples of any seeds may be mixed.
+that it needs of the lemma stays in at least three other constructions of the training set, and at least seven of eight
+words of its kind stay in this one: who has never seen a drink ordered but tea cannot know that coffee can be. The
+choice of held-out pairs does not depend on the seed of a sample, so samples of any seeds may be mixed.
 """
 
 from collections import Counter
@@ -19,6 +20,7 @@ from random import Random
 from mt.data.phrasebook import clauses, scenes
 from mt.data.phrasebook.everyday import everyday
 from mt.data.phrasebook.glossary import glossary
+from mt.data.phrasebook.lexicon import lexicon
 from mt.data.phrasebook.slots import Construction, lemmas_of
 from mt.errors import DataError
 
@@ -64,11 +66,12 @@ CONSTRUCTIONS = (
 )  # in the order of the tables that report on them
 
 HELD_OUT_SHARE = 0.09
+ALIKE = 8  # words of a kind in a construction for each of them that may be held out of it
 REMAINING_USES = 3  # constructions of the training set in which each form of a held-out lemma still occurs
-SPLIT_NAME = "phrasebook split 1"
+SPLIT_NAME = "phrasebook split 2"
 GLOSSARY_COPIES = 4
 EVERYDAY_COPIES = 12  # of what no rule explains, a model must read more than once
-PATIENCE = 200  # draws in a row without a new sentence after which a construction counts as used up
+PATIENCE = 1000  # draws in a row without a new sentence after which a construction counts as used up
 
 
 @dataclass(frozen=True)
@@ -98,9 +101,11 @@ def generate(count: int, *, seed: int, held_out: bool) -> Iterator[Pair]:
     open_constructions = list(constructions())
     seen: set[str] = set()
     while open_constructions:
-        for construction in list(open_constructions):
+        for construction in [each for each in open_constructions for _ in range(each.weight)]:
             if len(seen) == count:
                 return
+            if construction not in open_constructions:
+                continue
             pair = _draw(construction, random, held_out, seen)
             if pair is None:
                 open_constructions.remove(construction)
@@ -139,8 +144,10 @@ def write(folder: Path, *, train: int, valid: int, test: int, seed: int) -> None
 def held_out_pairs() -> frozenset[tuple[str, str]]:
     """The (lemma, construction) pairs kept from training: of each construction's lemmas, the first by a hash.
 
-    A lemma is passed over where one of its forms would be left in fewer than REMAINING_USES constructions.
+    A lemma is passed over where one of its forms would be left in fewer than REMAINING_USES constructions, or where
+    its kind has given its share.
     """
+    kinds = _kinds()
     held: set[tuple[str, str]] = set()
     left = Counter(form for construction in constructions() for form in construction.filling.forms)
     for construction in constructions():
@@ -148,13 +155,24 @@ def held_out_pairs() -> frozenset[tuple[str, str]]:
         for lemma, form in construction.filling.forms:
             uses.setdefault(lemma, []).append(form)
         wanted = max(2, ceil(HELD_OUT_SHARE * len(uses)))
+        alike = Counter(kinds.get(lemma, "verb") for lemma in uses)
+        held_of = Counter[str]()
         for lemma in sorted(uses, key=lambda lemma: _hash(f"{SPLIT_NAME}/{construction.name}/{lemma}")):
             forms = [(lemma, form) for form in uses[lemma]]
-            if wanted and all(left[form] > REMAINING_USES for form in forms):
+            kind = kinds.get(lemma, "verb")
+            room = held_of[kind] < alike[kind] // ALIKE
+            if wanted and room and all(left[form] > REMAINING_USES for form in forms):
                 wanted -= 1
+                held_of[kind] += 1
                 left.subtract(forms)
                 held.add((lemma, construction.name))
     return frozenset(held)
+
+
+def _kinds() -> dict[str, str]:
+    """The kind of each noun, of which there are several, and of each adjective; what is neither is a verb."""
+    nouns = {noun.lemma: kind for kind, nouns in lexicon().nouns.items() for noun in nouns}
+    return {**dict.fromkeys((adjective.lemma for adjective in lexicon().adjectives), "adjective"), **nouns}
 
 
 def _hash(text: str) -> bytes:

@@ -4,7 +4,8 @@
     echo "Where is the train station?" | python scripts/translate.py runs/phrasebook-en-de/model
     python scripts/translate.py MODEL news.en.gz --beam-size 8 --n-best 3 --json --output news.jsonl.gz
 
-A line may hold several sentences; --sentences says that each is one, as in a test set.
+A line may hold several sentences; --sentences says that each is one, as in a test set. With --glossary, each term that
+a line holds is translated as FILE says.
 
 With --output, the same command goes on where an earlier one was stopped or killed: until all is done, the lines are in
 FILE.part. A line that cannot be translated leaves its place empty and is named on stderr; the exit status is then 3.
@@ -45,7 +46,8 @@ from mt.data.partfile import PartFile
 from mt.decoding.options import SearchOptions
 from mt.engine.plan import Failure, Translation
 from mt.engine.translator import Translator
-from mt.errors import DataError, MTError
+from mt.errors import DataError, MTError, RequestError, problems
+from mt.text.terms import Terms
 
 LINES_A_FLUSH = 100
 COMPRESSED = (".gz", ".xz")
@@ -85,6 +87,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or int8 (default: %(default)s)")
     parser.add_argument("--threads", type=int, metavar="N", help="CPU cores that translate (default: all)")
     parser.add_argument("--shortlist", action="store_true", help="faster: only tokens that scripts/shortlist.py lists")
+    parser.add_argument("--glossary", type=Path, metavar="FILE", help="how to translate terms: term, tab, translation")
     search = parser.add_argument_group("search (default: what the model's recipe says)")
     search.add_argument("--beam-size", type=int, metavar="N", help="1 is greedy search")
     search.add_argument("--n-best", type=int, metavar="N", help="translations a line; needs --json")
@@ -108,7 +111,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     translator = Translator.load(
         options.model, options.device, options.dtype, options.threads, shortlist=options.shortlist
     )
-    job = Job(translator, options, asked_search(translator, options))
+    job = Job(translator, options, asked_search(translator, options), read_glossary(options.glossary))
     path = None if options.file == "-" else Path(options.file)
     lines = lines_and_faults(sys.stdin.buffer, "standard input") if path is None else read_lines_and_faults(path)
     typed = path is None and sys.stdin.isatty()  # then each line is answered at once
@@ -147,6 +150,7 @@ class Job:
     translator: Translator
     options: argparse.Namespace
     search: SearchOptions
+    terms: Terms
 
     def stream(self, texts: Iterable[str]) -> Iterator[Translation | Failure]:
         return self.translator.stream(
@@ -155,6 +159,7 @@ class Job:
             target=self.options.target,
             options=self.search,
             sentences=self.options.sentences,
+            terms=self.terms,
         )
 
     def fingerprint(self) -> dict[str, Any]:
@@ -169,9 +174,37 @@ class Job:
             "json": self.options.json,
             "device": self.translator.scorer.device.type,
             "dtype": self.translator.dtype,
+            "glossary": digest(self.options.glossary) if self.options.glossary else "",
             "shortlist": digest(self.options.model / "shortlist.safetensors") if self.options.shortlist else "",
             **asdict(self.search),
         }
+
+
+def read_glossary(path: Path | None) -> Terms:
+    """A term, a tab and its translation a line; empty lines are passed over. Raises DataError, naming the lines."""
+    if path is None:
+        return Terms()
+    entries, found = [], []
+    for number, line in enumerate(read_lines_and_faults(path), 1):
+        if isinstance(line, Fault):
+            found.append(line.text)
+            continue
+        parts = [part.strip() for part in line.split("\t")]
+        if len(parts) == 2 and all(parts):
+            entries.append((number, (parts[0], parts[1])))
+        elif any(parts):
+            found.append(f"{path}:{number}: {line.strip()[:60]!r}: a term, a tab and its translation")
+    known: dict[str, tuple[int, str]] = {}
+    for number, (term, translation) in entries:
+        before, other = known.setdefault(term, (number, translation))
+        if other != translation:
+            found.append(f"{path}:{number}: {term!r} is {translation!r} here and {other!r} in line {before}")
+    if found:
+        raise DataError(problems("the glossary cannot be used", found))
+    try:
+        return Terms(tuple(entry for _, entry in entries))
+    except RequestError as error:
+        raise DataError(f"{path}: {error}") from error
 
 
 def outcomes(

@@ -109,44 +109,64 @@ class BeamSearch(SentenceTable):
 
     def advance(self, logits: Tensor) -> Tensor | None:
         batch, beams = self.alive_totals.shape
-        log_probs = torch.log_softmax(logits, 1, dtype=torch.float32)
-        ends = log_probs[:, self.special.eos].view(batch, beams) + self.alive_totals
-        self.constraints.forbid_early_ends(ends, self.steps)
-        log_probs = self.constraints.apply(log_probs, self._not_alive, self.steps, self.history)
+        log_probs, ends = self.scores(logits)
         # A beam can place at most K of its own continuations among the best K of its sentence.
         values, ids = best(log_probs, min(beams, log_probs.shape[1]))  # [R, k]
         own = values.shape[1]
         candidates = values.view(batch, beams, own) + self.alive_totals[:, :, None]
         alive, picked = candidates.view(batch, -1).topk(beams)  # [B, K]
-        parents = picked // own
-        tokens = ids.view(batch, -1).gather(1, picked)
+        outranked = ends < torch.cat((alive, ends), 1).topk(beams).values[:, -1:]
+        ends = ends.masked_fill(outranked & (self.steps < self.constraints.last)[:, None], -torch.inf)
+        return self.go_on(alive, picked // own, ids.view(batch, -1).gather(1, picked), ends)
 
-        may_go_on = self.steps < self.constraints.last
-        totals = torch.cat((alive, ends), 1)
-        outranked = ends < totals.topk(beams).values[:, -1:]
-        ends = totals[:, beams:].masked_fill_(outranked & may_go_on[:, None], -torch.inf)
+    def scores(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Log-probabilities [R, V] of what may come next, and totals [B, K] of what ends here."""
+        log_probs = torch.log_softmax(logits, 1, dtype=torch.float32)
+        ends = log_probs[:, self.special.eos].view(self.alive_totals.shape) + self.alive_totals
+        self.constraints.forbid_early_ends(ends, self.steps)
+        return self.constraints.apply(log_probs, self._not_alive, self.steps, self.history), ends
+
+    def go_on(
+        self,
+        alive: Tensor,
+        parents: Tensor,
+        tokens: Tensor,
+        ends: Tensor,
+        leading: Tensor | None = None,
+        enough: Tensor | None = None,
+    ) -> Tensor | None:
+        """Record a step, all [B, K]: totals, beams and ids of those that stay alive, and totals of those that end.
+
+        `leading` are the totals of those alive that are worth waiting for. One more than `enough` [B, 1] finished
+        hypotheses, else K, are reason to stop if these do not promise better.
+        """
+        batch, beams = self.alive_totals.shape
         at = self.steps[:, None, None].expand(batch, 1, 2 * beams)
         self.links.scatter_(1, at, torch.cat((parents, tokens), 1)[:, None])
-        self.totals.scatter_(1, at, totals[:, None])
+        self.totals.scatter_(1, at, torch.cat((alive, ends), 1)[:, None])
         if self.constraints.features.history:
             self.history.copy_(self.history.gather(1, parents[:, :, None].expand_as(self.history)))
             self.history.scatter_(2, at[:, :, :beams].mT, tokens[:, :, None])
 
         penalty = self.penalty.gather(1, self.steps[:, None])
-        scores = ends / penalty
+        scores, leading = ends / penalty, (alive if leading is None else leading).amax(1)
         self.pool.copy_(torch.cat((self.pool, scores), 1).topk(beams).values)
         # NaN, and -inf where nothing is alive, are not greater: they finish the sentence too.
         worst = self.pool.gather(1, self.nth)[:, 0]
-        hopeful = alive[:, 0] / self.largest_penalty > worst
-        promising = (alive[:, :1] / penalty)[:, 0] > worst
-        room = self.pool[:, -1] == -torch.inf
+        hopeful = leading / self.largest_penalty > worst
+        promising = leading / penalty[:, 0] > worst
+        room = (self.pool[:, -1] if enough is None else self.pool.gather(1, enough)[:, 0]) == -torch.inf
         self.steps.add_(self.running)  # a finished sentence goes on writing to where nobody reads
-        self.running.mul_(may_go_on & hopeful & (room | promising))
+        self.running.mul_((self.steps <= self.constraints.last) & hopeful & (room | promising))
         self.alive_tokens.copy_(tokens)
         self.alive_totals.copy_(alive)
         return (parents + self._first_rows).view(-1) if beams > 1 else None
 
     def results(self, sentences: Sequence[int]) -> list[list[Hypothesis]]:
+        return self.best_of(sentences, self.nth[:, 0] + 1)
+
+    def best_of(self, sentences: Sequence[int], counts: Tensor) -> list[list[Hypothesis]]:
+        """At most so many [B] hypotheses of each of these finished sentences, best first."""
         chosen = torch.tensor(sentences, dtype=torch.int64, device=self.steps.device)
         steps = self.steps[chosen].tolist()
         until = max(steps, default=0)
@@ -156,15 +176,15 @@ class BeamSearch(SentenceTable):
         table = zip(
             steps,
             self.failed[chosen].tolist(),
-            self.nth[chosen, 0].tolist(),
+            counts[chosen].tolist(),
             scores.tolist(),
             totals.tolist(),
             self.links[chosen, :until].tolist(),
             strict=True,
         )
         return [
-            [] if failed else _hypotheses(scores[:taken], totals, links, nth + 1)
-            for taken, failed, nth, scores, totals, links in table
+            [] if failed else _hypotheses(scores[:taken], totals, links, count)
+            for taken, failed, count, scores, totals, links in table
         ]
 
     def select(self, sentences: Tensor) -> None:

@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from mt.decoding.alignment import align
 from mt.decoding.scorer import padded, real
 from mt.model.transformer import Transformer
 from mt.tokenizer import BOS, PAD
+
+Pair = tuple[Sequence[int], Sequence[int]]
+"""A source with tag and EOS, and a bare translation."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,23 @@ class Attender:
             return []
         fed = padded([[BOS, *target[:-1]]], PAD, self.device)
         attention = self.model.cross_attention(padded([source], PAD, self.device), real([source], self.device), fed)
-        own = len(source) - self.tagged - 1
-        weights: list[list[float]] = align(attention[..., self.tagged :].float().cpu(), [own], [len(target)])[
-            0
-        ].soft.tolist()
-        return weights
+        return self.aligned(attention[:, 0, :, : len(target)])
+
+    @torch.inference_mode()
+    def layers(self, pairs: Sequence[Pair]) -> list[Tensor]:
+        """All the weights of each pair, from one pass: float32 [L, H, T + 1, S], the last step being that of EOS."""
+        sources, fed = [source for source, _ in pairs], [[BOS, *target] for _, target in pairs]
+        attention = self.model.cross_attention(
+            padded(sources, PAD, self.device), real(sources, self.device), padded(fed, PAD, self.device)
+        )
+        attention = attention.float().cpu()  # [L, B, H, T, S]
+        return [
+            attention[:, number, :, : len(steps), : len(source)]
+            for number, (source, steps) in enumerate(zip(sources, fed, strict=True))
+        ]
+
+    def aligned(self, weights: Tensor) -> list[list[float]]:
+        """[L, H, T, S] with tag and EOS of the source -> the weights [T][S] that align best, without these."""
+        own = weights[..., self.tagged :].float().cpu()
+        found: list[list[float]] = align(own[:, None], [own.shape[-1] - 1], [own.shape[-2]])[0].soft.tolist()
+        return found

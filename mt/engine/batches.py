@@ -9,6 +9,7 @@ import torch
 from mt.decoding.rows import Hypothesis, Search
 from mt.decoding.scorer import Scorer, State
 from mt.decoding.search import start_search, steps_between_looks
+from mt.decoding.wording import WordedSearch
 from mt.engine.messages import Request
 from mt.engine.scheduler import Kind
 
@@ -91,11 +92,12 @@ class SearchDecoder(Generic[State]):
     @torch.inference_mode()
     def begin(self, requests: Sequence[Request]) -> SearchBatch[State]:
         sources = [request.source for request in requests]
-        search = start_search(
-            [len(source) for source in sources],
-            [request.options for request in requests],
-            [request.prefix for request in requests],
-            self.scorer.special,
-            self.scorer.device,
-        )
+        lengths, options = [len(source) for source in sources], [request.options for request in requests]
+        wordings = [request.wording for request in requests if request.wording is not None]
+        search: Search
+        if wordings:
+            search = WordedSearch.start(lengths, options, wordings, self.scorer.special, self.scorer.device)
+        else:
+            prefixes = [request.prefix for request in requests]
+            search = start_search(lengths, options, prefixes, self.scorer.special, self.scorer.device)
         return SearchBatch(self.scorer, search, self.scorer.start(sources, requests[0].options.rows))

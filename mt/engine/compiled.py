@@ -96,8 +96,9 @@ class CompiledDecoder:
 
     def kind(self, request: Request) -> Kind:
         asked = request.options
-        plain = not (asked.sample or request.prefix or asked.no_repeat_ngram or asked.repetition_penalty != 1)
-        return Kind(asked.rows, asked.beams, plain)
+        looking = asked.no_repeat_ngram or asked.repetition_penalty != 1
+        worded = request.wording is not None
+        return Kind(asked.rows, asked.beams, not (asked.sample or request.prefix or looking or worded), worded)
 
     def begin(self, requests: Sequence[Request]) -> Batch:
         if not self.kind(requests[0]).plain:

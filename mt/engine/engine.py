@@ -18,11 +18,22 @@ class Engine:
         self.scheduler = Scheduler(limits or Limits(), decoder.kind)
         self.runner = Runner(decoder)
         self.steps = 0  # decoder steps so far
+        self.rows = 0  # decoder rows of all these steps
 
     @property
     def busy(self) -> bool:
         """Whether anything waits or runs."""
         return bool(self.runner.requests) or len(self.scheduler) > 0
+
+    @property
+    def rows_at_a_time(self) -> int:
+        """Decoder rows that can run together."""
+        return self.scheduler.limits.rows
+
+    @property
+    def marks(self) -> tuple[int, ...]:
+        """The steps of each thread, or -1 for one with nothing to do: who looks again and again sees one that hangs."""
+        return (self.steps if self.busy else -1,)
 
     def submit(self, request: Request) -> None:
         """Queue a request; its result comes out of a later `step`."""
@@ -40,9 +51,11 @@ class Engine:
         try:
             if admitted:
                 self.runner.join(admitted)
-            if not self.runner.requests:
+            running = self.runner.requests
+            if not running:
                 return []
             self.steps += 1
+            self.rows += len(running) * self.runner.decoder.kind(running[0]).rows
             return self.runner.step()
         except Exception as error:  # whatever a model can raise: out of memory, a kernel's complaint
             involved = {request.id: request for request in (*self.runner.clear(), *admitted)}

@@ -15,7 +15,8 @@ from mt.decoding.constraints import Constraints, Features
 from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.rows import Hypothesis
 from mt.decoding.sampling import Filters, Sampling
-from mt.decoding.scorer import padded, real
+from mt.decoding.scorer import ModelScorer, padded, real
+from mt.engine.batches import Batch, SearchDecoder
 from mt.engine.messages import Request
 from mt.engine.scheduler import Kind
 from mt.engine.stages import Encoder, Stage, Table
@@ -98,6 +99,7 @@ class GraphDecoder:
     Memory and programs are keyed by bucket (slots, rows, columns, source width; then which wishes are in use and how
     many columns are looked at), so they serve one request after another. A CPU runs the same steps eagerly. The
     model's weights must not change under it. Results equal the plain path's up to the order of sums in attention.
+    Searches with words of their own take the plain path.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class GraphDecoder:
         self.executor = executor or (CudaGraphs(device) if device.type == "cuda" else Eager(device))
         with torch.inference_mode():
             self.decoder = StaticDecoder(model)
+        self._plain = SearchDecoder(ModelScorer(model, special, device))
         self._idle: list[Stage] = []  # least recently used first
         self._lent: list[tuple[ReferenceType[GraphBatch], Stage]] = []
         self._programs: OrderedDict[tuple[Stage, Features, Filters, int], Program] = OrderedDict()
@@ -123,10 +126,12 @@ class GraphDecoder:
         return Kind.of(request)
 
     @torch.inference_mode()
-    def begin(self, requests: Sequence[Request]) -> "GraphBatch":
+    def begin(self, requests: Sequence[Request]) -> Batch:
         """A batch of requests, all of one kind. Raises RequestError for a prefix that cannot be used."""
         kind = self.kind(requests[0])
         assert all(self.kind(request) == kind for request in requests)
+        if kind.worded:
+            return self._plain.begin(requests)
         sources = [request.source for request in requests]
         host = torch.device("cpu")  # built there and sent, because to build on the device is to wait for it
         search = (BeamSearch if kind.beams else Sampling).start(

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 from mt.decoding.options import SearchOptions
 from mt.decoding.rows import Hypothesis
+from mt.decoding.wording import Wording
 
 
 @dataclass(frozen=True)
 class Request:
     """One sentence to translate. `source` ends with EOS; `prefix` is what its translation must begin with.
+    A `wording`, for which `options` must ask for a beam search, says which words it must hold.
 
     Requests of one caller are served in order; callers take turns.
     """
@@ -18,6 +20,7 @@ class Request:
     options: SearchOptions
     prefix: tuple[int, ...] = ()
     caller: int = 0
+    wording: Wording | None = None
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,45 @@
 """What becomes of a text: the sentences that the engine is asked for, and the translation that their results make."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import accumulate
 
+from mt.checkpoint import Confidence
 from mt.decoding.options import SearchOptions
 from mt.decoding.rows import Hypothesis
+from mt.engine.confidence import expected_quality
+from mt.engine.insight import AttentionMap, Look, Sight
 from mt.engine.messages import Request, Result
-from mt.engine.sentence import Alternative, Attend, Means, Steps, joined, plainly, translate, worthless
+from mt.engine.sentence import Alternative, Attend, Means, Steps, joined, plainly, translate, within, worthless
+from mt.engine.spelling import Speller
 from mt.errors import RequestError
 from mt.text import protect, segment
+from mt.text.linking import Link, Range
 from mt.text.segment import Piece
+from mt.text.terms import Terms
 from mt.tokenizer import EOS, Tokenizer
 
 
 @dataclass(frozen=True)
 class SentenceTranslation:
-    """A sentence of a text, or a part of one that was too long, without the white space around it."""
+    """A sentence of a text, or a part of one that was too long, without the white space around it.
+
+    `source_range` and `target_range` are where it and its best translation stand, in characters of the whole text and
+    of the whole translation; so are the ranges of `links`, in order of the translation. `confidence`, from 0 to 1, is
+    the sentence chrF to expect of the translation (confidence.py); None if the model was not fitted to tell. Links and
+    attention are there where an Insight asked for them.
+    """
 
     source: str
     text: str
     score: float
     alternatives: tuple[Alternative, ...]
+    source_range: Range
+    target_range: Range
+    confidence: float | None = None
+    links: tuple[Link, ...] = ()
+    attention: AttentionMap | None = None
 
 
 @dataclass(frozen=True)
@@ -29,13 +47,19 @@ class Translation:
     """The best translation of a text, and the whole n-best list, of which it is the first.
 
     The n-th alternative of a text of several sentences puts together their n-th ones, or the last that one has.
-    `sentences` leaves out those that hold nothing to translate.
+    `sentences` leaves out those that hold nothing to translate. `confidence` is the mean of theirs, weighted by the
+    characters of their sources.
     """
 
     text: str
     score: float
     alternatives: tuple[Alternative, ...]
     sentences: tuple[SentenceTranslation, ...]
+
+    @property
+    def confidence(self) -> float | None:
+        known = [(each.confidence, len(each.source)) for each in self.sentences if each.confidence is not None]
+        return sum(value * length for value, length in known) / sum(length for _, length in known) if known else None
 
 
 @dataclass(frozen=True)
@@ -56,6 +80,7 @@ class _Sentence:
     results: dict[int, Result] = field(default_factory=dict)
     asked: int = 1  # times
     found: tuple[Alternative, ...] = ()
+    seen: Sight = field(default_factory=Sight)
 
 
 @dataclass(eq=False)
@@ -78,11 +103,11 @@ class Plan:
     def done(self) -> bool:
         return bool(self.problem) or not self._waiting
 
-    def add(self, piece: Piece) -> None:
-        """One more piece at the end, before any result is taken."""
+    def add(self, piece: Piece, kept: Sequence[Range] = ()) -> None:
+        """One more piece at the end, before any result is taken; of a sentence, these characters stay as they are."""
         self.pieces.append(piece)
         if not piece.kept:
-            steps = self.planner.steps(piece.text)
+            steps = self.planner.steps(piece.text, kept)
             sentence = _Sentence(piece.text, steps, next(steps))
             self._sentences.append(sentence)
             self._wait(sentence)
@@ -100,22 +125,37 @@ class Plan:
             sentence.waits = sentence.steps.send(results)
         except StopIteration as stop:
             sentence.found = stop.value
-            return []
         except Exception as error:  # whatever a model can raise concerns this text alone
             self._fail(sentence, f"{type(error).__name__}: {error}")
-            return []
-        sentence.asked += 1
-        self._wait(sentence)
-        return sentence.waits
+        else:
+            sentence.asked += 1
+            self._wait(sentence)
+            return sentence.waits
+        if self.done and not self.problem:
+            self._look()
+        return []
 
     def translation(self) -> Translation:
         """What the results make. Raises RequestError if one of them is a problem."""
         assert self.done
         if self.problem:
             raise RequestError(self.problem)
+        planner, best = self.planner, [each.found[0] for each in self._sentences]
+        here = segment.places(self.pieces)
+        there = segment.joined_places(self.pieces, [each.text for each in best], planner.source, planner.target)
         sentences = tuple(
-            SentenceTranslation(each.source, each.found[0].text, each.found[0].score, each.found)
-            for each in self._sentences
+            SentenceTranslation(
+                each.source,
+                first.text,
+                first.score,
+                each.found,
+                source_range=source,
+                target_range=target,
+                confidence=planner.confidence_in(first),
+                links=tuple((_moved(a, source[0]), _moved(b, target[0])) for a, b in each.seen.links),
+                attention=each.seen.attention,
+            )
+            for each, first, source, target in zip(self._sentences, best, here, there, strict=True)
         )
         ranks = max((len(sentence.alternatives) for sentence in sentences), default=1)
         alternatives = tuple(self._joined(sentences, rank) for rank in range(ranks))
@@ -131,6 +171,18 @@ class Plan:
     def _wait(self, sentence: _Sentence) -> None:
         self.requests.extend(sentence.waits)
         self._waiting.update((request.id, sentence) for request in sentence.waits)
+
+    def _look(self) -> None:
+        """What is to be seen of all sentences, in one go."""
+        if self.planner.look is None or not self._sentences:
+            return
+        try:
+            seen = self.planner.look([(each.source, each.found[0]) for each in self._sentences])
+        except Exception as error:  # as in `take`
+            self._fail(self._sentences[0], f"{type(error).__name__}: {error}")
+            return
+        for sentence, sight in zip(self._sentences, seen, strict=True):
+            sentence.seen = sight
 
     def _fail(self, sentence: _Sentence, problem: str) -> None:
         if not self.problem:
@@ -157,14 +209,24 @@ class Planner:
     caller: int  # whose turn it is
     attend: Attend
     whole: bool  # whether spans and capitals are seen to, and translations that will not do asked for again
+    terms: Terms = field(default_factory=Terms)
+    spell: Callable[[Tokenizer], Speller] = Speller
+    look: Look | None = None  # at translations, where somebody wants to know more of them
+    confidence: Confidence | None = None
 
-    def plan(self, text: str) -> Plan:
-        """A text cut into sentences that are short enough for the model, each of them encoded."""
+    def plan(self, text: str, kept: Sequence[Range] = ()) -> Plan:
+        """A text cut into sentences that are short enough for the model, each of them encoded.
+
+        The characters in the ranges `kept` come back as they are.
+        """
         text = text if text.isascii() else text.encode("utf-8", "replace").decode()  # a lone surrogate is no text
         plan = Plan(text, self, [], [])
-        for piece in segment.whole(text) if self.sentences else segment.split(text, self.source):
-            for part in self._parts(piece):
-                plan.add(part)
+        begin = 0
+        pieces = segment.whole(text) if self.sentences else segment.split(text, self.source)
+        for piece in _unparted(pieces, kept):
+            for part in self._parts(piece, within(kept, begin, begin + len(piece.text))):
+                plan.add(part, within(kept, begin, begin + len(part.text)))
+                begin += len(part.text)
         return plan
 
     def attempt(self, text: str) -> Plan:
@@ -188,9 +250,15 @@ class Planner:
             piece_log_probabilities=hypothesis.token_log_probabilities,
         )
 
-    def steps(self, sentence: str) -> Steps:
-        """The way of a sentence that fits."""
-        return translate(sentence, self._means) if self.whole else plainly(sentence, self._means)
+    def confidence_in(self, alternative: Alternative) -> float | None:
+        """How good it is likely to be; None if the model was not fitted to tell, or the model did not write it."""
+        written = alternative.piece_log_probabilities
+        return expected_quality(self.confidence, written) if self.confidence and written else None
+
+    def steps(self, sentence: str, kept: Sequence[Range] = ()) -> Steps:
+        """The way of a sentence that fits. To what a user decides on, it is always seen."""
+        asked = self.whole or bool(self.terms) or bool(kept)
+        return translate(sentence, self._means, kept) if asked else plainly(sentence, self._means)
 
     @cached_property
     def _means(self) -> Means:
@@ -203,21 +271,26 @@ class Planner:
             source=self.source,
             target=self.target,
             options=self.options,
+            terms=self.terms,
+            speller=lambda: self.spell(self.tokenizer),
         )
 
-    def _parts(self, piece: Piece) -> Iterator[Piece]:
+    def _parts(self, piece: Piece, kept: Sequence[Range]) -> Iterator[Piece]:
         """A sentence without what leads a list; if it is too long for the model, in parts."""
         lead = protect.lead(piece.text, self.source) if self.whole and not piece.kept else 0
-        text = piece.text[lead:]
+        text, kept = piece.text[lead:], within(kept, lead, len(piece.text))
         if lead:
             yield Piece(piece.text[:lead], kept=True)
-        if piece.kept or (self.whole and worthless(text)):
+        if piece.kept or ((self.whole or kept) and worthless(text, kept)):
             yield Piece(text, kept=True)
         elif self._fits(text):
             yield Piece(text, kept=False)
         else:
-            for part in protect.apart(text) if self.whole else [text]:
-                yield from [Piece(part, True)] if worthless(part) else segment.split_long(part, self._fits)
+            begin = 0
+            for part in protect.apart(text, kept) if self.whole or kept else [text]:
+                own = within(kept, begin, begin + len(part))
+                begin += len(part)
+                yield from [Piece(part, True)] if worthless(part, own) else segment.split_long(part, self._fits)
 
     def _fits(self, text: str) -> bool:
         return len(self._encode(text)) <= self.longest
@@ -226,3 +299,18 @@ class Planner:
     def _encode(self) -> Callable[[str], tuple[int, ...]]:
         """`encode`, which need not do again what was done to see whether a sentence fits."""
         return lru_cache(maxsize=1)(self.encode)
+
+
+def _unparted(pieces: Sequence[Piece], kept: Sequence[Range]) -> Iterator[Piece]:
+    """The pieces of a text, those of them made one that a range which is to be kept has a part in."""
+    ends = list(accumulate(len(piece.text) for piece in pieces))
+    group: list[Piece] = []
+    for piece, end in zip(pieces, ends, strict=True):
+        group.append(piece)
+        if not any(first < end < last for first, last in kept):
+            yield group[0] if len(group) == 1 else Piece("".join(each.text for each in group), False)
+            group = []
+
+
+def _moved(place: Range, by: int) -> Range:
+    return place[0] + by, place[1] + by

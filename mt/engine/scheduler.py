@@ -36,16 +36,18 @@ class Limits:
 class Kind:
     """Requests of one kind can share a batch: equal rows a sentence, and the same search.
 
-    `plain` ones ask for nothing that looks back at what was written; only some decoders tell them apart.
+    `plain` ones ask for nothing that looks back at what was written; only some decoders tell them apart. `worded` ones
+    must hold words of their own.
     """
 
     rows: int
     beams: bool
     plain: bool = False
+    worded: bool = False
 
     @classmethod
     def of(cls, request: Request) -> "Kind":
-        return cls(request.options.rows, request.options.beams)
+        return cls(request.options.rows, request.options.beams, worded=request.wording is not None)
 
 
 class Scheduler:

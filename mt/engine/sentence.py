@@ -1,21 +1,29 @@
 """One sentence on its way: what the model is asked, and what it is asked again where its answer will not do."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import accumulate, chain
 
 from mt.decoding.options import SearchOptions
 from mt.decoding.rows import Hypothesis
+from mt.engine.enforcement import displaced, doubled, needs, substituted
 from mt.engine.messages import Request, Result
+from mt.engine.spelling import Needed, Speller
 from mt.text import casing, protect, repetition, segment
-from mt.text.linking import Attention, begins_of
+from mt.text.linking import Attention, Links, Range, begins_of
 from mt.text.protect import Cut, Kind, Span
+from mt.text.terms import Found, Terms, lacking
 from mt.tokenizer import SPACE_MARK
 
 NO_REPEAT = 3  # pieces in a row that must not come twice where a translation went in circles
 
+ROUNDS = 2  # times that a sentence is asked for with terms, at most
+BEAMS = 16
+"""Of a search for terms, at least: they are shared out by how many terms a hypothesis has. One number for all, because
+only searches with as many beams run together. With 12 the text is a little worse, with 24 hardly better."""
+
 _LOOSE = frozenset({Kind.EMOJI})
-_COPIED = frozenset({Kind.OPAQUE, Kind.TAG})  # stay in the sentence only if the model copies them
+_COPIED = frozenset({Kind.OPAQUE, Kind.TAG, Kind.KEPT})  # stay in the sentence only if the model copies them
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,8 @@ class Means:
     source: str  # language
     target: str
     options: SearchOptions
+    terms: Terms
+    speller: Callable[[], Speller]
 
 
 Steps = Generator[list[Request], list[Result], tuple[Alternative, ...]]
@@ -70,9 +80,28 @@ Steps = Generator[list[Request], list[Result], tuple[Alternative, ...]]
 
 
 @dataclass(frozen=True)
+class Draft:
+    """What is asked: a sentence in some case, and the ranges of it that are to be kept."""
+
+    text: str
+    kept: tuple[Range, ...]
+
+    @classmethod
+    def of(cls, text: str, sentence: str, kept: Sequence[Range]) -> "Draft":
+        """The sentence as it is written in `text`, where only the case of what is not kept differs."""
+        ranges: list[Range] = []
+        for begin, end in sorted(kept):
+            place = text.find(sentence[begin:end], min(begin, ranges[-1][1] if ranges else begin))
+            if place >= 0:
+                ranges.append((place, place + end - begin))
+        return cls(text, tuple(kept) if len(text) == len(sentence) else tuple(ranges))
+
+
+@dataclass(frozen=True)
 class Answer:
     """What came of a question: `cut.text` is what was to be translated, `spans` are those of the whole sentence."""
 
+    draft: Draft
     spans: tuple[Span, ...]
     cut: Cut
     request: Request
@@ -87,29 +116,33 @@ class Answer:
 Asking = Generator[list[Request], list[Result], list[Answer]]
 
 
-def translate(sentence: str, means: Means) -> Steps:
-    """The n-best list of a sentence whose spans come back whole.
+def translate(sentence: str, means: Means, kept: Sequence[Range] = ()) -> Steps:
+    """The n-best list of a sentence whose spans, and what is to be kept, come back whole, and which holds its terms.
 
     A sentence without spans, in ordinary letters, whose translation is sound, is asked for once, as it is. A headline
     is asked for in both cases, and what the model holds the more probable is taken: small letters would spoil names.
     """
-    lowered = casing.lowered(sentence, means.source)
-    untitled = None if lowered else casing.untitled(sentence, means.source)
-    texts = [lowered or sentence, *([untitled] if untitled else [])]
-    answers = yield from _ask(texts, _LOOSE, means, means.options)
-    best = max(range(len(answers)), key=lambda number: answers[number].best.score)
-    text, answer = texts[best], answers[best]
+    shouts = casing.lowered(sentence, means.source, kept) is not None
+    stays = means.terms.find(sentence, means.source, kept, any_case=shouts)
+    kept = (*kept, *((each.begin, each.end) for each in stays if each.translation is None))
+    lowered = casing.lowered(sentence, means.source, kept)
+    untitled = None if lowered else casing.untitled(sentence, means.source, kept)
+    drafts = [Draft.of(text, sentence, kept) for text in (lowered or sentence, *([untitled] if untitled else []))]
+    answers = yield from _ask(drafts, _LOOSE, means, means.options)
+    answer = max(answers, key=lambda each: each.best.score)
     left_out = _LOOSE
     if protect.lost([span for span in answer.spans if span.kind in _COPIED], answer.best.text):
         left_out |= _COPIED
-        answer = next(iter((yield from _ask([text], left_out, means, means.options))), answer)
+        answer = next(iter((yield from _ask([answer.draft], left_out, means, means.options))), answer)
     if not means.options.sample:
-        answer = yield from _out_of_circles(text, answer, left_out, means)
+        answer = yield from _out_of_circles(answer, left_out, means)
     found = _restored(answer, means)
-    if not means.options.sample and repetition.too_short(text, found[0].text):
-        found = yield from _in_halves(text, found, means)
+    if not means.options.sample and repetition.too_short(answer.draft.text, found[0].text):
+        found = yield from _in_halves(answer.draft, found, means)
+    if means.terms.glossary:
+        found = yield from _with_terms(answer, found, bool(lowered or untitled), means)
     if lowered:
-        found = tuple(replace(each, text=casing.raised(each.text, sentence, means.target)) for each in found)
+        found = tuple(replace(each, text=casing.raised(each.text, sentence, means.target, kept)) for each in found)
     return found
 
 
@@ -119,42 +152,41 @@ def plainly(sentence: str, means: Means) -> Steps:
     return tuple(map(means.alternative, result.hypotheses))
 
 
-def worthless(sentence: str) -> bool:
+def worthless(sentence: str, kept: Sequence[Range] = ()) -> bool:
     """Whether a sentence is all numbers, addresses and the like: there is nothing to translate in it."""
-    spans = protect.find(sentence)
+    spans = protect.find(sentence, kept)
     return bool(spans) and not any(map(str.isalnum, protect.without(sentence, spans).text))
 
 
-def _ask(texts: Sequence[str], left_out: frozenset[Kind], means: Means, options: SearchOptions) -> Asking:
-    """The answers; fewer than texts where the model fails on one."""
-    spans = [protect.find(text) for text in texts]
+def _ask(drafts: Sequence[Draft], left_out: frozenset[Kind], means: Means, options: SearchOptions) -> Asking:
+    """The answers; fewer than drafts where the model fails on one."""
+    spans = [protect.find(draft.text, draft.kept) for draft in drafts]
     cuts = [
-        protect.without(text, [span for span in found if span.kind in left_out])
-        for text, found in zip(texts, spans, strict=True)
+        protect.without(draft.text, [span for span in found if span.kind in left_out])
+        for draft, found in zip(drafts, spans, strict=True)
     ]
     requests = [means.request(cut.text, options) for cut in cuts]
     results = yield requests
     return [
-        Answer(
-            found,
-            cut,
-            request,
-            tuple(map(means.alternative, result.hypotheses)),
-            tuple(hypothesis.tokens for hypothesis in result.hypotheses),
-        )
-        for found, cut, request, result in zip(spans, cuts, requests, results, strict=True)
+        _answer(draft, found, cut, request, result, means)
+        for draft, found, cut, request, result in zip(drafts, spans, cuts, requests, results, strict=True)
         if result.hypotheses
     ]
 
 
+def _answer(draft: Draft, spans: tuple[Span, ...], cut: Cut, request: Request, result: Result, means: Means) -> Answer:
+    tokens = tuple(hypothesis.tokens for hypothesis in result.hypotheses)
+    return Answer(draft, spans, cut, request, tuple(map(means.alternative, result.hypotheses)), tokens)
+
+
 def _out_of_circles(
-    text: str, answer: Answer, left_out: frozenset[Kind], means: Means
+    answer: Answer, left_out: frozenset[Kind], means: Means
 ) -> Generator[list[Request], list[Result], Answer]:
     """Ask again, without repetition, for a translation that goes in circles or ran into its longest length."""
     options = answer.request.options
     if options.no_repeat_ngram or not _endless(answer, means):
         return answer
-    again = yield from _ask([text], left_out, means, replace(options, no_repeat_ngram=NO_REPEAT))
+    again = yield from _ask([answer.draft], left_out, means, replace(options, no_repeat_ngram=NO_REPEAT))
     return min([*again, answer], key=lambda each: (_endless(each, means), len(each.best.text)))
 
 
@@ -165,10 +197,16 @@ def _endless(answer: Answer, means: Means) -> bool:
     return ran_on or repetition.looping(means.pieces(answer.request.source), answer.best.pieces)
 
 
-def _in_halves(text: str, whole: tuple[Alternative, ...], means: Means) -> Steps:
+def _in_halves(draft: Draft, whole: tuple[Alternative, ...], means: Means) -> Steps:
     """A translation far too short once more, in parts; it stays if they do not make a longer one."""
+    text = draft.text
     pieces = segment.split_long(text, lambda part: len(part) <= max(1, len(text) * 2 // 3))
-    parts = [piece.text for piece in pieces if not piece.kept]
+    begins = [0, *accumulate(len(piece.text) for piece in pieces)]
+    parts = [
+        Draft(piece.text, within(draft.kept, begin, begin + len(piece.text)))
+        for piece, begin in zip(pieces, begins, strict=False)
+        if not piece.kept
+    ]
     answers = (yield from _ask(parts, _LOOSE | _COPIED, means, means.options)) if len(parts) > 1 else []
     if len(answers) < len(parts) or not answers:
         return whole
@@ -177,8 +215,82 @@ def _in_halves(text: str, whole: tuple[Alternative, ...], means: Means) -> Steps
     for rank in range(max(map(len, lists))):
         chosen = [each[min(rank, len(each) - 1)] for each in lists]
         together = segment.join(pieces, [each.text for each in chosen], means.source, means.target)
-        found.append(joined(protect.complete(together, protect.find(text)), chosen))
+        found.append(joined(protect.complete(together, protect.find(text, draft.kept)), chosen))
     return tuple(found) if repetition.width(found[0].text) > repetition.width(whole[0].text) else whole
+
+
+def within(ranges: Iterable[Range], begin: int, end: int) -> tuple[Range, ...]:
+    """What of these ranges lies between two characters of a text, counted from the first of these."""
+    return tuple((max(b, begin) - begin, min(e, end) - begin) for b, e in ranges if max(b, begin) < min(e, end))
+
+
+def _with_terms(answer: Answer, found: tuple[Alternative, ...], any_case: bool, means: Means) -> Steps:
+    """The n-best list with all terms in it: as it is, searched for once more, or with terms put in."""
+    taken = [(span.begin, span.end) for span in protect.within(answer.cut.text, answer.spans)]
+    terms = means.terms.find(answer.cut.text, means.source, taken, any_case)
+    wanted = [term for term in terms if term.translation is not None]
+    missing = lacking(wanted, found[0].text, means.target)
+    if not missing:
+        return _holding(wanted, found, means) if wanted else found
+    links = _links(answer, 0, means)
+    avoided = displaced(missing, links, means.target)
+    better: list[tuple[int, float, tuple[Alternative, ...]]] = []
+    for _ in range(ROUNDS):
+        (result,) = yield [_worded(answer, needs(wanted, avoided, links, means.target), avoided, means)]
+        if not result.hypotheses:
+            break
+        again = _answer(answer.draft, answer.spans, answer.cut, answer.request, result, means)
+        longer = len(again.best.text.split()) > len(answer.best.text.split())
+        twice = doubled(missing, _links(again, 0, means), means.target) if longer else {}
+        written = _holding(wanted, _restored(again, means), means)
+        if written and not _endless(again, means):
+            better.append((sum(map(len, twice.values())), -again.best.score, written))
+        if not twice:
+            break
+        avoided = {key: [*avoided.get(key, ()), *twice.get(key, ())] for key in {**avoided, **twice}}
+    if better:
+        return min(better, key=lambda each: each[:2])[2]
+    return tuple(
+        replace(each, text=substituted(wanted, each.text, links, means.target) if rank == 0 else each.text)
+        for rank, each in enumerate(found)
+        if rank == 0 or not lacking(wanted, each.text, means.target)
+    )
+
+
+def _worded(answer: Answer, needed: Sequence[Needed], avoided: Mapping[str, Sequence[str]], means: Means) -> Request:
+    """The same sentence asked for with these terms and without the words that they displace."""
+    speller, asked = means.speller(), means.options
+    beams = max(BEAMS, 1 if asked.sample else asked.beam_size)
+    length = sum(each.times * speller.length(each.translation) for each in needed)
+    options = SearchOptions(
+        beam_size=beams,
+        n_best=min(asked.n_best, beams),
+        length_penalty=asked.length_penalty,
+        normalization=asked.normalization,
+        max_length_factor=asked.max_length_factor,
+        max_length_offset=asked.max_length_offset + length,
+        max_length=asked.max_length,
+        min_length_factor=asked.min_length_factor,
+        min_length=asked.min_length,
+        no_repeat_ngram=asked.no_repeat_ngram,
+        repetition_penalty=asked.repetition_penalty,
+    )
+    words = dict.fromkeys(chain.from_iterable(avoided.values()))
+    wording = speller.wording(needed, words, means.target, len(answer.best.pieces) + length)
+    return replace(means.request(answer.cut.text, options), wording=wording)
+
+
+def _holding(wanted: Sequence[Found], found: Iterable[Alternative], means: Means) -> tuple[Alternative, ...]:
+    return tuple(each for each in found if not lacking(wanted, each.text, means.target))
+
+
+def _links(answer: Answer, rank: int, means: Means) -> Links:
+    """How the words of a translation match those that it was asked for."""
+    written = answer.written[rank]
+    own = means.pieces(answer.request.source)[means.tagged : -1]
+    weights = means.attend(answer.request.source, answer.tokens[rank])
+    attention = Attention(begins_of(own, SPACE_MARK), begins_of(written.pieces, SPACE_MARK), weights)
+    return Links(answer.cut.text, written.text, attention)
 
 
 def _restored(answer: Answer, means: Means) -> tuple[Alternative, ...]:

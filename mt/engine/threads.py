@@ -66,6 +66,21 @@ class EngineThreads:
         """Decoder steps so far, of all threads."""
         return sum(hand.engine.steps for hand in self._hands)
 
+    @property
+    def rows(self) -> int:
+        """Decoder rows of all these steps."""
+        return sum(hand.engine.rows for hand in self._hands)
+
+    @property
+    def rows_at_a_time(self) -> int:
+        """Decoder rows that can run together."""
+        return sum(hand.engine.rows_at_a_time for hand in self._hands)
+
+    @property
+    def marks(self) -> tuple[int, ...]:
+        """The steps of each thread, or -1 for one with nothing to do: who looks again and again sees one that hangs."""
+        return tuple(hand.engine.steps if hand.load else -1 for hand in self._hands)
+
     def submit(self, request: Request) -> None:
         """Queue a request; its result comes out of a later `step`."""
         hand = min(self._hands, key=lambda each: each.load)

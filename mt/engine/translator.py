@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from mt.checkpoint import Description, LoadedModel, load_model
+from mt.checkpoint import Confidence, Description, LoadedModel, load_model
 from mt.decoding.options import Normalization, SearchOptions
 from mt.decoding.scorer import ModelScorer
 from mt.engine.attention import Attender
@@ -16,13 +17,16 @@ from mt.engine.batches import Batch, Decoder, SearchDecoder
 from mt.engine.bulk import Desk
 from mt.engine.compiled import CompiledDecoder
 from mt.engine.engine import Engine
+from mt.engine.insight import Insight, Observer
 from mt.engine.messages import Request
 from mt.engine.plan import Failure, Planner, Translation
 from mt.engine.precision import Dtype, choose_decoder
 from mt.engine.scheduler import Limits
+from mt.engine.spelling import Speller
 from mt.engine.threads import AnyEngine, EngineThreads
 from mt.errors import LanguageError, ModelError, RequestError, problems
 from mt.model.transformer import Transformer
+from mt.text.terms import Terms
 from mt.tokenizer import Tokenizer
 
 AHEAD = 2048  # texts of a stream that are sorted by length together
@@ -72,8 +76,10 @@ class Translator:
         self.engine = engine or Engine(plain, limits or Limits.of(device.type))
         self.dtype = Dtype.FLOAT32
         self.shortlist = False  # whether one limits what comes out
+        self.confidence: Confidence | None = None  # how good translations are likely to be, if that was fitted
         self.desk = Desk(self.engine)
         self._ids = count()
+        self._spell = lru_cache(maxsize=1)(Speller)
 
     @classmethod
     def load(
@@ -112,6 +118,7 @@ class Translator:
             loaded.model, loaded.tokenizer, loaded.description, engine=start_engine(decoder, where, threads)
         )
         translator.dtype = chosen
+        translator.confidence = loaded.confidence
         translator.shortlist = isinstance(decoder, CompiledDecoder) and decoder.shortlist is not None
         return translator
 
@@ -122,7 +129,9 @@ class Translator:
         engine = None
         if device.type == "cpu":
             engine = start_engine(choose_decoder(loaded, device, Dtype.FLOAT32)[0], device, None)
-        return cls(loaded.model, loaded.tokenizer, loaded.description, engine=engine)
+        translator = cls(loaded.model, loaded.tokenizer, loaded.description, engine=engine)
+        translator.confidence = loaded.confidence
+        return translator
 
     @property
     def directions(self) -> tuple[str, ...]:
@@ -152,6 +161,7 @@ class Translator:
         n_best: int | None = None,
         sentences: bool = False,
         whole: bool = True,
+        terms: Terms | None = None,
     ) -> list[Translation]:
         """Translate texts of any length and number; the order is kept, and so is the white space between sentences.
 
@@ -162,14 +172,20 @@ class Translator:
         `whole` sees to it that addresses, placeholders, code, file names, emoji and numbers come back as they were
         (mt/text/protect.py), that capitals are no harm (casing.py), and that a translation in circles or without its
         end is tried again (repetition.py). Without it, each sentence gets what the search finds, as a measurement of
-        a model or a search wants it.
+        a model or a search wants it. `terms` say how words are to be translated, and which are not to be (terms.py).
 
         `source` and `target` may be left out where the model has one direction; `beam_size` and `n_best` change
         `options`, or the model's own. Raises LanguageError for a direction that the model lacks, RequestError for
         options that cannot be used, and for texts that the model fails on, when all others are done.
         """
         search = self._search(options, beam_size, n_best)
-        planner = self.planner(source=source, target=target, options=search, sentences=sentences, whole=whole)
+        planner = self.planner(
+            source=source, target=target, options=search, sentences=sentences, whole=whole, terms=terms
+        )
+        return self.run(planner, texts)
+
+    def run(self, planner: Planner, texts: Sequence[str]) -> list[Translation]:
+        """`translate` with what `planner` was told, such as an Insight. Raises RequestError as it does."""
         plans = [planner.plan(text) for text in texts]
         self.desk.run(plans)
         found = [plan.problem for plan in plans if plan.problem]
@@ -186,6 +202,7 @@ class Translator:
         options: SearchOptions | None = None,
         sentences: bool = False,
         whole: bool = True,
+        terms: Terms | None = None,
         ahead: int = AHEAD,
     ) -> Iterator[Translation | Failure]:
         """`translate` for texts without end, in constant memory: one outcome a text, in order, as soon as it can be.
@@ -193,7 +210,9 @@ class Translator:
         Up to 2 x `ahead` texts are read before the first outcome is handed out. A text that fails gives a Failure
         in its place, and the stream goes on. Raises as `translate` does for a direction or options, at once.
         """
-        planner = self.planner(source=source, target=target, options=options, sentences=sentences, whole=whole)
+        planner = self.planner(
+            source=source, target=target, options=options, sentences=sentences, whole=whole, terms=terms
+        )
         return self.desk.stream(map(planner.attempt, texts), ahead)
 
     def planner(
@@ -204,11 +223,18 @@ class Translator:
         options: SearchOptions | None = None,
         sentences: bool = False,
         whole: bool = True,
+        terms: Terms | None = None,
+        insight: Insight | None = None,
     ) -> Planner:
-        """What turns texts into plans, for those who submit them to the `desk` themselves. Raises LanguageError."""
+        """What turns texts into plans, for `run`, or for those who submit them to the `desk` themselves.
+
+        `insight` asks for more about each sentence than `translate` tells. Raises LanguageError.
+        """
         from_language, into = self.direction_of(source, target)
         options = options or self.options
         tag = (self.tokenizer.tag(into),) if len(self.directions) > 1 else ()
+        attender = Attender(self.model, self.scorer.device, len(tag))
+        observer = Observer(self.tokenizer, attender, tag, from_language, self._longest, insight) if insight else None
         return Planner(
             tokenizer=self.tokenizer,
             ids=self._ids,
@@ -219,8 +245,12 @@ class Translator:
             options=replace(options, max_length=min(options.max_length, self._longest)),
             sentences=sentences,
             caller=next(self._ids),
-            attend=Attender(self.model, self.scorer.device, len(tag)),
+            attend=attender,
             whole=whole,
+            terms=terms or Terms(),
+            spell=self._spell,
+            look=observer,
+            confidence=self.confidence,
         )
 
     def request(

@@ -8,7 +8,8 @@ import re
 from collections.abc import Sequence
 from itertools import chain, pairwise
 
-from mt.text.protect import Span, find
+from mt.text.linking import Range
+from mt.text.protect import Span, find, within
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _VOWELS = frozenset("AEIOUYÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝŒĄĘĚĒĪŌŪŮŐŰŸİ")
@@ -29,15 +30,16 @@ _LEAST_LONG = 3  # letters of words that may be small in a headline, and of code
 _LEAST_TITLE = 4  # words
 
 
-def lowered(sentence: str, language: str) -> str | None:
+def lowered(sentence: str, language: str, kept: Sequence[Range] = ()) -> str | None:
     """A sentence that is in capitals as it would be written otherwise; None if it is not in capitals.
 
-    Acronyms, short words without a vowel, words of mixed case as `kWh`, and what mt.text.protect finds keep their case.
+    Acronyms, short words without a vowel, words of mixed case as `kWh`, what mt.text.protect finds, and ranges that are
+    to be kept, keep their case.
     One or two short words may be codes: they are taken for what they are.
     """
     if _plainly_small(sentence):
         return None
-    words = _free_words(sentence)
+    words = _free_words(sentence, kept)
     long = [word[0] for word in words if len(word[0]) > 1]
     plain = [word for word in long if not _is_code(word)]
     shouted = [word for word in plain if _in_capitals(word)]
@@ -49,22 +51,23 @@ def lowered(sentence: str, language: str) -> str | None:
     return _rewritten(sentence, words, language, {word for word in long if _is_code(word) or _mixed(word)})
 
 
-def raised(translation: str, source: str, language: str) -> str:
+def raised(translation: str, source: str, language: str, kept: Sequence[Range] = ()) -> str:
     """The translation of a sentence that was in capitals, in capitals; but for what had another case in the source."""
-    kept = {span.text for span in find(source)} | {word for word in _WORD.findall(source) if _mixed(word)}
+    spans = find(source, kept)
+    mixed = {word for word in _WORD.findall(source) if _mixed(word)}
     parts: list[str] = []
     end = 0
-    for begin, stop in _kept_ranges(translation, kept):
+    for begin, stop in _kept_ranges(translation, spans, mixed):
         parts += [_upper(translation[end:begin], language), translation[begin:stop]]
         end = stop
     return "".join([*parts, _upper(translation[end:], language)])
 
 
-def untitled(sentence: str, language: str) -> str | None:
+def untitled(sentence: str, language: str, kept: Sequence[Range] = ()) -> str | None:
     """A headline In Title Case as a sentence would be written; None if it is none, or its words are not all so."""
     if _plainly_small(sentence):
         return None
-    words = _free_words(sentence)
+    words = _free_words(sentence, kept)
     long = [word[0] for word in words if len(word[0]) > _LEAST_LONG]
     if len(words) < _LEAST_TITLE or not long or any(not _in_title(word) and not _is_code(word) for word in long):
         return None
@@ -77,9 +80,9 @@ def _plainly_small(sentence: str) -> bool:
     return any(len(word) > _LEAST_LONG and word.isalpha() and word.islower() for word in sentence.split())
 
 
-def _free_words(sentence: str) -> list[re.Match[str]]:
+def _free_words(sentence: str, kept: Sequence[Range]) -> list[re.Match[str]]:
     """The words outside the spans that are protected."""
-    spans = find(sentence)
+    spans = find(sentence, kept)
     return [word for word in _WORD.finditer(sentence) if not _within(word.start(), spans)]
 
 
@@ -121,9 +124,9 @@ def _rewritten(sentence: str, words: Sequence[re.Match[str]], language: str, kep
     return _ENGLISH_I.sub("I", whole) if language == "en" else whole
 
 
-def _kept_ranges(translation: str, kept: set[str]) -> list[tuple[int, int]]:
+def _kept_ranges(translation: str, protected: Sequence[Span], mixed: set[str]) -> list[Range]:
     """The ranges of what keeps its case, in order and apart."""
-    spans = find(translation)
+    spans, kept = within(translation, protected), {span.text for span in protected} | mixed
     ranges = chain(
         ((span.begin, span.end) for span in spans if span.text in kept),
         (word.span() for word in _WORD.finditer(translation) if word[0] in kept and not _within(word.start(), spans)),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 Range = tuple[int, int]
+Link = tuple[Range, Range]
+"""Characters of a source and of its translation that translate each other."""
 
 WIDE = "\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
 """For a set in a regular expression: characters of scripts that put no space between words."""
@@ -74,6 +76,12 @@ class Links:
         units = [number for number, (begin, end) in enumerate(self.left) if begin < source[1] and end > source[0]]
         return [sum(row[unit] for unit in units) for row in self._weights]
 
+    def strongest(self, right: int, among: Sequence[int]) -> int | None:
+        """Of these units of the source, the one that a unit of the translation leans on most, if it does on any."""
+        row = self._weights[right]
+        best = max(among, key=lambda left: row[left], default=None)
+        return best if best is not None and row[best] > 0 else None
+
     def _may_part(self, at: int, follows: str) -> bool:
         """No mark is parted from the word that it belongs to, unless the source has such a mark there.
 
@@ -125,6 +133,46 @@ def _units_of(begins: Sequence[int], units: Sequence[Range], text: str) -> list[
             word += 1
         found.append(word if text[units[word][0]].isalnum() else unit)
     return found
+
+
+def word_links(source: str, target: str, attention: Attention, known: Sequence[Link] = ()) -> list[Link]:
+    """Each word of a translation with the one of the source that it leans on most, and marks with marks; in order.
+
+    What overlaps a known link has no other. In scripts without spaces, a word is what is one piece.
+    """
+    links = Links(source, target, attention)
+    lefts, rights = (
+        _free(_wholes(units, _units_of(begins, units, text), text), [link[side] for link in known])
+        for side, (units, begins, text) in enumerate(
+            [(links.left, attention.source, source), (links.right, attention.target, target)]
+        )
+    )
+    found = list(known)
+    for right, there in rights.items():
+        word = target[there[0]].isalnum()
+        among = [left for left, here in lefts.items() if source[here[0]].isalnum() == word]
+        left = links.strongest(right, among)
+        if left is not None:
+            found.append((lefts[left], there))
+    return sorted(found, key=lambda link: (link[1], link[0]))
+
+
+def _wholes(units: Sequence[Range], begun: Sequence[int | None], text: str) -> dict[int, Range]:
+    """The units that pieces begin in, each with the characters after it in which none does."""
+    begins = set(begun)
+    found: dict[int, Range] = {}
+    last = None
+    for number, (begin, end) in enumerate(units):
+        if number in begins:
+            last = number
+            found[number] = (begin, end)
+        elif last is not None and is_wide(text[begin]) and found[last][1] == begin:
+            found[last] = (found[last][0], end)
+    return found
+
+
+def _free(units: dict[int, Range], taken: Sequence[Range]) -> dict[int, Range]:
+    return {n: (begin, end) for n, (begin, end) in units.items() if not any(begin < e and end > b for b, e in taken)}
 
 
 def insert(links: Links, gap: int, text: str, spaced: tuple[bool, bool]) -> tuple[Range, str]:

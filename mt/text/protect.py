@@ -30,6 +30,7 @@ _EMOJI = (
     r"|[0-9#*]\ufe0f?\u20e3"
     rf"|{_EMOJI_ONE}(?:\u200d{_EMOJI_ONE}){{0,9}}"
     r"|[\u00a9\u00ae\u203c\u2049\u2122\u2139]\ufe0f"
+    r"|(?<!\S)(?:<3|[:;=]['-]?[()\[\]DPp])(?!\w)"
 )
 _DOMAIN = r"(?:[A-Za-z0-9-]{1,63}\.){1,8}"
 _CODE = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)"
@@ -59,11 +60,11 @@ _HANDLE = rf"(?<![\w@.])@[A-Za-z0-9_](?:[A-Za-z0-9_.-]{{0,62}}[A-Za-z0-9_])?(?:@
 _HASHTAG = r"(?<![\w#&])#\w{1,100}"
 _IDENTIFIER = (
     r"(?<![A-Za-z0-9_])(?:(?:[A-Z]{1,10}-)?[A-Za-z]{1,12}\d|[A-Z]{1,10}-\d|\d{1,40}(?!AM\b|PM\b)[A-Z]|\d{1,40}[a-z]{1,8}\d)"
-    r"[A-Za-z0-9]{0,64}(?:[-_./:,][A-Za-z]{0,8}\d[A-Za-z0-9]{0,64}){0,16}"
+    r"[A-Za-z0-9]{0,64}(?:[-_./:,][A-Za-z]{0,8}\d[A-Za-z0-9]{0,64}|[-_/][A-Za-z](?![A-Za-z])){0,16}"
 )
 _NUMBER = (
     r"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212](?=\d))?\d++(?:[.,:/’'\u00a0\u202f-]\d++)*+(?!(?:st|nd|rd|th)\b)"
-    r"(?:[ \u00a0\u202f]?[%‰])?"
+    r"(?:[ \u00a0\u202f]?[%‰](?![\w(]))?"
 )
 _SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d)")
 _SPAN = re.compile(
@@ -72,7 +73,7 @@ _SPAN = re.compile(
 )
 _HINT = re.compile(
     r"[\d@#`{<&%$\\\u2122\u2139\u203c\u2049\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u303d\u3297\u3299"
-    r"\U0001f000-\U0001faff\u00a9\u00ae]|\.[A-Za-z]|/\w"
+    r"\U0001f000-\U0001faff\u00a9\u00ae]|\.[A-Za-z]|/\w|[:;=]['-]?[()\[\]DPp]"
 )
 _LEAD = re.compile(
     r"(?:(?:[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.))[ \t\u00a0]+){1,4}"
@@ -98,8 +99,10 @@ class Kind(Enum):
     OPAQUE = "opaque"  # left out if the model does not copy it
     TAG = "tag"  # so too, and the letters next to it are none of its own
     EMOJI = "emoji"  # always left out: the grammar has no place for it
+    KEPT = "kept"  # as OPAQUE, for what somebody said is to stay as it is
 
 
+_MORE = frozenset({Kind.NUMBER, Kind.KEPT})  # may come more often than in the source
 _KINDS = {"number": Kind.NUMBER, "tag": Kind.TAG, "emoji": Kind.EMOJI}
 
 
@@ -132,11 +135,35 @@ class Cut:
     stretches: tuple[Stretch, ...] = ()
 
 
-def find(sentence: str) -> tuple[Span, ...]:
-    """The spans of a sentence that must come back whole, in order; they do not overlap."""
-    if not _HINT.search(sentence):
-        return ()
-    return tuple(_spans(sentence))
+def find(sentence: str, kept: Sequence[Range] = ()) -> tuple[Span, ...]:
+    """The spans of a sentence that must come back whole, in order; they do not overlap.
+
+    Each range that is to be kept is one, together with the letters that it is one word with.
+    """
+    found = list(_spans(sentence)) if _HINT.search(sentence) else []
+    if not kept:
+        return tuple(found)
+    whole: list[Range] = []
+    words = set(_words_of(sentence, kept))
+    for begin, end in sorted([*words, *((span.begin, span.end) for span in found)]):
+        if whole and begin < whole[-1][1]:
+            begin, end = whole[-1][0], max(end, whole.pop()[1])
+        whole.append((begin, end))
+    own = {place: span for span in found if (place := (span.begin, span.end)) not in words}
+    return tuple(own.get((b, e)) or Span(b, e, sentence[b:e], Kind.KEPT) for b, e in whole)
+
+
+def _words_of(sentence: str, kept: Sequence[Range]) -> Iterator[Range]:
+    """Ranges without white space around them, and with the letters that they are one word with."""
+    for begin, end in kept:
+        begin += len(sentence[begin:end]) - len(sentence[begin:end].lstrip())
+        end -= len(sentence[begin:end]) - len(sentence[begin:end].rstrip())
+        while 0 < begin < end and _one_letter(sentence[begin - 1]) and _one_letter(sentence[begin]):
+            begin -= 1
+        while begin < end < len(sentence) and _one_letter(sentence[end - 1]) and _one_letter(sentence[end]):
+            end += 1
+        if begin < end:
+            yield begin, end
 
 
 def lead(sentence: str, language: str) -> int:
@@ -150,9 +177,10 @@ def lead(sentence: str, language: str) -> int:
     return found.end() if any(map(str.isalnum, sentence[found.end() :])) else 0
 
 
-def apart(sentence: str) -> list[str]:
+def apart(sentence: str, kept: Sequence[Range] = ()) -> list[str]:
     """The parts of a sentence that is too long: its long spans, which no cut may part, and what lies between."""
-    places = [place for span in find(sentence) if len(span.text) > _LONG for place in (span.begin, span.end)]
+    long = [span for span in find(sentence, kept) if len(span.text) > _LONG or span.kind is Kind.KEPT]
+    places = [place for span in long for place in (span.begin, span.end)]
     return [sentence[begin:end] for begin, end in pairwise([0, *places, len(sentence)]) if begin < end]
 
 
@@ -160,16 +188,15 @@ def lost(spans: Sequence[Span], translation: str) -> list[Span]:
     """Which spans a translation does not hold as often as the source does.
 
     A number may come more often: a model may write the word for one in digits. And it may be written as the target
-    language does: 1,200.50 is 1.200,50 there, but not 120050.
+    language does: 1,200.50 is 1.200,50 there, but not 120050. So may what is kept, for it may be an ordinary word.
     """
     if not spans:
         return []
-    there, wanted = _count(translation), Counter(map(_key, spans))
+    there, wanted = _count(translation, spans), Counter(map(_key, spans))
     return [
         span
         for span in spans
-        if there[_key(span)] < wanted[_key(span)]
-        or (span.kind is not Kind.NUMBER and there[_key(span)] > wanted[_key(span)])
+        if there[_key(span)] < wanted[_key(span)] or (span.kind not in _MORE and there[_key(span)] > wanted[_key(span)])
     ]
 
 
@@ -195,7 +222,7 @@ def restore(cut: Cut, spans: Sequence[Span], translation: str, attention: Attent
     """The translation of `cut.text` with what was left out, and with the numbers that it lacks.
 
     `spans` are those of the whole sentence. Whatever the translation is, each of them is in the result as often as in
-    the sentence; a number at least as often. Without attention, places are in proportion.
+    the sentence; a number, or what is kept, at least as often. Without attention, places are in proportion.
     """
     links = Links(cut.text, translation, attention)
     edits = list(_exchanges(links, cut.text))
@@ -209,17 +236,28 @@ def restore(cut: Cut, spans: Sequence[Span], translation: str, attention: Attent
 
 
 def complete(translation: str, spans: Sequence[Span]) -> str:
-    """Whatever a translation holds: each span as often as it was in the source; a number at least as often."""
+    """Whatever a translation holds: each span as often as it was in the source; those that may, at least as often."""
     for span in lost(spans, translation):
-        there = [other for other in find(translation) if _key(other) == _key(span)]
+        there = [other for other in within(translation, spans) if _key(other) == _key(span)]
         wanted = sum(_key(other) == _key(span) for other in spans)
         for other in there[wanted:][::-1]:
             translation = f"{translation[: other.begin].rstrip()} {translation[other.end :].lstrip()}".strip()
         translation += f" {span.text}" if len(there) < wanted else ""
     if not lost(spans, translation):
         return translation
+    for span in within(translation, spans)[::-1]:
+        if span.kind is Kind.KEPT:
+            translation = f"{translation[: span.begin]} {translation[span.end :]}"
     plain = re.sub(r"\s+", " ", _SPAN.sub(" ", translation)).strip()
     return " ".join([plain, *(span.text for span in spans)]).strip()
+
+
+def within(translation: str, spans: Sequence[Span]) -> tuple[Span, ...]:
+    """The spans of a translation; where it holds what is kept of the source, these."""
+    texts = sorted({span.text for span in spans if span.kind is Kind.KEPT}, key=len, reverse=True)
+    if not texts:
+        return find(translation)
+    return find(translation, [found.span() for found in re.finditer("|".join(map(re.escape, texts)), translation)])
 
 
 def _spans(sentence: str) -> Iterator[Span]:
@@ -240,10 +278,10 @@ def _trimmed(address: str) -> str:
     return address
 
 
-def _count(translation: str) -> Counter[str]:
+def _count(translation: str, spans: Sequence[Span]) -> Counter[str]:
     """How often each span is there. `5 %` holds a 5 too, and so does `5th`."""
     found = Counter[str]()
-    for span in find(translation):
+    for span in within(translation, spans):
         key = _key(span)
         found[key] += 1
         if key[-1] in "%‰":
@@ -277,8 +315,12 @@ def _ranges(sentence: str, spans: Sequence[Span]) -> list[tuple[int, int, bool]]
     return found
 
 
+def _one_letter(character: str) -> bool:
+    return character.isalnum() and not is_wide(character)
+
+
 def _one_word(character: str) -> bool:
-    return character in "'’-_" or (character.isalnum() and not is_wide(character))
+    return character in "'’-_" or _one_letter(character)
 
 
 def _spaces(links: Links, gap: int, stretch: Stretch) -> tuple[bool, bool]:

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import sentencex
 
@@ -77,19 +78,34 @@ def join(pieces: Sequence[Piece], translations: Sequence[str], source: str, targ
     What is kept stays exactly, with two exceptions: into a language that puts no space between sentences, a single
     space between two translations goes; and from such a language into another, one space is put where there was none.
     """
+    return "".join(piece.text for piece in _laid_out(pieces, translations, source, target))
+
+
+def places(pieces: Sequence[Piece]) -> list[tuple[int, int]]:
+    """Begin and end, in the text that these pieces make, of each that is not kept."""
+    ends = accumulate(len(piece.text) for piece in pieces)
+    return [(end - len(piece.text), end) for piece, end in zip(pieces, ends, strict=True) if not piece.kept]
+
+
+def joined_places(
+    pieces: Sequence[Piece], translations: Sequence[str], source: str, target: str
+) -> list[tuple[int, int]]:
+    """Begin and end of each translation in what `join` makes of them."""
+    return places(list(_laid_out(pieces, translations, source, target)))
+
+
+def _laid_out(pieces: Sequence[Piece], translations: Sequence[str], source: str, target: str) -> Iterator[Piece]:
     left = iter(translations)
     opens = source in SPACELESS and target not in SPACELESS
     closes = target in SPACELESS
-    words: list[str] = []
     for place, piece in enumerate(pieces):
         neighbours = pieces[max(0, place - 1) : place + 2]
         if not piece.kept:
             if opens and place and not pieces[place - 1].kept:
-                words.append(" ")
-            words.append(next(left))
+                yield Piece(" ", kept=True)
+            yield Piece(next(left), kept=False)
         elif not (closes and piece.text == " " and [near.kept for near in neighbours] == [False, True, False]):
-            words.append(piece.text)
-    return "".join(words)
+            yield piece
 
 
 def _sentences(paragraph: str, language: str) -> Iterator[str]:

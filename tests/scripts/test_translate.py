@@ -93,6 +93,26 @@ def test_search_options(small_model: Path, lines: Path, capfd: pytest.CaptureFix
     assert best["score"] == best["log_probability"]
 
 
+def test_a_glossary(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    texts, terms = tmp_path / "in.en", tmp_path / "terms.tsv"
+    texts.write_text("The dog sees the cat.\nThe river.\n")
+    terms.write_text("dog\tPudel\n\nhorse\tGaul\n")
+    first, second = output(capfd, small_model, texts, "--glossary", terms)
+    assert "Pudel" in first and second == Translator.load(small_model, "cpu").translate(["The river."])[0].text
+
+
+def test_a_glossary_that_cannot_be_used(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    texts, terms = tmp_path / "in.en", tmp_path / "terms.tsv"
+    texts.write_text("The dog.\n")
+    terms.write_text("dog\tPudel\ncat\ndog\tHund\n")
+    assert main([str(small_model), str(texts), "--glossary", str(terms)]) == 2
+    told = capfd.readouterr().err.splitlines()
+    assert told[1:] == [
+        f"  - {terms}:2: 'cat': a term, a tab and its translation",
+        f"  - {terms}:3: 'dog' is 'Hund' here and 'Pudel' in line 1",
+    ]
+
+
 def test_directions(several_directions: Path, lines: Path, capfd: pytest.CaptureFixture[str]) -> None:
     german, french = (
         output(capfd, several_directions, lines, "--source", "en", "--target", target) for target in ("de", "fr")

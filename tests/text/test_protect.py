@@ -35,6 +35,8 @@ def opaque(sentence: str) -> Cut:
         ("Run `pip install x` or ``a`` now", ["`pip install x`", "``a``"]),
         ("2.200.112 1,5 % 12:30 -5 10-12 1/2", ["2.200.112", "1,5 %", "12:30", "-5", "10-12", "1/2"]),
         ("DE123456789 v1.2.3 COVID-19 mp3 3D", ["DE123456789", "v1.2.3", "COVID-19", "mp3", "3D"]),
+        ("A-4711/b X-12/34-b 42-year and/or 1-day", ["A-4711/b", "X-12/34-b", "42", "1"]),
+        ("I <3 you :-) ;) a:b x=(y) 1:2", ["<3", ":-)", ";)", "1:2"]),
         ("550e8400-e29b-41d4-a716-446655440000", ["550e8400-e29b-41d4-a716-446655440000"]),
         ("the 21st, the 1990s, 5kg, 10AM, 5-year-old", ["1990", "5", "10", "5"]),  # an ordinal has a word of its own
         ("第3章", ["3"]),
@@ -175,6 +177,29 @@ def test_whatever_the_model_writes_each_span_is_there_as_often(sentence: str, tr
     assert lost(spans, found) == []
     wanted, there = (Counter(s.text for s in find(text) if s.kind is not Kind.NUMBER) for text in (sentence, found))
     assert {text: there[text] for text in wanted} == wanted
+
+
+@given(SENTENCES, SENTENCES | st.text(max_size=20), st.booleans(), st.data())
+def test_what_is_kept_is_there_whatever_the_model_writes(
+    sentence: str, translation: str, loose: bool, data: st.DataObject
+) -> None:
+    begin = data.draw(st.integers(0, len(sentence) - 1))
+    end = data.draw(st.integers(begin + 1, len(sentence)))
+    spans = find(sentence, [(begin, end)])
+    cut = without(sentence, [span for span in spans if span.kind is Kind.EMOJI or not loose])
+    found = restore(cut, spans, translation, None)
+    assert lost(spans, found) == []
+    assert sentence[begin:end].strip() in found
+
+
+def test_what_is_kept_is_whole_words_and_swallows_spans() -> None:
+    kept = find("Acmes see 12 and foo@bar.org", [(0, 4), (8, 16), (20, 28)])
+    assert [(span.text, span.kind) for span in kept] == [
+        ("Acmes", Kind.KEPT),
+        ("see 12 and", Kind.KEPT),
+        ("foo@bar.org", Kind.OPAQUE),
+    ]
+    assert lost(kept[:1], "Acmes und Acmes") == [] and lost(kept[:1], "Acme") == [kept[0]]
 
 
 @given(SENTENCES)

@@ -8,7 +8,7 @@ import sentencex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mt.text.segment import Piece, join, split, split_long, whole
+from mt.text.segment import Piece, join, joined_places, places, split, split_long, whole
 
 ODD = [
     "\r\n",
@@ -130,6 +130,18 @@ def test_very_long_sentences_need_few_counts() -> None:
 def test_white_space_between_sentences(source: str, target: str, text: str, expected: str) -> None:
     pieces = split(text, source)
     assert join(pieces, [f"<{piece.text}>" for piece in pieces if not piece.kept], source, target) == expected
+
+
+@given(TEXTS, LANGUAGES, LANGUAGES, st.data())
+def test_places_are_where_translations_stand(text: str, source: str, target: str, data: st.DataObject) -> None:
+    pieces = split(text, source)
+    own = [piece.text for piece in pieces if not piece.kept]
+    translations = data.draw(st.lists(st.text(max_size=5), min_size=len(own), max_size=len(own)))
+    assert [text[begin:end] for begin, end in places(pieces)] == own
+    found = join(pieces, translations, source, target)
+    there = joined_places(pieces, translations, source, target)
+    assert [found[begin:end] for begin, end in there] == translations
+    assert there == sorted(there)
 
 
 def test_a_text_on_which_sentencex_fails_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

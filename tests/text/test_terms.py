@@ -1,0 +1,147 @@
+"""Terms: where they are found, which texts hold their translations, and what is said of those that are no use."""
+
+import pickle
+
+import pytest
+
+from mt.errors import RequestError
+from mt.text.inflection import forms, stems
+from mt.text.terms import LONGEST_TERM, MOST_TERMS, Found, Terms, lacking
+
+GLOSSARY = (
+    ("man", "Herr"),
+    ("old man", "Greis"),
+    ("bicycle", "Drahtesel"),
+    ("city", "Stadt"),
+    ("box", "Kiste"),
+    ("Apple", "Apfel AG"),
+    ("C++", "Cpp"),
+    ("ice-cream", "Gefrorenes"),
+    ("术语", "Terminus"),
+    ("new", "neu"),
+)
+TERMS = Terms(GLOSSARY, ("Acme", "be bop"))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found"),
+    [
+        ("A man.", ["man"]),
+        ("Man is here.", ["Man"]),
+        ("“Man is here.”", ["Man"]),
+        ("The Man is here.", []),
+        ("The old man and a man.", ["old man", "man"]),
+        ("An old  man.", ["old  man"]),
+        ("An old, man.", ["man"]),
+        ("A human, a man-made manual, a wo_man.", []),
+        ("A man's hat.", ["man"]),
+        ("Two bicycles in cities with boxes.", ["bicycles", "cities", "boxes"]),
+        ("Good news.", []),
+        ("Apple and apple.", ["Apple"]),
+        ("apple and more.", []),
+        ("C++ and C+ +.", ["C++"]),
+        ("An ice-cream.", ["ice-cream"]),
+        ("这个术语是", ["术语"]),
+        ("Acme and ACME, acme, be bop.", ["Acme", "be bop"]),
+        ("", []),
+        ("...", []),
+    ],
+)
+def test_terms_are_found(sentence: str, found: list[str]) -> None:
+    assert [sentence[each.begin : each.end] for each in TERMS.find(sentence, "en")] == found
+
+
+def test_what_is_found_says_what_becomes_of_it() -> None:
+    assert TERMS.find("Acme bicycles", "en") == (Found(0, 4, None), Found(5, 13, "Drahtesel", inflected=True))
+
+
+def test_what_is_taken_is_left_alone_and_case_may_tell_nothing() -> None:
+    assert [each.begin for each in TERMS.find("man man", "en", taken=[(0, 3)])] == [4]
+    assert [each.begin for each in TERMS.find("we see acme", "en", any_case=True)] == [7]
+
+
+@pytest.mark.parametrize(
+    ("word", "language", "of"),
+    [
+        ("Frauen", "de", "Frau"),
+        ("Autos", "de", "Auto"),
+        ("chiens", "fr", "chien"),
+        ("libros", "es", "libro"),
+        ("libri", "it", "libro"),
+        ("žen", "cs", "žen"),
+        ("ženy", "cs", "žena"),
+        ("glass", "en", "glass"),
+    ],
+)
+def test_words_are_forms_of_others(word: str, language: str, of: str) -> None:
+    assert of in set(stems(word, language))
+
+
+@pytest.mark.parametrize(
+    ("word", "language", "of"),
+    [("as", "en", "a"), ("glass", "en", "glas"), ("news", "en", "new"), ("cars", "zh", "car")],
+)
+def test_words_that_only_look_like_forms(word: str, language: str, of: str) -> None:
+    assert of not in set(stems(word, language))
+
+
+def test_forms_of_a_translation() -> None:
+    assert {"Fahrrad", "Fahrrads", "Fahrräder", "Fahrrädern"} <= set(forms("Fahrrad", "de"))
+    assert "Fahrräder" not in forms("Fahrrad", "de", singular=True)
+    assert {"weißer Kragen", "weißen Kragens"} <= set(forms("weißer Kragen", "de"))
+    assert "Gassee" not in forms("Gasse", "de") and "Gassen" in forms("Gasse", "de")
+    assert forms("术语", "zh") == ["术语"]
+
+
+@pytest.mark.parametrize(
+    ("translations", "text", "language", "missing"),
+    [
+        (["Herr"], "Ein Herr.", "de", 0),
+        (["Herr"], "Dem Herrn.", "de", 0),
+        (["Herr"], "Herrlich.", "de", 1),
+        (["Herr", "Herr"], "Ein Herr.", "de", 1),
+        (["Fahrrad"], "Die Fahrräder.", "de", 0),
+        (["Fahrrad"], "Ein Fahrradhelm.", "de", 0),
+        (["Rad"], "Ein Fahrrad.", "de", 1),
+        (["rasch"], "Rasch kam er.", "de", 0),
+        (["alter Herr", "Herr"], "Ein alter Herr.", "de", 1),
+        (["alter Herr", "Herr"], "Ein alter Herr und ein Herr.", "de", 0),
+        (["alter Herr"], "Mit dem alten  Herrn.", "de", 0),
+        (["术语"], "这个术语是", "zh", 0),
+        (["word"], "Words.", "en", 0),
+        (["sana"], "sanassa", "xx", 0),
+    ],
+)
+def test_texts_hold_translations(translations: list[str], text: str, language: str, missing: int) -> None:
+    found = [Found(0, 1, translation) for translation in translations]
+    assert len(lacking(found, text, language)) == missing
+
+
+def test_all_problems_are_told_at_once() -> None:
+    with pytest.raises(RequestError) as caught:
+        Terms(
+            (("", "x"), ("a", "b"), ("a", "c"), ("d" * (LONGEST_TERM + 1), "e"), ("f", " "), ("g\nh", "i")), ("a", "?")
+        )
+    assert str(caught.value).splitlines() == [
+        "the terms cannot be used:",
+        "  - term 1 is '': a word",
+        "  - term 3, 'a', is to be 'b' and 'c': one of the two",
+        f"  - term 4 has {LONGEST_TERM + 1} characters; accepted: at most {LONGEST_TERM}",
+        "  - term 5, 'f', has the translation '': a word",
+        "  - term 6, 'g\\nh', holds a line break, a tab or NUL: one line",
+        "  - untranslated 1, 'a', is to be 'b' and left as it is: one of the two",
+    ]
+
+
+def test_too_many_terms_and_too_many_problems() -> None:
+    with pytest.raises(RequestError, match="20,001"):
+        Terms(tuple((f"a{number}", "b") for number in range(MOST_TERMS + 1)))
+    with pytest.raises(RequestError, match="and 80 more"):
+        Terms((("", "a"),) * 100)
+
+
+def test_terms_are_true_if_there_are_any_and_can_be_sent_elsewhere() -> None:
+    assert not Terms() and Terms(untranslated=("a",)) and Terms((("a", "b"), ("a", "b")))
+    TERMS.find("A man.", "en")
+    again = pickle.loads(pickle.dumps(TERMS))
+    assert again == TERMS and again.find("A man.", "en") == TERMS.find("A man.", "en")

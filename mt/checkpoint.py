@@ -1,5 +1,5 @@
 """A model directory: `config.json`, `model.safetensors`, `tokenizer.model`, `README.md`; maybe
-`calibration.json` and `shortlist.safetensors`.
+`calibration.json`, `confidence.json` and `shortlist.safetensors`.
 
 Directories are written aside and renamed, so that a reader, or a killed writer, never leaves half of one. Loading
 runs no code: weights are safetensors, metadata is JSON, and both are checked before a model is built.
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -51,6 +51,17 @@ class CalibrationPair(Section):
     target: str
 
 
+class Confidence(Section):
+    """`confidence.json`: the line from the mean probability of a translation's tokens to its sentence chrF / 100.
+
+    It was fitted on `sentences` translations that the model had not been trained on.
+    """
+
+    slope: float = Field(ge=0)
+    intercept: float
+    sentences: int = Field(ge=1)
+
+
 class NoInitialValues(TorchFunctionMode):
     """Parameters are made without values, which are loaded afterwards: memory that nobody touches costs nothing.
 
@@ -80,6 +91,7 @@ class LoadedModel:
     description: Description
     calibration: tuple[CalibrationPair, ...] = ()
     shortlist: Shortlist | None = None
+    confidence: Confidence | None = None
 
 
 @contextmanager
@@ -116,15 +128,18 @@ def save_model(
     description: Description,
     card: str,
     calibration: Sequence[CalibrationPair] = (),
+    confidence: Confidence | None = None,
 ) -> None:
     """Write a model directory; one that is there is replaced."""
     with written_aside(folder) as aside:
         save_weights(aside / "model.safetensors", weights)
-        (aside / "config.json").write_text(description.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        (aside / "config.json").write_text(_json(description), encoding="utf-8")
         (aside / "tokenizer.model").write_bytes(tokenizer.serialised)
         (aside / "README.md").write_text(card, encoding="utf-8")
         if calibration:
             (aside / "calibration.json").write_bytes(CALIBRATION.dump_json(tuple(calibration), indent=1))
+        if confidence:
+            (aside / "confidence.json").write_text(_json(confidence), encoding="utf-8")
 
 
 def load_model(folder: Path, device: torch.device) -> LoadedModel:
@@ -149,17 +164,22 @@ def load_model(folder: Path, device: torch.device) -> LoadedModel:
         description,
         _read_calibration(folder / "calibration.json"),
         _read_shortlist(folder / "shortlist.safetensors", tokenizer),
+        _read_confidence(folder / "confidence.json"),
     )
 
 
 def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
     """Put a shortlist for the pieces of `tokenizer` into a model directory; one that is there is replaced."""
-    path = folder / "shortlist.safetensors"
-    aside = path.with_name(f".{path.name}.part")
+    aside = folder / ".shortlist.part"
     save_file(shortlist.tensors(), aside, metadata={"tokenizer": _digest(tokenizer)})
-    _flush(aside)
-    aside.replace(path)
-    _flush(folder)
+    _put(aside, folder / "shortlist.safetensors")
+
+
+def save_confidence(folder: Path, confidence: Confidence) -> None:
+    """Put this into a model directory; what is there is replaced."""
+    aside = folder / ".confidence.part"
+    aside.write_text(_json(confidence), encoding="utf-8")
+    _put(aside, folder / "confidence.json")
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
@@ -250,6 +270,15 @@ def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:
         raise ModelError(f"{path}: not a list of direction, source and target; it may be left out ({error})") from error
 
 
+def _read_confidence(path: Path) -> Confidence | None:
+    try:
+        return Confidence.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        raise ModelError(f"{path}: not what scripts/calibrate.py writes; it may be left out ({error})") from error
+
+
 def _read_shortlist(path: Path, tokenizer: Tokenizer) -> Shortlist | None:
     if not path.exists():
         return None
@@ -275,6 +304,17 @@ def _is_pickle(path: Path) -> bool:
     except OSError:
         return False
     return begin == b"PK" or begin[:1] == b"\x80"
+
+
+def _json(section: Section) -> str:
+    return section.model_dump_json(indent=2) + "\n"
+
+
+def _put(aside: Path, path: Path) -> None:
+    """Rename a file that is written to what it replaces."""
+    _flush(aside)
+    aside.replace(path)
+    _flush(path.parent)
 
 
 def _flush(path: Path) -> None:

@@ -11,6 +11,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
@@ -79,6 +81,30 @@ class Comparison:
     system: float
     p_value: float
     signature: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Sentences of like confidence: how many, and the means of their confidence and of their chrF / 100."""
+
+    sentences: int
+    confidence: float
+    chrf: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """Confidence beside quality: Spearman's rank correlation, the mean gap over `bins`, and these.
+
+    Where either is the same for all sentences, the correlation is 0.
+    """
+
+    spearman: float
+    error: float
+    bins: tuple[Bin, ...]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -220,17 +246,48 @@ def paired_bootstrap(
     return tuple(comparisons)
 
 
+def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
+    """chrF2 of each sentence, from 0 to 100. Raises DataError as `evaluate` does."""
+    _must_align({"hypotheses": hypotheses}, references)
+    metric = CHRF()
+    pairs = zip(hypotheses, references, strict=True)
+    return [metric.sentence_score(hypothesis, [reference]).score for hypothesis, reference in pairs]
+
+
+def reliability(confidence: Sequence[float], chrf: Sequence[float], bins: int = 10) -> Reliability:
+    """How far confidence, from 0 to 1, keeps what it promises of sentence chrF, from 0 to 100.
+
+    The bins hold as nearly as can be equally many sentences. Raises DataError as `evaluate` does.
+    """
+    _must_align({"confidence": confidence}, chrf)
+    sure, quality = np.array(confidence), np.array(chrf) / 100
+    parts = [part for part in np.array_split(np.argsort(sure, kind="stable"), bins) if len(part)]
+    rows = tuple(Bin(len(part), float(sure[part].mean()), float(quality[part].mean())) for part in parts)
+    error = sum(row.sentences * abs(row.confidence - row.chrf) for row in rows) / len(sure)
+    ranks = _ranks(sure), _ranks(quality)
+    varied = all(values.std() > 0 for values in ranks)
+    return Reliability(float(np.corrcoef(ranks[0], ranks[1])[0, 1]) if varied else 0.0, error, rows)
+
+
 def worst(
     sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], n: int
 ) -> tuple[ScoredSentence, ...]:
     """The n sentences of lowest chrF2, the lowest first. Raises DataError as `evaluate` does."""
     _must_align({"sources": sources, "hypotheses": hypotheses}, references)
-    metric = CHRF()
     scored = [
-        ScoredSentence(index, *texts, metric.sentence_score(texts[1], [texts[2]]).score)
-        for index, texts in enumerate(zip(sources, hypotheses, references, strict=True))
+        ScoredSentence(index, *texts)
+        for index, texts in enumerate(
+            zip(sources, hypotheses, references, sentence_chrf(hypotheses, references), strict=True)
+        )
     ]
     return tuple(sorted(scored, key=lambda sentence: (sentence.chrf, sentence.index))[:n])
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Counted from 0; those of equal values are their mean."""
+    _, number, count = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: NDArray[np.float64] = np.cumsum(count) - (count + 1) / 2
+    return ranks[number]
 
 
 def _same(hypothesis: str, reference: str) -> bool:
@@ -242,7 +299,7 @@ def _primary(language: str) -> str:
     return language.replace("_", "-").split("-")[0].lower()
 
 
-def _must_align(lines: Mapping[str, Sequence[str]], references: Sequence[str]) -> None:
+def _must_align(lines: Mapping[str, Sequence[object]], references: Sequence[object]) -> None:
     if not references:
         raise DataError("There is nothing to score: no references were given")
     found = [f"{name}: {len(given)}" for name, given in lines.items() if len(given) != len(references)]

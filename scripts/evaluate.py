@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from matplotlib.figure import Figure
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
@@ -24,6 +25,7 @@ from rich.table import Column, Table
 from mt import evaluation
 from mt.data.corpus import read_lines, read_parallel, read_tsv
 from mt.decoding.options import SearchOptions
+from mt.engine.plan import Translation
 from mt.engine.translator import Translator
 from mt.errors import DataError, MTError, did_you_mean
 
@@ -82,6 +84,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     scores.add_argument(
         "--tokenize", metavar="NAME", help="sacreBLEU's tokenizer for BLEU (default: by language; zh for Chinese)"
     )
+    scores.add_argument(
+        "--reliability", type=Path, metavar="FILE.png", help="compare the model's confidence with sentence chrF; a plot"
+    )
     scores.add_argument("--worst", type=int, default=0, metavar="N", help="list the N worst sentences")
     scores.add_argument("--show", type=int, default=0, metavar="N", help="show N translations, evenly spaced")
     options = parser.parse_args(arguments)
@@ -91,6 +96,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error("name either --source FILE and --reference FILE, or --tsv FILE")
     if options.hypothesis is not None and options.baseline is not None:
         parser.error("--baseline compares models: name a MODEL, not --hypothesis")
+    if options.hypothesis is not None and options.reliability is not None:
+        parser.error("--reliability is of a model's confidence: name a MODEL, not --hypothesis")
     if options.by is not None and options.tsv is None:
         parser.error("--by names a column of --tsv")
     if min(options.worst, options.show) < 0:
@@ -112,7 +119,8 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         search = asked_search(translator, options)
         found = conditions(options.model, translator, direction, search)
         with console.status(f"translating {len(corpus.sources):,} sentences"):
-            hypotheses = translate(translator, corpus, direction, search)
+            translations = translate(translator, corpus, direction, search)
+        hypotheses = [translation.text for translation in translations]
 
     report = evaluation.evaluate(hypotheses, corpus.references, target_language=target_language, tokenize=tokenize)
     found |= report.to_json()
@@ -126,7 +134,7 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         search = asked_search(baseline, options)
         with console.status(f"comparing with {options.baseline}"):
             comparisons = evaluation.paired_bootstrap(
-                translate(baseline, corpus, direction, search),
+                [translation.text for translation in translate(baseline, corpus, direction, search)],
                 hypotheses,
                 corpus.references,
                 target_language=target_language,
@@ -135,6 +143,11 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         found["baseline"] = conditions(options.baseline, baseline, direction, search)
         found["comparison"] = [comparison.to_json() for comparison in comparisons]
         console.print(comparison_table(comparisons, str(options.baseline)))
+    if options.reliability is not None:
+        reliability = confidence_beside_chrf(translations, corpus.references, options.model)
+        found["reliability"] = reliability.to_json()
+        plot_reliability(reliability, options.reliability)
+        console.print(reliability_table(reliability))
     if options.show:
         console.print(sentence_table("Translations", sampled(corpus, hypotheses, options.show)))
     if options.worst:
@@ -187,10 +200,38 @@ def asked_search(translator: Translator, options: argparse.Namespace) -> SearchO
     return replace(translator.options, **{name: value for name, value in asked.items() if value is not None})
 
 
-def translate(translator: Translator, corpus: Corpus, direction: str, search: SearchOptions) -> list[str]:
+def translate(translator: Translator, corpus: Corpus, direction: str, search: SearchOptions) -> list[Translation]:
     source, target = direction.split("-", 1)
-    translations = translator.translate(corpus.sources, source=source, target=target, options=search, sentences=True)
-    return [translation.text for translation in translations]
+    return translator.translate(corpus.sources, source=source, target=target, options=search, sentences=True)
+
+
+def confidence_beside_chrf(
+    translations: Sequence[Translation], references: Sequence[str], model: Path
+) -> evaluation.Reliability:
+    """Of the sentences that hold something to translate. Raises DataError if the model has no confidence."""
+    scores = evaluation.sentence_chrf([translation.text for translation in translations], references)
+    known = [
+        (translation.confidence, score)
+        for translation, score in zip(translations, scores, strict=True)
+        if translation.confidence is not None
+    ]
+    if not known:
+        raise DataError(f"{model} has no confidence.json; accepted: a model for which scripts/calibrate.py made one")
+    return evaluation.reliability([sure for sure, _ in known], [score for _, score in known])
+
+
+def plot_reliability(found: evaluation.Reliability, path: Path) -> None:
+    """Raises DataError if the file cannot be written."""
+    figure = Figure(figsize=(5, 5), layout="constrained")
+    axes = figure.add_subplot(xlabel="confidence", ylabel="sentence chrF / 100", xlim=(0, 1), ylim=(0, 1))
+    axes.plot([0, 1], [0, 1], color="gray", linestyle="--", linewidth=1)
+    axes.plot([row.confidence for row in found.bins], [row.chrf for row in found.bins], marker="o")
+    sentences = sum(row.sentences for row in found.bins)
+    axes.set_title(f"{sentences:,} sentences, Spearman {found.spearman:.2f}, mean gap {found.error:.3f}")
+    try:
+        figure.savefig(path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be written ({error}); accepted: a file such as plot.png") from error
 
 
 def conditions(model: Path, translator: Translator, direction: str, search: SearchOptions) -> dict[str, Any]:
@@ -244,6 +285,14 @@ def comparison_table(comparisons: Sequence[evaluation.Comparison], baseline: str
         table.add_row(
             c.name, f"{c.baseline:.2f}", f"{c.system:.2f}", f"{c.system - c.baseline:+.2f}", f"{c.p_value:.3f}"
         )
+    return table
+
+
+def reliability_table(found: evaluation.Reliability) -> Table:
+    right = [Column(name, justify="right") for name in ("sentences", "confidence", "chrF / 100")]
+    table = Table(*right, title=f"Confidence: Spearman {found.spearman:.3f}", title_justify="left")
+    for row in found.bins:
+        table.add_row(f"{row.sentences:,}", f"{row.confidence:.3f}", f"{row.chrf:.3f}")
     return table
 
 

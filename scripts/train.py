@@ -23,11 +23,13 @@ from mt.distributed import World, accompanied, barrier, joined
 from mt.engine.translator import Translator, select_device
 from mt.errors import DataError, MTError, TrainingError, problems
 from mt.training.card import Published, write_card
+from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
 from mt.training.memory import keep_freed_memory
 from mt.training.report import Reporter
 from mt.training.trainer import Trainer
 
 UNCHANGEABLE = ("seed", "data", "cleaning", "tokenizer", "model")  # sections of a recipe, once a run has begun
+CALIBRATION_PAIRS = 32
 MOST_PROCESSES = 4  # with more, each has too small a part of an update
 Tests = dict[str, list[Pair]]  # by direction
 
@@ -180,7 +182,9 @@ def publish(recipe: Recipe, data: Prepared, tests: Tests, trainer: Trainer, repo
     scores = score_tests(tests, translator)
     published = Published(origin, valid_bleu, str(trainer.device))
     card = write_card(recipe, data, trainer.progress, published, scores)
-    save_model(trainer.run / "model", weights, data.tokenizer, trainer.describe(), card, trainer.calibration())
+    confidence = fit_confidence(translator, trainer.validation_pairs(CONFIDENCE_PAIRS))
+    calibration = trainer.validation_pairs(CALIBRATION_PAIRS)
+    save_model(trainer.run / "model", weights, data.tokenizer, trainer.describe(), card, calibration, confidence)
     for direction, scored in scores.items():
         for score in scored.scores:
             report.say(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")

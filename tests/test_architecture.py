@@ -19,7 +19,8 @@ FLOORS = (
     ("mt.engine",),
     ("mt.training", "mt.interop"),
     ("mt",),
-    ("scripts", "service"),
+    ("service",),
+    ("scripts",),
 )
 """Rooms from the ground up. A file imports from lower floors and its own room; `mt` is the package's front door."""
 
@@ -28,6 +29,7 @@ OWNERS = {
     "sacrebleu": ("mt.evaluation",),
     "sacremoses": ("mt.evaluation",),
     "sentencex": ("mt.text.segment",),
+    "py3langid": ("mt.text.language",),
     "docx": ("mt.text.documents.word",),
     "lxml": ("mt.text.documents.word",),
     "markdown_it": ("mt.text.documents.markdown",),

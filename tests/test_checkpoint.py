@@ -10,11 +10,13 @@ import torch
 from torch import Tensor
 
 from mt.checkpoint import (
+    Confidence,
     Description,
     average_weights,
     check_weights,
     load_model,
     load_weights,
+    save_confidence,
     save_model,
     save_weights,
     written_aside,
@@ -141,6 +143,40 @@ def test_a_bad_model_directory_is_refused(folder: Path, spoil: Callable[[Path], 
     with pytest.raises(ModelError, match=says) as caught:
         load_model(folder, CPU)
     assert str(folder) in str(caught.value)
+
+
+def test_confidence_comes_back_and_is_replaced(
+    folder: Path, original: Transformer, tokenizer: Tokenizer, description: Description
+) -> None:
+    assert load_model(folder, CPU).confidence is None
+    first, second = (Confidence(slope=1.5, intercept=-0.1 * n, sentences=n) for n in (1, 2))
+    save_model(folder, original.state_dict(), tokenizer, description, "# A card\n", confidence=first)
+    assert load_model(folder, CPU).confidence == first
+    before = {path.name for path in folder.iterdir()}
+    save_confidence(folder, second)
+    assert load_model(folder, CPU).confidence == second
+    assert {path.name for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"slope": 1, "intercept": 0}',
+        '{"slope": -1, "intercept": 0, "sentences": 5}',
+        '{"slope": 1, "intercept": NaN, "sentences": 5}',
+        '{"slope": 1e999, "intercept": 0, "sentences": 5}',
+        '{"slope": 1, "intercept": 0, "sentences": 0}',
+        '{"slope": 1, "intercept": 0, "sentences": 5, "knots": []}',
+        "[" * 100_000,
+    ],
+)
+def test_a_bad_confidence_is_refused(folder: Path, text: str) -> None:
+    (folder / "confidence.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ModelError, match=r"confidence\.json: not what scripts/calibrate\.py writes"):
+        load_model(folder, CPU)
 
 
 @pytest.mark.parametrize("share", [0.0005, 0.1, 0.5, 0.999])

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mt import evaluation
 from mt.errors import DataError
 from mt.evaluation import (
     checked_tokenizer,
@@ -190,3 +191,41 @@ def test_exact_match_by_group() -> None:
         "q": (2, 2, 100.0),
     }
     assert list(groups) == ["n", "q"]
+
+
+def test_reliability_by_hand() -> None:
+    found = evaluation.reliability([0.1, 0.9, 0.3, 0.5], [20, 80, 10, 60], bins=2)
+    assert [(row.sentences, row.confidence, row.chrf) for row in found.bins] == [
+        (2, pytest.approx(0.2), pytest.approx(0.15)),
+        (2, pytest.approx(0.7), pytest.approx(0.7)),
+    ]
+    assert found.error == pytest.approx(0.025)
+    assert found.spearman == pytest.approx(0.8)  # 1 - 6 x (1 + 1) / (4 x 15)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "chrf", "spearman"),
+    [
+        ([0.1, 0.2, 0.9], [1, 50, 51], 1),
+        ([0.1, 0.2, 0.9], [51, 50, 1], -1),
+        ([0.1, 0.2, 0.2, 0.3], [1, 2, 2, 3], 1),
+        ([0.5, 0.5], [1, 2], 0),
+        ([0.5], [1], 0),
+    ],
+)
+def test_rank_correlation(confidence: list[float], chrf: list[float], spearman: float) -> None:
+    assert evaluation.reliability(confidence, chrf).spearman == pytest.approx(spearman)
+
+
+def test_reliability_needs_as_many_of_both() -> None:
+    with pytest.raises(DataError, match="confidence: 1"):
+        evaluation.reliability([0.5], [1, 2])
+    with pytest.raises(DataError, match="nothing to score"):
+        evaluation.reliability([], [])
+
+
+def test_chrf_of_each_sentence_is_that_of_a_corpus_of_one() -> None:
+    pairs = [("Ein Hund.", "Ein Hund."), ("Ein Hund.", "Eine Katze."), ("", "x")]
+    found = evaluation.sentence_chrf(*zip(*pairs, strict=True))
+    alone = [evaluation.evaluate([a], [b], target_language="de")["chrF2"].value for a, b in pairs]
+    assert found == pytest.approx(alone) and found[0] == 100

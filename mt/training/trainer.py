@@ -28,7 +28,6 @@ from mt.training.schedule import learning_rate
 from mt.training.speed import peak_operations, training_operations
 from mt.training.state import Progress, RunState, checkpoints, prune_checkpoints, restore_checkpoint, save_checkpoint
 
-CALIBRATION_PAIRS = 32
 VALIDATION_TOKENS = 4096  # padded, in a batch of the validation loss
 RECORD_EVERY = 10  # updates
 NAMED_PAIRS = 20  # at most, of a batch that spoilt an update
@@ -390,9 +389,9 @@ class Trainer:
             scores.append(evaluation.bleu(hypotheses, valid.texts("target", indices), target_language=target).value)
         return float(np.mean(scores))
 
-    def calibration(self) -> list[CalibrationPair]:
-        """The validation pairs on which a model with rounded weights is to be compared with the exact one."""
-        valid, chosen = self.data.valid, self._evenly_spaced(CALIBRATION_PAIRS)
+    def validation_pairs(self, count: int) -> list[CalibrationPair]:
+        """At most so many of the validation pairs, evenly spaced."""
+        valid, chosen = self.data.valid, self._evenly_spaced(count)
         directions = (self.recipe.data.directions[number] for number in valid.direction[chosen])
         texts = zip(directions, valid.texts("source", chosen), valid.texts("target", chosen), strict=True)
         return [CalibrationPair(direction=name, source=source, target=target) for name, source, target in texts]

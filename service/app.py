@@ -1,18 +1,50 @@
-"""The application: routes, middleware and errors around one worker."""
+"""The application: routes, middleware and errors around a fleet of models."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
+import structlog
 from fastapi import FastAPI
 
+from mt.text.documents import DocumentOptions
+from service.bodies import body_schemas
 from service.dependencies import State
-from service.errors import PROBLEM_JSON, install_handlers
-from service.middleware import BodyLimit, RequestLog
-from service.routes import health, languages, translate
+from service.door import SAFE, Doorkeeper
+from service.errors import (
+    PROBLEM_JSON,
+    BodyTooLarge,
+    HeadTooLarge,
+    InternalError,
+    SlowRequest,
+    Unavailable,
+    documented,
+    install_handlers,
+)
+from service.files import FileLimits, Files
+from service.fleet import Fleet
+from service.glossaries import Glossaries, GlossaryLimits
+from service.limits import Access, Policy
+from service.lingering import Lingering
+from service.metrics import CACHE, FLEET, Metrics
+from service.middleware import surround
+from service.readiness import Readiness
+from service.routes import admin, deepl, detect, files, frontend, health, languages, page, translate
+from service.routes import metrics as metrics_route
 from service.settings import Settings
-from service.worker import Worker
+from service.shelf import Shelf, ShelfLimits
+from service.store import Store
+from service.translation import Translations
+
+ROUTERS = tuple(
+    routes.router
+    for routes in (translate, detect, languages, files, frontend, deepl, health, metrics_route, admin, page)
+)
+
+AROUND = (SlowRequest, BodyTooLarge, HeadTooLarge, InternalError)  # the errors that every route may be answered with
+PROBLEM = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
 class Application(FastAPI):
@@ -23,33 +55,78 @@ class Application(FastAPI):
         if self.openapi_schema is None:
             schema = super().openapi()
             for operations in schema["paths"].values():
-                for operation in operations.values():
-                    operation["responses"].pop("422", None)
-                    for status, response in operation["responses"].items():
+                for method, operation in operations.items():
+                    responses = operation["responses"]
+                    responses.pop("422", None)
+                    around = documented(*AROUND, *([] if method.upper() in SAFE else [Unavailable]))
+                    for status, response in around.items():
+                        responses.setdefault(str(status), {"description": response["description"]})
+                    for status, response in responses.items():
                         if status >= "400":
-                            response["content"] = {PROBLEM_JSON: response["content"]["application/json"]}
+                            response["content"] = PROBLEM
+            schema["components"]["schemas"] |= body_schemas()
             for unused in ("HTTPValidationError", "ValidationError"):
                 schema["components"]["schemas"].pop(unused, None)
         assert self.openapi_schema is not None
         return self.openapi_schema
 
 
-def create_app(settings: Settings, worker: Worker) -> FastAPI:
-    """The application over a worker that has been started, and that outlives it."""
+def create_app(settings: Settings, fleet: Fleet, store: Store) -> FastAPI:
+    """The application over a fleet and a store that have been opened, and that outlive it."""
+    metrics = Metrics()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[State]:
-        yield State(settings=settings, worker=worker)
+        async with opened(settings, fleet, store, metrics) as state:
+            yield state
 
     app = Application(
         title="mt-service",
         version=version("mt-service"),
-        description="Translation by a model of your own, in LibreTranslate's shape.",
+        description="Translation by models of your own, in the shapes of LibreTranslate and DeepL.",
         lifespan=lifespan,
+        docs_url=None,  # FastAPI's pages of it load their scripts from a foreign host; /openapi.json is there
+        redoc_url=None,
     )
-    for routes in (translate, languages, health):
-        app.include_router(routes.router)
+    for router in ROUTERS:
+        app.include_router(router)
     install_handlers(app)
-    app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
-    app.add_middleware(RequestLog)  # the last one added sees a request first
+    app.add_middleware(Doorkeeper, door=fleet.door)
+    surround(app, settings, metrics)
     return app
+
+
+@asynccontextmanager
+async def opened(settings: Settings, fleet: Fleet, store: Store, metrics: Metrics) -> AsyncIterator[State]:
+    """What the routes are given, put away at the end."""
+    log = structlog.get_logger()
+    documents = DocumentOptions(max_bytes=settings.max_file_bytes, max_unpacked_bytes=settings.max_unpacked_bytes)
+    translations = Translations(fleet, settings.cache_characters, documents)
+    metrics.watch(FLEET, fleet.stats)
+    metrics.watch(CACHE, lambda: translations.work)
+    with ExitStack() as stack:
+        files = Files(FileLimits(settings.file_seconds, settings.max_kept_file_bytes))
+        shelf = Shelf(ShelfLimits(), lambda problem: log.error("failed", where=problem))
+        lingering = Lingering()
+        for part in (files, shelf, lingering):
+            stack.callback(part.close)
+        access = Access(store, Policy(settings.require_key, settings.anonymous_rate))
+        readiness = Readiness(fleet)
+        warming = asyncio.ensure_future(translations.warm())
+        stack.callback(warming.cancel)
+        async with access.open():
+            try:
+                yield State(
+                    settings=settings,
+                    fleet=fleet,
+                    translations=translations,
+                    access=access,
+                    glossaries=Glossaries(store, GlossaryLimits()),
+                    files=files,
+                    shelf=shelf,
+                    lingering=lingering,
+                    metrics=metrics,
+                    readiness=readiness,
+                )
+            finally:
+                await readiness.close()

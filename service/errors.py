@@ -5,8 +5,10 @@ The body is RFC 9457's (`type`, `title`, `status`, `detail`, `instance`) with wh
 LibreTranslate's words where it has some.
 """
 
+import traceback
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from http.client import responses
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -24,7 +26,7 @@ PROBLEM_JSON = "application/problem+json"
 class ServiceError(Exception):
     """Base of every answer that is no translation."""
 
-    status: ClassVar[HTTPStatus]
+    status: ClassVar[int]
     code: ClassVar[str]
 
     def __init__(self, message: str) -> None:
@@ -59,11 +61,96 @@ class CannotTranslate(ServiceError):
     code = "cannot_translate"
 
 
+class NotFound(ServiceError):
+    """There is no such thing, or it belongs to somebody else."""
+
+    status = HTTPStatus.NOT_FOUND
+    code = "not_found"
+
+
+class NotReady(ServiceError):
+    """A document that is still being translated."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    code = "not_ready"
+
+    def __init__(self) -> None:
+        super().__init__("The document is not ready yet")
+        self.headers["Retry-After"] = "1"
+
+
+class InvalidDocument(ServiceError):
+    """A file of an unknown kind, or not of the kind that its name says, or too large."""
+
+    status = HTTPStatus.BAD_REQUEST
+    code = "invalid_document"
+
+
 class BodyTooLarge(ServiceError):
     """A request body over the limit."""
 
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     code = "body_too_large"
+
+
+class InvalidKey(ServiceError):
+    """No API key where one is needed, or one that is unknown, revoked or expired."""
+
+    status = HTTPStatus.FORBIDDEN
+    code = "invalid_key"
+
+
+class QuotaExceeded(ServiceError):
+    """The characters of an API key for this month are used up: a 403, which Mastodon takes for just that."""
+
+    status: ClassVar[int] = HTTPStatus.FORBIDDEN
+    code = "quota_exceeded"
+
+
+class DeepLQuotaExceeded(QuotaExceeded):
+    """The characters of an API key for this month are used up: DeepL's own status."""
+
+    status = 456
+
+
+class TooManyRequests(ServiceError):
+    """More requests a minute than the key, or an address without one, may send."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+    code = "too_many_requests"
+
+    def __init__(self, rate: int, retry_after: int) -> None:
+        super().__init__(f"Slowdown: {rate} per 1 minute; try again in {retry_after} s")
+        self.headers["Retry-After"] = str(retry_after)
+
+
+class SlowRequest(ServiceError):
+    """A request whose body did not come in time."""
+
+    status = HTTPStatus.REQUEST_TIMEOUT
+    code = "slow_request"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"Invalid request: the body did not come within {seconds:g} s")
+        self.headers["Connection"] = "close"
+
+
+class HeadTooLarge(ServiceError):
+    """A request whose address and headers are over the limit."""
+
+    status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+    code = "head_too_large"
+
+
+class NotServing(ServiceError):
+    """A translation would not work: the models are not loaded, or fail, or the service is being stopped."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    code = "not_serving"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"Not ready: {reason}")
+        self.headers["Retry-After"] = "5"
 
 
 class Overloaded(ServiceError):
@@ -77,14 +164,24 @@ class Overloaded(ServiceError):
         self.headers["Retry-After"] = str(retry_after)
 
 
+class DeadlineExceeded(ServiceError):
+    """The translation was not there within the time that the request allowed."""
+
+    status = HTTPStatus.GATEWAY_TIMEOUT
+    code = "deadline_exceeded"
+
+    def __init__(self) -> None:
+        super().__init__("The translation was not there in time")
+
+
 class Unavailable(ServiceError):
-    """The worker is not there."""
+    """The worker is not there, or the service is being stopped."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     code = "unavailable"
 
-    def __init__(self) -> None:
-        super().__init__("The translation worker has stopped")
+    def __init__(self, message: str = "The translation worker has stopped") -> None:
+        super().__init__(message)
         self.headers["Retry-After"] = "5"
 
 
@@ -97,6 +194,13 @@ class InternalError(ServiceError):
     def __init__(self, where: str) -> None:
         super().__init__("Internal error")
         self.where = where
+
+
+class ReloadRefused(ServiceError):
+    """A model that cannot take the place of the one that serves, which goes on."""
+
+    status = HTTPStatus.CONFLICT
+    code = "reload_refused"
 
 
 class Problem(BaseModel):
@@ -139,6 +243,12 @@ def documented(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
     return found
 
 
+def where(error: BaseException) -> str:
+    """What went wrong and in which lines of code; without the message, which may hold a user's text."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{type(error).__name__} at " + " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
+
+
 def well_formed(text: str) -> str:
     """The text with U+FFFD in place of lone surrogates, which JSON can spell but UTF-8 cannot."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -152,6 +262,11 @@ def shown(text: str) -> str:
 def answer(scope: Scope, error: ServiceError) -> JSONResponse:
     """The response to the request of `scope`."""
     return _response(scope, error.status, error.code, error.message, error.headers)
+
+
+def problem(scope: Scope, error: ServiceError) -> Problem:
+    """The body alone, for a response that has begun."""
+    return _problem(scope, error.status, error.code, error.message)
 
 
 def install_handlers(app: FastAPI) -> None:
@@ -195,11 +310,16 @@ def _explain(problem: Any) -> str:
     return f"{field} {message}"
 
 
-def _response(scope: Scope, status: HTTPStatus, code: str, message: str, headers: Mapping[str, str]) -> JSONResponse:
+def _response(scope: Scope, status: int, code: str, message: str, headers: Mapping[str, str]) -> JSONResponse:
+    body = _problem(scope, status, code, message)
+    return JSONResponse(body.model_dump(), int(status), dict(headers), media_type=PROBLEM_JSON)
+
+
+def _problem(scope: Scope, status: int, code: str, message: str) -> Problem:
     message = well_formed(message)
-    body = Problem(
+    return Problem(
         type="about:blank",
-        title=status.phrase,
+        title=responses.get(status, "Error"),  # DeepL's 456 has no name
         status=status,
         detail=message,
         instance=quote(scope["path"]),
@@ -208,4 +328,3 @@ def _response(scope: Scope, status: HTTPStatus, code: str, message: str, headers
         error=message,
         message=message,
     )
-    return JSONResponse(body.model_dump(), int(status), dict(headers), media_type=PROBLEM_JSON)

@@ -1,12 +1,11 @@
-"""Which languages a model translates, and what they are called."""
+"""Which languages the models translate, directly and through a bridge, and what they are called."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from service.errors import UnsupportedLanguage, shown
-from service.schemas import Language
 
-AUTO = "auto"
+PIVOT = "en"  # the bridge that is taken before others
 
 NAMES = {
     "ar": "Arabic",
@@ -86,33 +85,57 @@ class Direction(NamedTuple):
         return cls(source, target)
 
 
-def listed(directions: Sequence[Direction]) -> list[Language]:
-    """Every language of the directions, sources and targets alike, by code."""
-    codes = sorted({code for direction in directions for code in direction})
-    return [
-        Language(code=code, name=NAMES.get(code, code), targets=sorted(t for s, t in directions if s == code))
-        for code in codes
-    ]
+Route = tuple[Direction, ...]
+"""One direction, or two that meet in a bridge language; empty where source and target are the same."""
 
 
-def choose(source: str, target: str, directions: Sequence[Direction]) -> Direction:
-    """The direction asked for; `auto` is the source language where the target has only one.
+class Routes:
+    """Every pair that some directions translate: as it is, or through a language in common."""
 
-    Raises UnsupportedLanguage, which names every code that is unknown, or what the pair lacks.
-    """
-    known = {code for direction in directions for code in direction}
-    unknown = [code for code, accepted in ((source, {AUTO, *known}), (target, known)) if code not in accepted]
-    if unknown:
-        raise UnsupportedLanguage("; ".join(f"{shown(code)} is not supported" for code in dict.fromkeys(unknown)))
-    fitting = [pair for pair in directions if pair.target == target and source in (AUTO, pair.source)]
-    if len(fitting) == 1:
-        return fitting[0]
-    if source == AUTO and fitting:
-        sources = ", ".join(sorted(pair.source for pair in fitting))
-        raise UnsupportedLanguage(f"auto is not supported: name the source language, one of {sources}")
-    into = f"{_described(target)} is not available as a target language"
-    raise UnsupportedLanguage(into if source == AUTO else f"{into} from {_described(source)}")
+    def __init__(self, directions: Sequence[Direction]) -> None:
+        self.languages = tuple(sorted({code for direction in directions for code in direction}))
+        self._routes: dict[Direction, Route] = {}
+        bridges = sorted(self.languages, key=lambda code: (code != PIVOT, code))
+        known = set(directions)
+        for bridge in bridges:
+            sources = [source for source, target in known if target == bridge]
+            targets = [target for source, target in known if source == bridge]
+            for pair in (Direction(source, target) for source in sources for target in targets):
+                if pair.source != pair.target:
+                    self._routes.setdefault(pair, (Direction(pair.source, bridge), Direction(bridge, pair.target)))
+        self._routes.update((direction, (direction,)) for direction in directions)
+
+    @property
+    def pairs(self) -> tuple[Direction, ...]:
+        return tuple(sorted(self._routes))
+
+    def sources(self, target: str) -> tuple[str, ...]:
+        """The languages that can be translated into one."""
+        return tuple(sorted(pair.source for pair in self._routes if pair.target == target))
+
+    def of(self, source: str, target: str) -> Route:
+        """Raises UnsupportedLanguage, which says what the pair lacks."""
+        self.check(source, target)
+        if source == target:
+            return ()
+        route = self._routes.get(Direction(source, target))
+        if route is None:
+            said = f"{described(target)} is not available as a target language from {described(source)}"
+            raise UnsupportedLanguage(said)
+        return route
+
+    def check(self, *codes: str) -> None:
+        """Raises UnsupportedLanguage, which names every code that is unknown."""
+        unknown = [code for code in dict.fromkeys(codes) if code not in self.languages]
+        if unknown:
+            raise UnsupportedLanguage("; ".join(f"{shown(code)} is not supported" for code in unknown))
 
 
-def _described(code: str) -> str:
-    return f"{NAMES.get(code, code)} ({code})"
+def name_of(code: str) -> str:
+    """In English."""
+    return NAMES.get(code, code)
+
+
+def described(code: str) -> str:
+    """`German (de)`."""
+    return f"{name_of(code)} ({code})"

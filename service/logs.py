@@ -2,9 +2,55 @@
 
 import logging
 import sys
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 import structlog
 from structlog.typing import Processor
+
+
+class Phase(StrEnum):
+    """What the time of a translation goes to."""
+
+    QUEUE = "queue"  # from acceptance until a worker has the first text
+    TRANSLATE = "translate"
+
+
+@dataclass
+class Record:
+    """What the log line of a request says beside its route and status, and what metrics learn of it."""
+
+    caller: str = ""
+    characters: int = 0
+    phases: dict[Phase, float] = field(default_factory=dict)  # seconds; the longest, where there are several parts
+
+    def took(self, phase: Phase, seconds: float) -> None:
+        """A part of the request."""
+        self.phases[phase] = max(seconds, self.phases.get(phase, 0.0))
+
+    def said(self) -> dict[str, str | int]:
+        """What there is, by the names of the log; times in milliseconds."""
+        found: dict[str, str | int] = {"caller": self.caller} if self.caller else {}
+        if self.characters:
+            found["characters"] = self.characters
+        return found | {f"{phase}_milliseconds": round(1000 * seconds) for phase, seconds in self.phases.items()}
+
+
+_current: ContextVar[Record] = ContextVar("record")
+"""Of the request that a task works for: asyncio hands it on to the tasks that the request starts."""
+
+
+def begin_record() -> Record:
+    """For a new request."""
+    record = Record()
+    _current.set(record)
+    return record
+
+
+def current_record() -> Record:
+    """Of the request at hand; one that nobody reads where there is none."""
+    return _current.get(None) or Record()
 
 
 def configure_logs(as_json: bool) -> None:

@@ -1,313 +1,256 @@
-"""One worker owns the model. The event loop tells it what to do, and hears of it, by messages alone.
-
-`work` is the worker's whole life, wherever it runs; a transport starts it and carries the messages; `Worker` is the
-event loop's side. A transport over a pipe would put the model into a process of its own, and nothing else would change.
-"""
+"""The event loop's side of a worker's life; and of a post, which is given a new worker when one dies."""
 
 import asyncio
-import math
 import time
-import traceback
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from queue import SimpleQueue
-from threading import Thread
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Protocol
 
-from mt.decoding.options import SearchOptions
-from mt.engine.plan import Plan, Translation
-from mt.engine.translator import Translator
-from mt.errors import ModelError, MTError
-from service.errors import CannotTranslate, InternalError, Overloaded, Unavailable
-from service.languages import Direction
+import structlog
+
+from mt.errors import ModelError
+from service.calls import Ticket
 from service.messages import (
+    Ask,
     Cancel,
     Close,
-    Count,
-    Counts,
     Done,
     Failed,
     FromWorker,
+    Pulse,
     Ready,
     Refused,
     Stopped,
     ToWorker,
-    Translate,
+    Work,
 )
+from service.transport import Transport
 
-Load = Callable[[], Translator]
-Receive = Callable[[bool], Sequence[ToWorker]]
-"""The messages that have come; waits for one if the argument is true."""
-Deliver = Callable[[Sequence[FromWorker]], None]
-
-LONGEST_RETRY = 60  # seconds
-LONGEST_CLOSE = 5  # seconds for a decoder step to end; the process may exit without it
-
-
-def work(load: Load, receive: Receive, deliver: Deliver) -> None:
-    """Load the model and translate until told to stop. New texts join between two decoder steps."""
-    try:
-        translator = load()
-    except MTError as error:
-        deliver([Refused(str(error))])
-        return
-    deliver([Ready(tuple(map(Direction.of, translator.directions)), translator.options)])
-    bench = Bench(translator)
-    while not bench.closed:
-        if answers := bench.take(receive(not translator.engine.busy)):
-            deliver(answers)
-        if answers := bench.step():
-            deliver(answers)
-
-
-class Bench:
-    """The worker's state: a translator, and the texts that it works on."""
-
-    def __init__(self, translator: Translator) -> None:
-        self.translator = translator
-        self.ids: dict[Plan, int] = {}  # of the messages that brought the texts
-        self.finished = 0
-        self.closed = False
-
-    def take(self, messages: Sequence[ToWorker]) -> list[FromWorker]:
-        """Act on messages; what can be answered at once."""
-        answers: list[FromWorker] = []
-        for message in messages:
-            match message:
-                case Translate():
-                    answer = self._begin(message)
-                    answers += [answer] if answer else []
-                case Cancel(ids):
-                    self._forget(frozenset(ids))
-                case Count(id):
-                    answers.append(Counts(id, self.translator.engine.steps, self.finished, len(self.ids)))
-                case Close():
-                    self.closed = True
-        return answers
-
-    def step(self) -> list[FromWorker]:
-        """One decoder step; what it finished."""
-        return [self._finish(plan, self.ids.pop(plan)) for plan in self.translator.desk.step()]
-
-    def _begin(self, message: Translate) -> FromWorker | None:
-        try:
-            planner = self.translator.planner(
-                source=message.direction.source, target=message.direction.target, options=message.options
-            )
-            plan = planner.plan(message.text)
-        except MTError as error:
-            return Failed(message.id, CannotTranslate.code, str(error))
-        except Exception as error:  # whatever a tokenizer can raise concerns this text alone
-            return Failed(message.id, InternalError.code, where(error))
-        if plan.done:  # there is nothing in it to translate
-            return Done(message.id, plan.translation())
-        self.ids[plan] = message.id
-        self.translator.desk.submit([plan])
-        return None
-
-    def _finish(self, plan: Plan, id: int) -> FromWorker:
-        self.finished += 1
-        try:
-            return Done(id, plan.translation())
-        except MTError as error:
-            return Failed(id, CannotTranslate.code, str(error))
-        except Exception as error:
-            return Failed(id, InternalError.code, where(error))
-
-    def _forget(self, ids: Collection[int]) -> None:
-        gone = [plan for plan, id in self.ids.items() if id in ids]
-        self.translator.desk.cancel(gone)
-        for plan in gone:
-            del self.ids[plan]
-
-
-class Transport(Protocol):
-    """Starts a worker somewhere and carries messages both ways, whole and in order."""
-
-    def start(self, deliver: Deliver) -> None:
-        """`deliver` is called from any thread; `Stopped` comes last, however the worker ends."""
-
-    def send(self, messages: Sequence[ToWorker]) -> None:
-        """Never blocks."""
-
-
-class ThreadTransport:
-    """A worker in a thread of this process."""
-
-    def __init__(self, load: Load) -> None:
-        self._load = load
-        self._inbox: SimpleQueue[Sequence[ToWorker]] = SimpleQueue()
-
-    def start(self, deliver: Deliver) -> None:
-        Thread(target=self._run, args=(deliver,), name="worker", daemon=True).start()
-
-    def send(self, messages: Sequence[ToWorker]) -> None:
-        self._inbox.put(messages)
-
-    def _run(self, deliver: Deliver) -> None:
-        problem = ""
-        try:
-            work(self._load, self._receive, deliver)
-        except BaseException as error:  # the thread ends, and those who wait must hear of it
-            problem = where(error)
-        deliver([Stopped(problem)])
-
-    def _receive(self, wait: bool) -> list[ToWorker]:
-        messages: list[ToWorker] = []
-        while wait or not self._inbox.empty():
-            messages += self._inbox.get()
-            wait = False
-        return messages
+TICK = 1.0  # seconds between two looks at a worker
+LONGEST_CLOSE = 5.0  # seconds for a decoder step to end
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before the next attempt to start a worker; the first one comes at once
 
 
 @dataclass(frozen=True)
-class QueueLimits:
-    """How much may be accepted and not yet answered."""
+class Patience:
+    """Seconds after which a worker hangs: one that loads its model, and one that has work to do and takes no step."""
 
-    requests: int
-    characters: int
+    start: float = 300
+    step: float = 60
+
+
+class WorkerDied(Exception):
+    """A worker that ended before it was ready, and could not say that its model is to blame."""
+
+
+class Owner(Protocol):
+    """Whom a worker works for."""
+
+    def answered(self, worker: "Worker", answers: Sequence[Done | Failed]) -> None: ...
+
+    def ended(self, worker: "Worker", problem: str) -> None:
+        """Called once, at once; with no problem if it was told to stop."""
 
 
 class Worker:
-    """The event loop's side: `translate` waits without blocking it, and can be cancelled as any coroutine can."""
+    """One worker, from its start to its end."""
 
-    def __init__(self, transport: Transport, limits: QueueLimits, report_death: Callable[[str], None]) -> None:
-        """`report_death` is told the problem when the worker ends without being asked to."""
-        self._transport = transport
-        self._limits = limits
-        self._report_death = report_death
-        self._ids = count(1)
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._requests = 0
-        self._characters = 0
-        self._seconds = 1.0  # from acceptance to answer, of the last request
-        self._stopped: asyncio.Future[str]
-        self._ready: asyncio.Future[Ready]
-
-    async def __aenter__(self) -> Self:
-        """Starts the worker and waits until the model is loaded. Raises ModelError if it cannot be."""
+    def __init__(self, transport: Transport, patience: Patience, owner: Owner) -> None:
         loop = asyncio.get_running_loop()
-        self._stopped, self._ready = loop.create_future(), loop.create_future()
+        self.flight: dict[int, Ticket] = {}  # what it has been given and not answered
+        self.held: Counter[str] = Counter()  # the cost of that, by caller
+        self.load = 0  # and in all
+        self.on_trial = False  # whether what it holds is suspected to have killed another one
+        self.answers = 0
+        self.work = Work()  # as it said last
+        self.working = 0
+        self._transport = transport
+        self._patience = patience
+        self._owner = owner
+        self._ids = count(1)
+        self._outbox: list[ToWorker] = []
+        self._ready: asyncio.Future[Ready] = loop.create_future()
+        self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())  # perhaps nobody waits
+        self._gone: asyncio.Future[None] = loop.create_future()
+        self._pulse: asyncio.Future[None] = loop.create_future()  # the next one
+        self._marks: tuple[int, ...] = ()
+        self._before: tuple[int, ...] = ()  # the marks of the last tick
+        self._still: tuple[int, ...] = ()  # ticks for which each has been the same
+        self._silent = 0  # ticks
+        self._timer: asyncio.TimerHandle | None = None
 
-        def deliver(messages: Sequence[FromWorker]) -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(self._take, messages)
+    async def start(self) -> Ready:
+        """Waits until it can translate. Raises ModelError or WorkerDied."""
+        self._transport.start(self._take)
+        self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
+        return await asyncio.shield(self._ready)
 
-        self._transport.start(deliver)
-        try:
-            await self._ready
-        except (ModelError, RuntimeError):
-            await self._stopped
-            raise
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def close(self) -> None:
+        """Tell it to stop; what it works on is dropped."""
         self._transport.send([Close()])
-        await asyncio.wait([self._stopped], timeout=LONGEST_CLOSE)
+        await asyncio.wait([self._gone], timeout=LONGEST_CLOSE)
+        await self.kill()
 
-    @property
-    def alive(self) -> bool:
-        return not self._stopped.done()
+    async def kill(self) -> None:
+        """Does nothing if it has ended."""
+        if not self._gone.done():
+            self._transport.kill()
+            await asyncio.wait([self._gone])
 
-    @property
-    def pending(self) -> int:
-        """Requests accepted and not yet answered."""
-        return self._requests
+    async def ask(self) -> None:
+        """Wait for its figures, or its end."""
+        if not self._gone.done():
+            self._transport.send([Ask()])
+            await asyncio.wait([self._pulse, self._gone], return_when=asyncio.FIRST_COMPLETED)
 
-    @property
-    def directions(self) -> tuple[Direction, ...]:
-        return self._ready.result().directions
+    def give(self, ticket: Ticket) -> None:
+        """Work to do, from the next `flush` on."""
+        ticket.holder, ticket.id = self, next(self._ids)
+        ticket.call.begun = ticket.call.begun or time.monotonic()
+        self.flight[ticket.id] = ticket
+        self.held[ticket.caller] += ticket.cost
+        self.load += ticket.cost
+        self._outbox.append(ticket.message())
 
-    @property
-    def options(self) -> SearchOptions:
-        """How the model searches unless it is told otherwise."""
-        return self._ready.result().options
+    def take_back(self, ticket: Ticket) -> None:
+        """Nobody waits for it any more."""
+        self.release(ticket.id)
+        self._outbox.append(Cancel((ticket.id,)))
 
-    async def translate(self, texts: Sequence[str], direction: Direction, options: SearchOptions) -> list[Translation]:
-        """Raises Overloaded, Unavailable, CannotTranslate or InternalError. If cancelled, the texts are dropped."""
-        if not texts:
-            return []
-        size = sum(map(len, texts))
-        self._admit(size)
-        begun = time.monotonic()
-        ids = [next(self._ids) for _ in texts]
-        self._requests += 1
-        self._characters += size
-        try:
-            answers = [self._expect(id) for id in ids]
-            self._transport.send([Translate(id, text, direction, options) for id, text in zip(ids, texts, strict=True)])
-            translations = await asyncio.gather(*answers)
-            self._seconds = time.monotonic() - begun
-            return translations
-        finally:
-            self._requests -= 1
-            self._characters -= size
-            if left := tuple(id for id in ids if self._waiting.pop(id, None)):
-                self._transport.send([Cancel(left)])
+    def flush(self) -> None:
+        if self._outbox:
+            self._transport.send(self._outbox)
+            self._outbox = []
 
-    async def counts(self) -> Counts:
-        """What the worker has done so far. Raises Unavailable."""
-        id = next(self._ids)
-        answer = self._expect(id)
-        self._transport.send([Count(id)])
-        counts = await answer
-        assert isinstance(counts, Counts)
-        return counts
-
-    def _admit(self, size: int) -> None:
-        full = self._requests >= self._limits.requests or self._characters + size > self._limits.characters
-        if self.alive and full:
-            raise Overloaded(retry_after=min(max(1, math.ceil(self._seconds)), LONGEST_RETRY))
-
-    def _expect(self, id: int) -> asyncio.Future[Any]:
-        if not self.alive:
-            raise Unavailable
-        answer = asyncio.get_running_loop().create_future()
-        self._waiting[id] = answer
-        return answer
+    def release(self, id: int) -> Ticket | None:
+        """The ticket of this id, which is no longer in work; none if it was taken back."""
+        ticket = self.flight.pop(id, None)
+        if ticket is not None:
+            ticket.holder = None
+            self.load -= ticket.cost
+            self.held[ticket.caller] -= ticket.cost
+            if not self.held[ticket.caller]:
+                del self.held[ticket.caller]
+        return ticket
 
     def _take(self, messages: Sequence[FromWorker]) -> None:
-        """Runs in the event loop. Answers that nobody waits for any more are dropped."""
+        answers: list[Done | Failed] = []
         for message in messages:
             match message:
-                case Done(id, translation):
-                    self._settle(id, translation)
-                case Counts(id):
-                    self._settle(id, message)
-                case Failed(id, code, said):
-                    known = code == CannotTranslate.code
-                    self._settle(id, CannotTranslate(said) if known else InternalError(said))
+                case Done() | Failed():
+                    answers.append(message)
+                case Pulse():
+                    self.work, self.working = message.work, message.working
+                    self._marks, self._silent = message.marks, 0
+                    self._pulse.set_result(None)
+                    self._pulse = asyncio.get_running_loop().create_future()
                 case Ready():
+                    self._silent = 0
                     self._ready.set_result(message)
                 case Refused(said):
                     self._ready.set_exception(ModelError(said))
                 case Stopped(problem):
                     self._stop(problem)
+        self.answers += len(answers)
+        if answers:
+            self._owner.answered(self, answers)
 
-    def _settle(self, id: int, answer: Any) -> None:
-        future = self._waiting.pop(id, None)
-        if future is None or future.done():
-            return
-        if isinstance(answer, Exception):
-            future.set_exception(answer)
+    def _tick(self) -> None:
+        """Ticks are counted, and not seconds: a machine that slept has not hung."""
+        self._silent += 1
+        pairs = zip(self._marks, self._before, self._still, strict=False)
+        same = [ticks + 1 if mark == before and mark >= 0 else 0 for mark, before, ticks in pairs]
+        self._still = tuple(same) if same else (0,) * len(self._marks)
+        self._before = self._marks
+        if self._ready.done():
+            self._transport.send([Ask()])
+            hangs = max(self._silent, *self._still, 0) * TICK > self._patience.step
         else:
-            future.set_result(answer)
+            hangs = self._silent * TICK > self._patience.start
+        if hangs:
+            structlog.get_logger().error("worker hangs", silent=self._silent, still=self._still)
+            self._transport.kill()
+        else:
+            self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
 
     def _stop(self, problem: str) -> None:
-        self._stopped.set_result(problem)
+        if self._timer:
+            self._timer.cancel()
+        self._gone.set_result(None)
         if not self._ready.done():
-            self._ready.set_exception(RuntimeError(f"the worker stopped before the model was loaded: {problem}"))
-        elif problem:
-            self._report_death(problem)
-        for id in list(self._waiting):
-            self._settle(id, Unavailable())
+            self._ready.set_exception(WorkerDied(f"the worker ended before it was ready: {problem}"))
+        self._owner.ended(self, problem)
 
 
-def where(error: BaseException) -> str:
-    """What went wrong and in which lines of code; without the message, which may hold a user's text."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{type(error).__name__} at " + " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
+class Post:
+    """A place for one worker, which is filled again whenever it falls empty, until it is closed."""
+
+    def __init__(self, hire: Callable[[], Worker], manned: Callable[[Ready], bool]) -> None:
+        """`manned` is told of each worker after the first that is ready; whether it may stay."""
+        self.worker: Worker | None = None  # one that is ready
+        self.restarts = 0
+        self.failures = 0  # of attempts to start one, in a row
+        self.past = Work()  # of workers that have ended
+        self._hire = hire
+        self._manned = manned
+        self._newcomer: Worker | None = None
+        self._closed = False
+        self._filling: asyncio.Task[None] | None = None
+        self._pause = 0.0
+
+    @property
+    def work(self) -> Work:
+        """Of all workers that it has seen."""
+        return self.past + (self.worker.work if self.worker else Work())
+
+    async def open(self) -> Ready:
+        """With its first worker. Raises ModelError or WorkerDied."""
+        self._newcomer = self._hire()
+        ready = await self._newcomer.start()
+        self.worker, self._newcomer = self._newcomer, None
+        return ready
+
+    def vacate(self, worker: Worker, again: bool) -> bool:
+        """A worker has ended; whether it was the one at work. Hires another if asked to."""
+        if worker is not self.worker:
+            return False
+        self.past += worker.work
+        self.worker = None
+        if worker.answers:
+            self._pause = 0.0
+        if again and not self._closed:
+            self._filling = asyncio.get_running_loop().create_task(self._fill())
+        return True
+
+    async def close(self) -> None:
+        """Ends its worker, whatever that does."""
+        self._closed = True
+        if self._filling:
+            self._filling.cancel()
+            await asyncio.wait([self._filling])
+        if self._newcomer:
+            await self._newcomer.kill()
+        if self.worker:
+            await self.worker.close()
+
+    async def _fill(self) -> None:
+        log = structlog.get_logger()
+        while True:
+            await asyncio.sleep(self._pause)
+            self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
+            self.restarts += 1
+            self._newcomer = worker = self._hire()
+            try:
+                ready = await worker.start()
+            except (ModelError, WorkerDied) as error:
+                self.failures += 1
+                log.error("worker not started", attempts=self.failures, problem=str(error))
+                continue
+            if not self._manned(ready):
+                await worker.close()
+                continue
+            self.worker, self._newcomer, self.failures = worker, None, 0
+            log.info("worker started again", restarts=self.restarts)
+            return

@@ -187,4 +187,5 @@ def test_curl_commands_are_answered(service_port: int) -> None:
         words = shlex.split(command.replace(PORT, f":{service_port}"))
         done = subprocess.run([*words, "--silent", "--show-error", "--fail", "--noproxy", "*"], capture_output=True)
         assert done.returncode == 0, f"{command}\n{done.stderr.decode()}"
-        assert json.loads(done.stdout)
+        events = done.stdout.decode().split("\n\n")
+        assert "event: done" in events[-2] if "stream" in command else json.loads(done.stdout), command

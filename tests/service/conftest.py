@@ -6,29 +6,24 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event, Semaphore, Thread
+from threading import Event, Thread
 from typing import Any
 
 import httpx
 import pytest
-import torch
 import uvicorn
-from torch import Tensor
 
-from mt import Translator
-from mt.checkpoint import load_model
-from mt.decoding.scorer import ModelScorer
-from mt.engine.batches import SearchDecoder
-from mt.engine.engine import Engine
 from service.__main__ import bound
 from service.app import create_app
-from service.messages import Counts
+from service.fleet import Fleet, FleetStats, Plan
 from service.settings import Settings
-from service.worker import QueueLimits, ThreadTransport, Worker
+from service.store import Store
+from service.worker import Worker
+from tests.service.controlled import Control
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -51,8 +46,8 @@ class Service:
     reader: Thread = field(init=False)
 
     @classmethod
-    def start(cls, model: Path, settings: dict[str, str]) -> "Service":
-        command = [sys.executable, "-m", "service", "--model", str(model), "--port", "0", "--device", "cpu"]
+    def start(cls, model: Path, settings: dict[str, str], program: str = "service") -> "Service":
+        command = [sys.executable, "-m", program, "--model", str(model), "--port", "0", "--device", "cpu"]
         process = subprocess.Popen(
             [*command, "--threads", "1"], cwd=ROOT, env=environment(settings), stderr=subprocess.PIPE, text=True
         )
@@ -114,77 +109,56 @@ def client(service: Service) -> Iterator[httpx.Client]:
         yield client
 
 
-@dataclass
-class Controlled:
-    """A scorer that takes one step for each permit, and can be told to die."""
-
-    inner: Any
-    permits: Semaphore = field(default_factory=lambda: Semaphore(0))
-    entered: Semaphore = field(default_factory=lambda: Semaphore(0))
-    dying: bool = False
-    poison: tuple[int, ...] = ()  # a source that it fails on
-
-    def start(self, sources: Sequence[tuple[int, ...]], rows: int) -> Any:
-        if self.poison in sources:
-            raise ValueError("poison")
-        return self.inner.start(sources, rows)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-    def step(self, state: Any, tokens: Tensor) -> Tensor:
-        self.entered.release()
-        self.permits.acquire()
-        if self.dying:
-            raise SystemExit("a worker that dies")
-        return self.inner.step(state, tokens)
-
-    def open(self) -> None:
-        """Go on without permits."""
-        self.permits.release(1_000_000)
-
-
 class InThread:
-    """The application on a free port, in a thread of this process, around a controlled scorer."""
+    """The application on a free port, in a thread of this process, around a controlled model."""
 
     def __init__(self, model: Path, settings: dict[str, Any]) -> None:
-        self.settings = Settings(model=model, port=0, **settings)
-        self.scorer: Controlled
-        self.worker: Worker
+        self.settings = Settings(model=(model,), port=0, device="cpu", **settings)
+        self.control = Control()
+        self.fleet: Fleet
         self.loop: asyncio.AbstractEventLoop
         self.url = ""
-        self.problems: list[str] = []  # what the worker's end was reported with
         self._started = Event()
-        self._thread = Thread(target=lambda: asyncio.run(self._serve()))
+        self._thread = Thread(target=self._run)
         self._thread.start()
         self._started.wait()
+        assert self.url
 
-    def _load(self) -> Translator:
-        loaded = load_model(self.settings.model, torch.device("cpu"))
-        self.scorer = Controlled(ModelScorer(loaded.model, device=torch.device("cpu")))
-        engine = Engine(SearchDecoder(self.scorer))
-        return Translator(loaded.model, loaded.tokenizer, loaded.description, engine=engine)
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        finally:
+            self._started.set()
 
     async def _serve(self) -> None:
-        limits = QueueLimits(self.settings.max_pending_requests, self.settings.max_pending_characters)
         self.loop = asyncio.get_running_loop()
-        with bound("127.0.0.1", 0) as listener:
-            async with Worker(ThreadTransport(self._load), limits, self.problems.append) as self.worker:
-                config = uvicorn.Config(create_app(self.settings, self.worker), log_config=None)
+        with bound("127.0.0.1", 0) as listener, Store.open(self.settings.database) as store:
+            async with Fleet(Plan.of(self.settings), self.control.hire) as self.fleet:
+                config = uvicorn.Config(create_app(self.settings, self.fleet, store), log_config=None)
                 self._server = uvicorn.Server(config)
                 self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
                 listener.listen(128)
                 self._started.set()
                 await self._server.serve(sockets=[listener])
 
-    def counts(self) -> "Future[Counts]":
+    @property
+    def pending(self) -> int:
+        """Requests accepted and not yet answered."""
+        return self.fleet.stats().requests
+
+    @property
+    def worker(self) -> Worker:
+        """The one that there is."""
+        return next(worker for team in self.fleet.teams for worker in team.workers)
+
+    def counts(self) -> "Future[FleetStats]":
         """The worker has been asked when this returns, and answers before its next step."""
-        answer = asyncio.run_coroutine_threadsafe(self.worker.counts(), self.loop)
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self.loop).result()
+        answer = asyncio.run_coroutine_threadsafe(self.fleet.fresh_stats(), self.loop)
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.1), self.loop).result()
         return answer
 
     def stop(self) -> None:
-        self.scorer.open()
+        self.control.open()
         self._server.should_exit = True
         self._thread.join()
 

@@ -1,6 +1,7 @@
 """LibreTranslate's contract, over HTTP."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +82,19 @@ def test_alternatives_of_several_lines(client: httpx.Client) -> None:
     assert found["translatedText"] not in found["alternatives"]
 
 
-def test_auto_where_there_is_one_language_to_choose(client: httpx.Client) -> None:
-    assert asked(client, q=DOG, source="auto", target="fr") == asked(client, q=DOG, target="fr")
-    response = client.post("/translate", json={"q": DOG, "source": "auto", "target": "de"})
-    said = refused(response, 400, "unsupported_language")
-    assert said == "auto is not supported: name the source language, one of en, fr"
+def test_auto(client: httpx.Client) -> None:
+    found = asked(client, q=DOG, source="auto", target="fr")
+    told = found.pop("detectedLanguage")
+    assert found == asked(client, q=DOG, target="fr")
+    assert told["language"] == "en" and 90 < told["confidence"] <= 100
+    found = asked(client, q=[DOG, ""], source="auto")
+    assert [each["language"] for each in found["detectedLanguage"]] == ["en", "en"]
+    assert found["translatedText"] == asked(client, q=[DOG, ""])["translatedText"]
+
+
+def test_a_text_in_the_target_language_comes_back_as_it_is(client: httpx.Client) -> None:
+    for source in ("auto", "en"):
+        assert asked(client, q=DOG, source=source, target="en")["translatedText"] == DOG
 
 
 def test_unknown_fields_are_ignored(client: httpx.Client) -> None:
@@ -102,7 +111,7 @@ def test_languages(client: httpx.Client) -> None:
 
 def test_health_and_the_front_door(client: httpx.Client) -> None:
     assert client.get("/health").json() == {"status": "ok"}
-    assert client.get("/").json()["documentation"] == "/docs"
+    assert client.get("/").json()["documentation"] == "/openapi.json"
 
 
 @pytest.mark.parametrize(
@@ -113,9 +122,9 @@ def test_health_and_the_front_door(client: httpx.Client) -> None:
         ("yy", "zz", "yy is not supported; zz is not supported"),
         ("en", "auto", "auto is not supported"),
         ("de", "fr", "French (fr) is not available as a target language from German (de)"),
-        ("en", "en", "English (en) is not available as a target language from English (en)"),
-        ("auto", "en", "English (en) is not available as a target language"),
-        ("", "x" * 5000, " is not supported; " + "x" * 39 + "… is not supported"),
+        ("fr", "en", "English (en) is not available as a target language from French (fr)"),
+        ("auto", "zz", "zz is not supported"),
+        ("y", "x" * 5000, "y is not supported; " + "x" * 39 + "… is not supported"),
         ("\ud800", "de", "\ufffd is not supported"),
     ],
 )
@@ -137,14 +146,15 @@ def test_what_is_missing_is_named_all_at_once(client: httpx.Client) -> None:
     ("field", "value", "message"),
     [
         ("q", 5, "q must be a string or a list of strings"),
-        ("q", None, "q must be a string or a list of strings"),
+        ("q", None, "missing q parameter"),
         ("q", {"a": 1}, "q must be a string or a list of strings"),
         ("q", ["a", 1, "b", None], "q must be a string or a list of strings; no strings at the places (from 0) 1, 3"),
         ("source", 5, "source must be a valid string"),
-        ("target", None, "target must be a valid string"),
-        ("format", "html", "format must be 'text'"),
-        ("alternatives", "3", "alternatives must be a valid integer"),
-        ("alternatives", True, "alternatives must be a valid integer"),
+        ("source", "", "missing source parameter"),
+        ("target", None, "missing target parameter"),
+        ("format", 1, "format must be a valid string"),
+        ("alternatives", "many", "alternatives parameter is not a number"),
+        ("alternatives", True, "alternatives parameter is not a number"),
         ("alternatives", -1, "alternatives must be greater than or equal to 0"),
         ("alternatives", 11, "alternatives parameter must be <= 10"),
     ],
@@ -155,7 +165,7 @@ def test_a_field_of_the_wrong_kind_is_named(client: httpx.Client, field: str, va
 
 
 def test_wrong_fields_are_named_all_at_once(client: httpx.Client) -> None:
-    said = invalid(client, q=5, source="en", format="html", alternatives="many")
+    said = invalid(client, q=5, source="en", format=1, alternatives="many")
     assert all(f"{field} " in said or f" {field}" in said for field in ("q", "target", "format", "alternatives"))
 
 
@@ -216,13 +226,26 @@ def test_request_ids(client: httpx.Client) -> None:
 
 def test_openapi_tells_the_truth(client: httpx.Client) -> None:
     document = client.get("/openapi.json").json()
-    translate = document["paths"]["/translate"]["post"]["responses"]
-    assert list(translate) == ["200", "400", "413", "500", "503"]
-    assert all(list(translate[status]["content"]) == ["application/problem+json"] for status in list(translate)[1:])
-    assert list(document["paths"]["/health"]["get"]["responses"]) == ["200", "503"]
+    translate = document["paths"]["/translate"]["post"]
+    answers = translate["responses"]
+    assert {"200", "400", "403", "413", "429", "500", "503", "504"} <= set(answers)
+    assert all(
+        list(answers[status]["content"]) == ["application/problem+json"] for status in answers if status != "200"
+    )
+    assert set(answers["200"]["content"]) == {"application/json", "text/event-stream"}
+    bodies = translate["requestBody"]["content"]
+    assert set(bodies) == {"application/json", "application/x-www-form-urlencoded", "multipart/form-data"}
+    assert {body["schema"]["$ref"] for body in bodies.values()} == {"#/components/schemas/TranslateRequest"}
     request = document["components"]["schemas"]["TranslateRequest"]
-    assert request["required"] == ["q", "source", "target"] and request["examples"]
-    assert "HTTPValidationError" not in json.dumps(document)
+    assert request["required"] == ["q", "source", "target"] and request["properties"]["format"]["enum"]
+    for example in request["examples"]:
+        assert client.post("/translate", json=example).status_code == 200
+    detect = document["components"]["schemas"]["DetectRequest"]
+    assert client.post("/detect", json=detect["examples"][0]).status_code == 200
+    text = json.dumps(document)
+    assert "HTTPValidationError" not in text
+    for name in re.findall(r'"#/components/schemas/([^"]+)"', text):
+        assert name in document["components"]["schemas"]
 
 
 POISONS = {

@@ -2,9 +2,11 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import islice
@@ -73,19 +75,19 @@ def test_options_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("MT_PORT", "1")
     monkeypatch.setenv("MT_HOST", "h")
     found = load_settings({"model": "m", "port": "2"})
-    assert (found.model, found.host, found.port) == (Path("m"), "h", 2)
+    assert (found.model, found.host, found.port) == ((Path("m"),), "h", 2)
     with pytest.raises(SettingsError, match="a queue that holds the longest request"):
         load_settings({"model": "m", "max_pending_characters": "5"})
 
 
 def test_sigterm_answers_what_was_accepted(start_service: Callable[..., Any], small_model: Path) -> None:
     service = start_service(small_model, MT_MAX_PENDING_REQUESTS="8")
-    body = {"q": "\n".join(sentences(400)), "source": "en", "target": "de"}
+    bodies = [{"q": "\n".join(sentences(400, seed)), "source": "en", "target": "de"} for seed in range(12)]
     with (
         httpx.Client(base_url=service.url, trust_env=False, timeout=120) as client,
         ThreadPoolExecutor(12) as pool,
     ):
-        posted = [pool.submit(client.post, "/translate", json=body) for _ in range(12)]
+        posted = [pool.submit(client.post, "/translate", json=body) for body in bodies]
         refused = list(islice(as_completed(posted), 4))  # now the other eight are in the queue
         assert [future.result().status_code for future in refused] == [503] * 4
         assert service.terminate() == 0
@@ -95,6 +97,86 @@ def test_sigterm_answers_what_was_accepted(start_service: Callable[..., Any], sm
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{service.url}/health", trust_env=False)
     assert service.logged("stopped")["texts"] == 8
+
+
+def children(process: int) -> list[int]:
+    return [int(found) for found in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def test_sigterm_with_100_in_the_house_loses_none(start_service: Callable[..., Any], small_model: Path) -> None:
+    """And is not ready at once, refuses what is new, and leaves no process behind."""
+    service = start_service(small_model, MT_CACHE_CHARACTERS="0", MT_GRACE_SECONDS="60")
+    workers = children(service.process.pid)
+    assert len(workers) == 1
+    limits = httpx.Limits(max_connections=200)
+    with (
+        httpx.Client(base_url=service.url, trust_env=False, timeout=120, limits=limits) as client,
+        ThreadPoolExecutor(100) as pool,
+    ):
+        bodies = [{"q": "\n".join(sentences(60, seed)), "source": "en", "target": "de"} for seed in range(101)]
+        last = bodies.pop()
+        os.kill(workers[0], signal.SIGSTOP)
+        posted = [pool.submit(client.post, "/translate", json=body) for body in bodies]
+        while "mt_pending_requests 100.0" not in client.get("/metrics").text:
+            time.sleep(0.01)
+        service.process.send_signal(signal.SIGTERM)
+        while not any(line["event"] == "stopping" for line in service.logs):
+            time.sleep(0.001)
+        assert client.get("/readyz").status_code == 503
+        assert client.post("/translate", json=last).status_code == 503
+        assert client.get("/livez").status_code == 200
+        os.kill(workers[0], signal.SIGCONT)
+        answers = [future.result() for future in posted]
+        assert service.process.wait(60) == 0
+    assert [answer.status_code for answer in answers] == [200] * 100
+    assert {answer.json()["translatedText"].count("\n") for answer in answers} == {59}
+    assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
+
+
+def test_a_second_sigterm_ends_it_at_once(start_service: Callable[..., Any], small_model: Path) -> None:
+    service = start_service(small_model)
+    (worker,) = children(service.process.pid)
+    os.kill(worker, signal.SIGSTOP)  # what it has will not be done
+    body = {"q": "The dog.", "source": "en", "target": "de"}
+    with ThreadPoolExecutor(1) as pool:
+        url = f"{service.url}/translate"
+        lost = pool.submit(lambda: httpx.post(url, json=body, trust_env=False, timeout=120))
+        while "mt_pending_requests 1.0" not in httpx.get(f"{service.url}/metrics", trust_env=False).text:
+            pass
+        service.process.send_signal(signal.SIGTERM)
+        while not any(line["event"] == "stopping" for line in service.logs):
+            time.sleep(0.01)
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(10) == -signal.SIGTERM
+        assert isinstance(lost.exception(), httpx.TransportError)
+    while Path(f"/proc/{worker}").exists():
+        time.sleep(0.01)
+
+
+def test_kill_9_of_the_service_leaves_no_worker(start_service: Callable[..., Any], small_model: Path) -> None:
+    service = start_service(small_model)
+    (worker,) = children(service.process.pid)
+    service.process.kill()
+    service.process.wait()
+    while Path(f"/proc/{worker}").exists() and "Z" not in Path(f"/proc/{worker}/stat").read_text().split()[2]:
+        time.sleep(0.01)
+
+
+def test_sighup_exchanges_a_model(start_service: Callable[..., Any], small_model: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(small_model, model)
+    service = start_service(model)
+    for content, event in ((b"\x80\x04", "reload refused"), (None, "reloaded")):
+        if content is None:
+            shutil.copytree(small_model, model, dirs_exist_ok=True)
+            (model / "calibration.json").write_text("[]")
+        else:
+            (model / "model.safetensors").write_bytes(content)
+        service.process.send_signal(signal.SIGHUP)
+        while not any(line["event"] == event for line in service.logs):
+            body = {"q": f"The dog. {time.monotonic()}", "source": "en", "target": "de"}
+            assert httpx.post(f"{service.url}/translate", json=body, trust_env=False, timeout=60).status_code == 200
+    assert service.terminate() == 0
 
 
 def test_logs_name_requests_and_never_hold_text(start_service: Callable[..., Any], small_model: Path) -> None:

@@ -1,8 +1,8 @@
 """What happens around the worker: a full queue, clients that leave, a worker that dies."""
 
-import asyncio
 import json
 import pickle
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -15,11 +15,26 @@ import httpx
 import pytest
 
 from mt import Translator
-from mt.errors import ModelError
-from service.errors import InternalError
+from service.bench import work
+from service.errors import InternalError, where
 from service.languages import Direction
-from service.messages import Cancel, Close, Count, Counts, Done, Failed, FromWorker, Ready, Refused, ToWorker, Translate
-from service.worker import QueueLimits, ThreadTransport, Worker, where, work
+from service.messages import (
+    Ask,
+    Cancel,
+    Close,
+    Done,
+    Failed,
+    FromWorker,
+    Order,
+    Pulse,
+    Ready,
+    Refused,
+    Setup,
+    Text,
+    ToWorker,
+    Translate,
+)
+from service.versions import version_of
 from tests.conftest import sentences
 
 Start = Callable[..., Any]
@@ -40,6 +55,11 @@ def health(application: Any) -> httpx.Response:
     return httpx.get(f"{application.url}/health", trust_env=False, verify=False, timeout=60)
 
 
+def marked(count: int) -> list[str]:
+    """Different texts of one length: what is the same is translated once."""
+    return [f"The dog sees the cat{chr(ord('a') + number)}" for number in range(count)]
+
+
 def wait_until(condition: Callable[[], bool]) -> None:
     """Gives up after a minute: a test that fails must not hang."""
     for _ in range(12_000):
@@ -57,40 +77,41 @@ def test_a_full_queue_refuses_and_answers_what_it_accepted(
     in_thread: Start, pool: ThreadPoolExecutor, limits: dict[str, int], accepted: int
 ) -> None:
     application = in_thread(**limits)
-    running = [pool.submit(post, application) for _ in range(accepted)]
-    wait_until(lambda: application.worker.pending == accepted)
-    for _ in range(10):
-        refused = post(application)
+    texts = marked(accepted + 10)
+    running = [pool.submit(post, application, q=text) for text in texts[:accepted]]
+    wait_until(lambda: application.pending == accepted)
+    for text in texts[accepted:]:
+        refused = post(application, q=text)
         assert refused.status_code == 503
         assert refused.json()["code"] == "overloaded"
         assert int(refused.headers["retry-after"]) >= 1
         assert health(application).status_code == 200  # the decoder stands still all the while
     assert not any(future.done() for future in running)
-    application.scorer.open()
+    application.control.open()
     assert [future.result().status_code for future in running] == [200] * accepted
     assert post(application).status_code == 200
 
 
 def leave(application: Any, **body: Any) -> None:
     """Send a request, and hang up once it has been accepted."""
-    before = application.worker.pending
+    before = application.pending
     content = json.dumps(BODY | body).encode()
     head = ["POST /translate HTTP/1.1", "Host: a", "Content-Type: application/json", f"Content-Length: {len(content)}"]
     with socket.create_connection(("127.0.0.1", int(application.url.rpartition(":")[2]))) as client:
         client.sendall("\r\n".join([*head, "", ""]).encode() + content)
-        wait_until(lambda: application.worker.pending == before + 1)
-    wait_until(lambda: application.worker.pending == before)
+        wait_until(lambda: application.pending == before + 1)
+    wait_until(lambda: application.pending == before)
 
 
 def test_a_client_that_leaves_while_it_waits(in_thread: Start, pool: ThreadPoolExecutor) -> None:
     application = in_thread()
-    staying = pool.submit(post, application)
-    application.scorer.entered.acquire()  # it is being decoded
+    staying = pool.submit(post, application, q="The dog.")
+    application.control.entered.acquire()  # it is being decoded
     leave(application, q=sentences(20))
     counts = application.counts()
-    application.scorer.permits.release()  # messages are read after this step
-    assert counts.result().working == 1
-    application.scorer.open()
+    application.control.permits.release()  # messages are read after this step
+    assert (counts.result().running, application.worker.working) == (1, 1)
+    application.control.open()
     assert staying.result().status_code == 200
     assert application.counts().result().finished == 1
 
@@ -99,43 +120,56 @@ def test_a_client_that_leaves_while_it_is_decoded(in_thread: Start, pool: Thread
     application = in_thread()
     leave(application, q=sentences(20))
     counts = application.counts()
-    application.scorer.open()
+    application.control.open()
     assert counts.result().steps <= 1
-    assert (counts.result().finished, counts.result().working) == (0, 0)
+    assert (counts.result().finished, counts.result().running, application.worker.working) == (0, 0, 0)
     assert post(application).status_code == 200
 
 
 def test_one_text_that_fails_does_not_touch_the_others(in_thread: Start, pool: ThreadPoolExecutor) -> None:
     application = in_thread()
-    request = Translator.load(application.settings.model, "cpu").request("poison")
+    request = Translator.load(application.settings.model[0], "cpu").request("poison")
     assert request is not None
-    application.scorer.poison = request.source
+    application.control.failing = request.source
     good = [pool.submit(post, application, q=text) for text in sentences(7)]
     bad = pool.submit(post, application, q="The dog. poison")
-    wait_until(lambda: application.worker.pending == 8)
-    application.scorer.open()
-    expected = Translator.load(application.settings.model, "cpu").translate(sentences(7))
+    wait_until(lambda: application.pending == 8)
+    application.control.open()
+    expected = Translator.load(application.settings.model[0], "cpu").translate(sentences(7))
     assert [future.result().json()["translatedText"] for future in good] == [found.text for found in expected]
     assert bad.result().json()["code"] == "cannot_translate"
 
 
-def test_when_the_worker_dies(in_thread: Start, pool: ThreadPoolExecutor) -> None:
+def test_nan_is_the_fault_of_one_text_alone(in_thread: Start, pool: ThreadPoolExecutor) -> None:
     application = in_thread()
-    waiting = [pool.submit(post, application) for _ in range(3)]
-    wait_until(lambda: application.worker.pending == 3)
+    translator = Translator.load(application.settings.model[0], "cpu")
+    request = translator.request("poison")
+    assert request is not None
+    application.control.without_numbers = request.source
+    good = [pool.submit(post, application, q=text) for text in sentences(7)]
+    bad = pool.submit(post, application, q="poison")
+    wait_until(lambda: application.pending == 8)
+    application.control.open()
+    assert [each.result().json()["translatedText"] for each in good] == [
+        found.text for found in translator.translate(sentences(7))
+    ]
+    assert bad.result().status_code == 400 and bad.result().json()["code"] == "cannot_translate"
+
+
+def test_when_the_worker_dies_another_does_its_work(in_thread: Start, pool: ThreadPoolExecutor) -> None:
+    application = in_thread()
+    expected = Translator.load(application.settings.model[0], "cpu").translate(sentences(3))
+    waiting = [pool.submit(post, application, q=text) for text in sentences(3)]
+    wait_until(lambda: application.pending == 3)
     assert health(application).status_code == 200
-    application.scorer.dying = True
-    application.scorer.open()
-    for response in [future.result() for future in waiting] + [post(application), health(application)]:
-        assert response.status_code == 503
-        assert response.json()["code"] == "unavailable"
-        assert int(response.headers["retry-after"]) >= 1
-    assert application.worker.pending == 0
-    assert application.problems[0].startswith("SystemExit at ")
-    assert "a worker that dies" not in application.problems[0]
+    application.control.deaths = 1
+    application.control.open()
+    assert [each.result().json()["translatedText"] for each in waiting] == [found.text for found in expected]
+    assert (application.fleet.stats().restarts, application.pending) == (1, 0)
+    assert health(application).status_code == 200
 
 
-def talk(translator: Translator, messages: list[ToWorker]) -> list[FromWorker]:
+def talk(model: Path, translator: Translator, messages: list[ToWorker]) -> list[FromWorker]:
     """What a worker answers to these, each of which goes through pickle both ways."""
     inbox: SimpleQueue[bytes] = SimpleQueue()
     outbox: list[bytes] = []
@@ -145,7 +179,7 @@ def talk(translator: Translator, messages: list[ToWorker]) -> list[FromWorker]:
     def receive(wait: bool) -> list[ToWorker]:
         return [pickle.loads(inbox.get())] if wait or len(outbox) > len(messages) else []
 
-    work(lambda: translator, receive, lambda answers: outbox.extend(map(pickle.dumps, answers)))
+    work(Setup(model), lambda _: translator, receive, lambda answers: outbox.extend(map(pickle.dumps, answers)))
     return [pickle.loads(answer) for answer in outbox]
 
 
@@ -153,65 +187,75 @@ def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Pat
     translator = Translator.load(small_model, "cpu")
     options, direction = translator.options, Direction("en", "de")
     expected, two = (translator.translate([text])[0] for text in ("The dog sees the cat.", "The dog. The cat."))
-    before = translator.engine.steps
+    order = Order(direction, options)
     said = talk(
+        small_model,
         translator,
         [
-            Translate(1, "The dog sees the cat.", direction, options),
-            Translate(2, " ", direction, options),
-            Translate(3, "The dog sees the cat.", Direction("de", "en"), options),
-            Translate(4, "The dog. The cat.", direction, options),
+            Translate(1, Text("The dog sees the cat."), order),
+            Translate(2, Text(" "), order),
+            Translate(3, Text("The dog sees the cat."), Order(Direction("de", "en"), options)),
+            Translate(4, Text("The dog. The cat."), order),
+            Translate(5, Text("The dog."), order, deadline=time.monotonic() - 1),
             Cancel((77,)),
-            Count(5),
+            Ask(),
         ],
     )
-    assert said[0] == Ready((direction,), options)
+    assert said[0] == Ready((direction,), options, version_of(small_model), ("cpu",), capacity=said[0].capacity)
     assert said[1] == Done(1, expected)
     assert isinstance(said[2], Done) and said[2].translation.text == " "
     assert isinstance(said[3], Failed) and said[3].code == "cannot_translate"
     assert "accepted: en-de" in said[3].message
     assert said[4] == Done(4, two)
-    assert isinstance(said[5], Counts) and said[5].steps > before and said[5].finished == 2 and said[5].working == 0
+    assert said[5] == Failed(5, "deadline_exceeded", "")
+    assert isinstance(said[6], Pulse) and said[6].work.steps > 0
+    assert (said[6].work.texts, said[6].working, said[6].marks) == (3, 0, (-1,) * len(said[6].marks))
 
 
 def test_a_tokenizer_that_breaks_on_a_text_is_no_end(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     translator = Translator.load(small_model, "cpu")
+    encode = translator.tokenizer.encode
 
-    def encode(text: str) -> list[int]:
-        raise ValueError(f"secret {text}")
+    def breaks(text: str) -> list[int]:
+        if "secret" in text:
+            raise ValueError(text)
+        return encode(text)
 
-    monkeypatch.setattr(translator.tokenizer, "encode", encode)
-    failed = talk(translator, [Translate(1, "text", Direction("en", "de"), translator.options)])[1]
+    monkeypatch.setattr(translator.tokenizer, "encode", breaks)
+    order = Order(Direction("en", "de"), translator.options)
+    failed = talk(small_model, translator, [Translate(1, Text("a secret text"), order)])[1]
     assert isinstance(failed, Failed) and failed.code == InternalError.code
     assert failed.message.startswith("ValueError at ") and "secret" not in failed.message
 
 
-def test_a_model_that_cannot_be_loaded(tmp_path: Path) -> None:
-    def load() -> Translator:
-        return Translator.load(tmp_path, "cpu")
+def test_a_model_that_cannot_translate_is_refused(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = Translator.load(small_model, "cpu")
+    monkeypatch.setattr(translator.tokenizer, "encode", lambda text: [5] * 10_000)
+    (refused,) = talk(small_model, translator, [])
+    assert isinstance(refused, Refused) and "small cannot translate from en to de" in refused.message
+
+
+def test_a_model_that_changes_while_it_is_loaded_is_loaded_again(small_model: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(small_model, model)
+    versions = [version_of(model)]
+
+    def load(setup: Setup) -> Translator:
+        translator = Translator.load(setup.model, "cpu")
+        if len(versions) == 1:
+            (model / "calibration.json").write_text("[]")
+            versions.append(version_of(model))
+        return translator
 
     said: list[FromWorker] = []
-    work(load, lambda wait: [], said.extend)
+    work(Setup(model), load, lambda wait: [Close()], said.extend)
+    assert isinstance(said[0], Ready) and said[0].version == versions[1] != versions[0]
+
+
+def test_a_model_that_cannot_be_loaded(tmp_path: Path) -> None:
+    said: list[FromWorker] = []
+    work(Setup(tmp_path), lambda setup: Translator.load(setup.model, "cpu"), lambda wait: [], said.extend)
     assert len(said) == 1 and isinstance(said[0], Refused) and "no model here" in said[0].message
-
-    async def start() -> None:
-        async with Worker(ThreadTransport(load), QueueLimits(1, 1), lambda _: None):
-            pass
-
-    with pytest.raises(ModelError, match="no model here"):
-        asyncio.run(start())
-
-
-def test_a_loader_that_breaks() -> None:
-    def load() -> Translator:
-        raise MemoryError
-
-    async def start() -> None:
-        async with Worker(ThreadTransport(load), QueueLimits(1, 1), lambda _: None):
-            pass
-
-    with pytest.raises(RuntimeError, match=r"stopped before the model was loaded: MemoryError at .*test_worker\.py"):
-        asyncio.run(start())
 
 
 def test_where_says_the_place_and_not_the_message() -> None:

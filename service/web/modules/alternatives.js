@@ -1,0 +1,118 @@
+// Other wordings of a sentence, in a popover beside it.
+
+import { described } from "./confidence.js";
+import { byId, element, say } from "./dom.js";
+
+const WANTED = 4;
+const MARGIN = 12; // pixels that stay free at the edges of the window
+
+export class Alternatives {
+  #controller = new AbortController();
+  #anchor = null;
+
+  /**
+   * @param {{ask: (sentence, wanted: number, signal) => Promise<string[]>, onChoose: (index, wording) => void,
+   *   onInside: (index) => void}} acts
+   */
+  constructor(acts) {
+    Object.assign(this, acts);
+    this.popover = byId("alternatives");
+    this.list = byId("alternatives-list");
+    this.note = byId("alternatives-note");
+    this.popover.addEventListener("toggle", (event) => event.newState === "closed" && this.#closed());
+    this.popover.addEventListener("keydown", (event) => this.#key(event));
+    byId("alternatives-inside").addEventListener("click", () => {
+      this.#anchor = null;
+      this.popover.hidePopover();
+      this.onInside(this.index);
+    });
+  }
+
+  /** Opens at the element of a sentence of the translation. */
+  async open(sentence, index, anchor) {
+    if (this.popover.matches(":popover-open")) this.popover.hidePopover();
+    this.#controller = new AbortController();
+    const { signal } = this.#controller;
+    this.index = index;
+    this.#anchor = anchor;
+    anchor.classList.add("open");
+    say(byId("alternatives-confidence"), described(sentence.quality));
+    const known = sentence.original ?? sentence;
+    this.#offer(known, known.alternatives, sentence);
+    this.popover.showPopover();
+    this.#place(anchor);
+    this.list.querySelector("button")?.focus({ preventScroll: true });
+    if (known.alternatives.length) return;
+    this.note.textContent = "Looking for other wordings …";
+    try {
+      const found = await this.ask(known, WANTED, signal);
+      if (signal.aborted) return;
+      known.alternatives = found;
+      this.#offer(known, found, sentence);
+      this.list.querySelector("button")?.focus({ preventScroll: true });
+      this.#place(anchor);
+    } catch (error) {
+      if (!signal.aborted) this.note.textContent = error.message;
+    }
+  }
+
+  close() {
+    if (this.popover.matches(":popover-open")) this.popover.hidePopover();
+  }
+
+  #offer(known, others, current) {
+    const wordings = [...new Set([known.wording, ...others])];
+    this.list.replaceChildren(...wordings.map((wording) => this.#choice(wording, current.wording)));
+    this.note.textContent = wordings.length > 1 ? "" : "There is no other wording.";
+  }
+
+  #choice(wording, current) {
+    const choose = () => {
+      this.popover.hidePopover();
+      this.onChoose(this.index, wording);
+    };
+    const attributes = { type: "button", dir: "auto", "aria-pressed": String(wording === current), onclick: choose };
+    return element("li", {}, element("button", attributes, element("span", {}, ...compared(wording, current))));
+  }
+
+  /** Below the first line of the sentence, or above it where there is no room. */
+  #place(anchor) {
+    const line = anchor.getClientRects()[0];
+    const { offsetWidth: width, offsetHeight: height } = this.popover;
+    const left = Math.max(MARGIN, Math.min(line.left, document.documentElement.clientWidth - width - MARGIN));
+    const below = anchor.getBoundingClientRect().bottom + 8;
+    const above = line.top - height - 8;
+    const top = below + height > innerHeight && above > 0 ? above : below;
+    this.popover.style.left = `${left + scrollX}px`;
+    this.popover.style.top = `${top + scrollY}px`;
+  }
+
+  #closed() {
+    this.#controller.abort();
+    const anchor = this.#anchor;
+    anchor?.classList.remove("open");
+    if (document.activeElement === document.body || this.popover.contains(document.activeElement)) anchor?.focus();
+  }
+
+  #key(event) {
+    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const buttons = [...this.popover.querySelectorAll("button")];
+    const next = buttons.indexOf(document.activeElement) + step;
+    if (!step || !buttons[next]) return;
+    event.preventDefault();
+    buttons[next].focus();
+  }
+}
+
+/** The wording, with the words from the first to the last that differ from the current ones set off. */
+function compared(wording, current) {
+  if (wording === current) return [wording];
+  const [words, others] = [wording, current].map((text) => text.split(/(?<=\s)/));
+  const shorter = Math.min(words.length, others.length);
+  let begin = 0;
+  while (begin < shorter && words[begin] === others[begin]) begin += 1;
+  let end = 0;
+  while (end < shorter - begin && words.at(-1 - end) === others.at(-1 - end)) end += 1;
+  const middle = words.slice(begin, words.length - end).join("");
+  return [words.slice(0, begin).join(""), element("b", {}, middle), words.slice(words.length - end).join("")];
+}

@@ -1,0 +1,107 @@
+// "Look inside": the attention of a layer and a head over one sentence, as a picture and in words.
+
+import { byId, element } from "./dom.js";
+import { heatmap } from "./heatmap.js";
+
+const MEAN = "mean";
+
+export class Inside {
+  #controller = new AbortController();
+  #answer = null;
+  #attention = null;
+
+  /** @param {(sentence, signal) => Promise<object | null>} ask  the attention of a sentence */
+  constructor(ask) {
+    this.ask = ask;
+    for (const name of ["sentence", "layer", "head"]) this[name] = byId(`inside-${name}`);
+    this.note = byId("inside-note");
+    this.map = byId("map");
+    this.sentence.addEventListener("change", () => this.#look());
+    this.layer.addEventListener("change", () => this.#draw());
+    this.head.addEventListener("change", () => this.#draw());
+  }
+
+  /** Shows a sentence of an answer; without `index`, the one that was looked at before. */
+  show(answer, index = this.sentence.selectedIndex) {
+    this.#answer = answer;
+    const labels = (answer?.sentences ?? []).map(({ source }) => shortened(answer.source.slice(...source)));
+    this.sentence.replaceChildren(...labels.map((label, place) => element("option", { value: place }, `${place + 1}. ${label}`)));
+    this.sentence.selectedIndex = Math.min(Math.max(index, 0), labels.length - 1);
+    this.#look();
+  }
+
+  async #look() {
+    this.#controller.abort();
+    this.#controller = new AbortController();
+    const { signal } = this.#controller;
+    const sentence = this.#answer?.sentences[this.sentence.selectedIndex];
+    if (!sentence) return this.#nothing("Translate something first.");
+    const known = sentence.original ?? sentence;
+    this.note.textContent = "Looking …";
+    try {
+      known.attention ??= await this.ask(known, signal);
+      if (signal.aborted) return;
+      if (!known.attention?.weights?.length) return this.#nothing("This service does not show its attention.");
+      this.#attention = known.attention;
+      this.#offer(known.attention.weights);
+      this.#draw();
+    } catch (error) {
+      if (!signal.aborted) this.#nothing(error.message);
+    }
+  }
+
+  #nothing(why) {
+    this.#attention = null;
+    this.note.textContent = why;
+    this.map.hidden = true;
+    byId("inside-words").hidden = true;
+  }
+
+  /** Fills the selects for layer and head, and keeps what was chosen: the last layer and the mean at first. */
+  #offer(weights) {
+    const [layers, heads] = [weights.length, weights[0].length];
+    if (this.layer.length !== layers) {
+      this.layer.replaceChildren(...counted(layers));
+      this.layer.value = String(layers - 1);
+    }
+    if (this.head.length !== heads + 1) {
+      this.head.replaceChildren(element("option", { value: MEAN }, "mean of all"), ...counted(heads));
+    }
+  }
+
+  #draw() {
+    if (!this.#attention) return;
+    const { source, target, weights } = this.#attention;
+    const heads = weights[Number(this.layer.value)];
+    const matrix = this.head.value === MEAN ? mean(heads) : heads[Number(this.head.value)];
+    const said = (row, column) =>
+      `${readable(target[row])} looks at ${readable(source[column])}: ${Math.round(100 * matrix[row][column])}%`;
+    const pointed = (row, column) => (this.note.textContent = said(row, column));
+    this.map.hidden = false;
+    this.map.replaceChildren(heatmap(source, target, matrix, pointed));
+    this.note.textContent = "Rows: what is written. Columns: what is read. Point at a square for its share.";
+    byId("inside-words").hidden = false;
+    byId("inside-list").replaceChildren(
+      ...matrix.map((weightsOfRow, row) => element("li", {}, said(row, weightsOfRow.indexOf(Math.max(...weightsOfRow))))),
+    );
+  }
+}
+
+function counted(count) {
+  return Array.from({ length: count }, (_, place) => element("option", { value: place }, String(place + 1)));
+}
+
+/** Over the heads, [head][row][column]. */
+function mean(heads) {
+  return heads[0].map((row, r) => row.map((_, c) => heads.reduce((sum, head) => sum + head[r][c], 0) / heads.length));
+}
+
+/** A piece without SentencePiece's sign for a space. */
+function readable(piece) {
+  if (piece === "</s>") return "the end";
+  return `“${piece.replaceAll("▁", "") || "␣"}”`;
+}
+
+function shortened(text) {
+  return text.length > 48 ? `${text.slice(0, 47)}…` : text;
+}

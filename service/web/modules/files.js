@@ -1,0 +1,121 @@
+// Whole files: chosen or dropped, sent, and the translated file to download.
+
+import { byId, element } from "./dom.js";
+import { retrying } from "./retry.js";
+
+export class Files {
+  /** @param {{service, languages, tools}} parts */
+  constructor(parts) {
+    Object.assign(this, parts);
+    this.input = byId("file-input");
+    this.list = byId("jobs");
+    this.veil = byId("dropping");
+    this.enabled = false;
+    this.input.addEventListener("change", () => {
+      this.translate([...this.input.files]);
+      this.input.value = "";
+    });
+    addEventListener("dragenter", (event) => this.#over(event));
+    addEventListener("dragover", (event) => this.#over(event));
+    addEventListener("dragleave", (event) => event.relatedTarget === null && (this.veil.hidden = true));
+    addEventListener("drop", (event) => this.#dropped(event));
+  }
+
+  /** @param {string[]} formats  endings of names, such as ".docx" */
+  offer(formats) {
+    this.enabled = true;
+    this.formats = formats.map((format) => format.toLowerCase());
+    this.input.accept = formats.join(",");
+    byId("files-lead").textContent = `The structure of a file is kept. Accepted: ${formats.join(", ")}.`;
+  }
+
+  translate(files) {
+    if (!files.length) return;
+    this.tools.open("files");
+    for (const file of files) this.#translate(file);
+  }
+
+  #over(event) {
+    if (!this.enabled || !event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    byId("dropping-text").textContent = `Drop to translate into ${this.languages.name(this.languages.target)}`;
+    this.veil.hidden = false;
+  }
+
+  #dropped(event) {
+    this.veil.hidden = true;
+    if (!this.enabled || !event.dataTransfer?.files.length) return;
+    event.preventDefault();
+    this.translate([...event.dataTransfer.files]);
+  }
+
+  async #translate(file) {
+    const job = new FileJob(file, () => this.#translate(file));
+    this.list.prepend(job.row);
+    if (!this.formats.some((format) => file.name.toLowerCase().endsWith(format))) {
+      job.failed(`Files of this kind cannot be translated here. Accepted: ${this.formats.join(", ")}.`, false);
+      return;
+    }
+    const { source, target } = this.languages;
+    const { signal } = job.controller;
+    const send = () => this.service.translateFile(file, source, target, { signal, onProgress: (share) => job.progress(share) });
+    try {
+      const url = await retrying(send, { signal, onWait: (_, seconds) => job.waiting(seconds) });
+      job.done(url, target);
+    } catch (error) {
+      if (signal.aborted) job.row.remove();
+      else job.failed(error.message, true);
+    }
+  }
+}
+
+/** One file and how far it is, as a row of the list. */
+class FileJob {
+  constructor(file, again) {
+    this.file = file;
+    this.again = again;
+    this.controller = new AbortController();
+    this.bar = element("progress", { max: 1, value: 0, "aria-label": `Sending ${file.name}` });
+    this.state = element("span", { class: "state" }, "Sending …");
+    this.action = button("Cancel", file, () => this.controller.abort());
+    this.row = element("li", {}, element("span", { class: "file-name" }, file.name), this.state, this.bar, this.action);
+  }
+
+  progress(share) {
+    this.state.textContent = share < 1 ? "Sending …" : "Translating …";
+    if (share < 1) this.bar.value = share;
+    else this.bar.removeAttribute("value"); // how long it takes is not known
+  }
+
+  waiting(seconds) {
+    this.state.textContent = seconds === null ? "No network. Goes on when it is back." : `Busy: trying again in ${seconds} s`;
+  }
+
+  done(url, target) {
+    this.state.textContent = "Translated";
+    this.bar.remove();
+    const dot = this.file.name.lastIndexOf(".");
+    const name = `${this.file.name.slice(0, dot)}.${target}${this.file.name.slice(dot)}`;
+    this.action.replaceWith(element("a", { class: "button", href: url, download: name }, "Download", hidden(` ${name}`)));
+  }
+
+  failed(message, retry) {
+    this.state.textContent = message;
+    this.row.classList.add("failed");
+    this.bar.remove();
+    const leave = () => this.row.remove();
+    const repeat = () => {
+      leave();
+      this.again();
+    };
+    this.action.replaceWith(retry ? button("Try again", this.file, repeat) : button("Remove", this.file, leave));
+  }
+}
+
+function button(label, file, onclick) {
+  return element("button", { type: "button", class: "subtle", onclick }, label, hidden(` ${file.name}`));
+}
+
+function hidden(text) {
+  return element("span", { class: "hidden" }, text);
+}

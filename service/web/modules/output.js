@@ -1,0 +1,109 @@
+// The right pane: the translation, a sentence each a button, its words in pieces that can be lit up.
+
+import { described, level } from "./confidence.js";
+import { element } from "./dom.js";
+import { cut } from "./ranges.js";
+
+export class OutputPane {
+  /** @param {{output, placeholder, notes}} parts  of index.html */
+  constructor(parts, { onOpen, onWord }) {
+    Object.assign(this, parts);
+    this.current = 0;
+    this.output.addEventListener("click", (event) => {
+      const sentence = event.target.closest(".sentence");
+      if (sentence && document.getSelection().isCollapsed) onOpen(Number(sentence.dataset.index), sentence);
+    });
+    this.output.addEventListener("keydown", (event) => this.#key(event, onOpen, onWord));
+    this.output.addEventListener("focusin", (event) => {
+      const sentence = event.target.closest(".sentence");
+      if (sentence) this.#reach(Number(sentence.dataset.index));
+    });
+  }
+
+  /** Shows an answer, and gives back the pieces of the source text for the other pane. */
+  show(answer, language) {
+    const links = numbered(answer);
+    this.current = Math.min(this.current, Math.max(answer.sentences.length - 1, 0));
+    this.output.lang = language;
+    this.output.replaceChildren(
+      ...interleaved(answer.text, answer.sentences, "target", (sentence, index) => this.#sentence(answer, sentence, index, links)),
+    );
+    this.notes.replaceChildren(
+      ...answer.sentences.map(({ quality }, index) => element("p", { id: `note-${index}` }, described(quality))),
+    );
+    this.placeholder.hidden = answer.text !== "";
+    const bySource = [...answer.sentences].sort((left, right) => left.source[0] - right.source[0]);
+    return interleaved(answer.source, bySource, "source", (sentence) => {
+      const own = links.get(sentence).map(({ id, source }) => ({ id, range: source }));
+      return element("span", {}, ...pieces(answer.source, sentence.source, own));
+    });
+  }
+
+  /** The element of a sentence. */
+  sentence(index) {
+    return this.output.querySelector(`[data-index="${index}"]`);
+  }
+
+  focus() {
+    this.sentence(this.current)?.focus();
+  }
+
+  #sentence(answer, sentence, index, links) {
+    const own = links.get(sentence).map(({ id, target }) => ({ id, range: target }));
+    const attributes = {
+      class: `sentence ${level(sentence.quality)}`,
+      role: "button",
+      tabindex: index === this.current ? 0 : -1,
+      "data-index": index,
+      "aria-haspopup": "dialog",
+      "aria-describedby": sentence.quality === null ? null : `note-${index}`,
+    };
+    return element("span", attributes, ...pieces(answer.text, sentence.target, own));
+  }
+
+  /** One sentence is in the tab order, the one last visited: Tab must not walk through a whole text. */
+  #reach(index) {
+    this.sentence(this.current)?.setAttribute("tabindex", "-1");
+    this.current = index;
+    this.sentence(index)?.setAttribute("tabindex", "0");
+  }
+
+  #key(event, onOpen, onWord) {
+    const sentence = event.target.closest(".sentence");
+    if (!sentence || event.altKey || event.ctrlKey || event.metaKey) return;
+    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const word = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (event.key === "Enter" || event.key === " ") onOpen(this.current, sentence);
+    else if (step) this.sentence(this.current + step)?.focus();
+    else if (word) onWord(getComputedStyle(this.output).direction === "rtl" ? -word : word, sentence);
+    else return;
+    event.preventDefault();
+  }
+}
+
+/** The links of each sentence, with numbers that no two share. */
+function numbered(answer) {
+  let next = 0;
+  return new Map(answer.sentences.map((each) => [each, each.links.map((link) => ({ id: next++, ...link }))]));
+}
+
+/** The text as nodes: what `make` gives for each sentence, and plain text between them. */
+function interleaved(text, sentences, side, make) {
+  const nodes = [];
+  let read = 0;
+  sentences.forEach((sentence, index) => {
+    const [begin, end] = sentence[side];
+    if (begin < read) return; // overlapping: the text comes first, and comes once
+    nodes.push(text.slice(read, begin), make(sentence, index));
+    read = end;
+  });
+  nodes.push(text.slice(read));
+  return nodes;
+}
+
+function pieces(text, range, links) {
+  return cut(range, links).map((piece) => {
+    const words = text.slice(piece.begin, piece.end);
+    return piece.links.length ? element("span", { class: "piece", "data-links": piece.links.join(" ") }, words) : words;
+  });
+}

@@ -1,0 +1,21 @@
+// What this browser remembers. Works without storage too (private windows), and then forgets.
+
+const PREFIX = "translate.";
+
+export function load(name, fallback, store = () => localStorage) {
+  try {
+    const text = store().getItem(PREFIX + name);
+    return text === null ? fallback : JSON.parse(text);
+  } catch {
+    return fallback;
+  }
+}
+
+export function save(name, value, store = () => localStorage) {
+  try {
+    if (value === null) store().removeItem(PREFIX + name);
+    else store().setItem(PREFIX + name, JSON.stringify(value));
+  } catch {
+    // Full or forbidden: the page goes on, and forgets.
+  }
+}

@@ -1,0 +1,179 @@
+"""DeepL's dialect on a real socket, over a double that translates into capitals."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from typing import Any
+from uuid import uuid4
+
+import deepl
+import uvicorn
+from fastapi import FastAPI
+
+from mt.text.documents import DocumentOptions
+from mt.text.markup import Segment, Translated, parse_html, parse_xml
+from service.auth import NewKey, make_key
+from service.documents import Documents, Opened
+from service.errors import install_handlers
+from service.glossaries import Glossaries, GlossaryLimits
+from service.jobs import Answer, Detected, Format, Job
+from service.languages import Direction
+from service.limits import Access, Policy
+from service.lingering import Lingering
+from service.metrics import Metrics
+from service.middleware import RequestLimit, RequestLimits, RequestLog
+from service.routes import deepl as dialect
+from service.settings import Settings
+from service.shelf import Shelf, ShelfLimits
+from service.store import Store
+from service.translation import Translations
+
+PAIRS = [("en", "de"), ("en", "pb"), ("en", "pt"), ("en", "zh"), ("de", "en"), ("fr", "en")]
+
+
+@dataclass
+class Capitals:
+    """Writes what it is given in capitals, with a glossary's terms replaced before; English if it is not told."""
+
+    pairs: tuple[Direction, ...] = tuple(Direction(*pair) for pair in PAIRS)
+    jobs: list[Job] = field(default_factory=list)
+    closed: asyncio.Event | None = None  # what waits for it to be set
+    failing: list[Exception] = field(default_factory=list)
+
+    def forget(self) -> None:
+        """As it was at first."""
+        self.jobs.clear()
+        self.failing.clear()
+
+    async def translate(self, job: Job) -> list[Answer]:
+        await self._begin(job)
+        detected = None if job.source else Detected("en", 0.9)
+        return [Answer(self._whole(text, job), job.source or "en", detected) for text in job.texts]
+
+    async def open_document(self, name: str, content: bytes) -> Opened:
+        return await Documents(DocumentOptions()).open(name, content)
+
+    async def translate_opened(self, opened: Opened, job: Job) -> bytes:
+        await self._begin(job)
+        return opened.document.render([self._segment(each, job) for each in opened.document.segments])
+
+    async def _begin(self, job: Job) -> None:
+        self.jobs.append(job)
+        if self.failing:
+            raise self.failing.pop()
+        if self.closed:
+            await self.closed.wait()
+
+    def _whole(self, text: str, job: Job) -> str:
+        if job.format is Format.TEXT:
+            return self._words(text, job)
+        markup = (parse_html if job.format is Format.HTML else parse_xml)(text, job.markup)
+        return markup.render([self._segment(each, job) for each in markup.segments])
+
+    def _segment(self, segment: Segment, job: Job) -> Translated:
+        text, end = "", 0
+        for begin, after in segment.kept:
+            text, end = text + self._words(segment.text[end:begin], job) + segment.text[begin:after], after
+        text += self._words(segment.text[end:], job)
+        same = [(found.span(), found.span()) for found in re.finditer(r"\w+", segment.text)]
+        return Translated(text, tuple(same))
+
+    def _words(self, text: str, job: Job) -> str:
+        for term, translation in job.terms.glossary:
+            text = text.replace(term, translation)
+        return text.upper()
+
+
+class Running:
+    """The dialect on a free port, in a thread. `keys` are "rich", without a quota, and "poor", with 20 characters."""
+
+    def __init__(
+        self, require_key: bool = True, gives_up_after: float = 9.0, translations: Translations | None = None
+    ) -> None:
+        self.store = Store.open(None)
+        self.keys: dict[str, str] = {}
+        self.core = Capitals()
+        self._translations = translations or self.core
+        self.renew()
+        self.lingering = Lingering(gives_up_after)
+        self.shelf = Shelf(ShelfLimits(documents_of_one=3), lambda problem: None)
+        self._access = Access(self.store, Policy(require_key))
+        self._settings = Settings.model_construct(max_body_bytes=300_000)
+        self._started = Event()
+        self._thread = Thread(target=lambda: asyncio.run(self._serve()))
+        self._thread.start()
+        assert self._started.wait(30)
+        self.url = f"http://127.0.0.1:{self._server.servers[0].sockets[0].getsockname()[1]}"
+
+    async def _serve(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._server = uvicorn.Server(uvicorn.Config(self._app(), port=0, log_config=None))
+        self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+        running = asyncio.ensure_future(self._server.serve())
+        while not self._server.started and not running.done():
+            await asyncio.sleep(0.01)
+        self._started.set()
+        await running
+
+    def _app(self) -> FastAPI:
+        @asynccontextmanager
+        async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+            async with self._access.open():
+                yield {
+                    "settings": self._settings,
+                    "translations": self._translations,
+                    "access": self._access,
+                    "glossaries": Glossaries(self.store, GlossaryLimits(glossaries=5, entries=20)),
+                    "shelf": self.shelf,
+                    "lingering": self.lingering,
+                }
+                self.shelf.close()
+                self.lingering.close()
+
+        app = FastAPI(lifespan=lifespan)
+        app.include_router(dialect.router)
+        install_handlers(app)
+        limits = RequestLimits(60_000, self._settings.max_body_bytes, 300_000, 10**7, 10.0)
+        app.add_middleware(RequestLimit, limits=limits)
+        app.add_middleware(RequestLog, metrics=Metrics())
+        return app
+
+    def renew(self) -> None:
+        """New keys, which own nothing; and the core as it was at first."""
+        self.release()
+        self.core.forget()
+        for name, quota in (("rich", None), ("poor", 20)):
+            wanted = NewKey(f"{name} {uuid4()}", quota=quota)
+            self.keys[name] = self.store.do(lambda connection, wanted=wanted: make_key(connection, wanted)[0])
+
+    def client(self, key: str = "rich") -> deepl.DeepLClient:
+        client = deepl.DeepLClient(self.keys.get(key, key), server_url=self.url)
+        client._client._session.trust_env = False
+        return client
+
+    def do(self, action: Callable[[], None]) -> None:
+        """In the event loop."""
+
+        async def doing() -> None:
+            action()
+
+        asyncio.run_coroutine_threadsafe(doing(), self.loop).result()
+
+    def hold(self) -> None:
+        """Nothing is translated until `release`."""
+        self.core.closed = asyncio.Event()
+
+    def release(self) -> None:
+        closed = self.core.closed
+        if closed:
+            self.do(closed.set)
+            self.core.closed = None
+
+    def stop(self) -> None:
+        self.release()
+        self._server.should_exit = True
+        self._thread.join()
+        self.store.close()

@@ -1,0 +1,155 @@
+"""Engines that tests control: in a thread, step by step; and in a process, by what they are to do at which sentence."""
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Semaphore
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mt import Translator
+from mt.checkpoint import load_model
+from mt.decoding.scorer import ModelScorer
+from mt.engine.batches import SearchDecoder
+from mt.engine.engine import Engine
+from mt.engine.scheduler import Limits
+from service.messages import FromWorker, Ready, Setup
+from service.thread import ThreadTransport
+from service.transport import Deliver
+
+Sources = Sequence[tuple[int, ...]]
+
+
+@dataclass
+class Control:
+    """What a test holds in its hand: one permit lets all engines together take one step."""
+
+    permits: Semaphore = field(default_factory=lambda: Semaphore(0))
+    entered: Semaphore = field(default_factory=lambda: Semaphore(0))
+    deaths: int = 0  # that many engines die in their next step
+    failing: tuple[int, ...] = ()  # a source that raises
+    without_numbers: tuple[int, ...] = ()  # one whose scores are NaN
+    scorers: "list[Controlled]" = field(default_factory=list)
+    limits: Limits = field(default_factory=Limits)
+
+    def open(self) -> None:
+        """Go on without permits."""
+        self.permits.release(1_000_000)
+
+    def hire(self, model: Path, device: str) -> ThreadTransport:
+        """A worker in a thread; in a test's hand from when it is ready."""
+        return Watched(Setup(model, device), self)
+
+    def load(self, setup: Setup) -> Translator:
+        loaded = load_model(setup.model, torch.device("cpu"))
+        scorer = Controlled(ModelScorer(loaded.model, device=torch.device("cpu")), self)
+        self.scorers.append(scorer)
+        return Translator(
+            loaded.model, loaded.tokenizer, loaded.description, engine=Engine(SearchDecoder(scorer), self.limits)
+        )
+
+
+@dataclass
+class Controlled:
+    """A scorer that takes one step for each permit, and may die. The canary is let through."""
+
+    inner: Any
+    control: Control
+    armed: bool = False
+    sources: list[tuple[int, ...]] = field(default_factory=list)  # after the canary
+
+    def start(self, sources: Sources, rows: int) -> Any:
+        if self.armed:
+            self.sources += sources
+        if self.control.failing in sources:
+            raise ValueError("poison")
+        state = self.inner.start(sources, rows)
+        for place, source in enumerate(sources):
+            if source == self.control.without_numbers:
+                for _, values in state.cross:
+                    values[place] = torch.nan
+        return state
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def step(self, state: Any, tokens: Tensor) -> Tensor:
+        if self.armed:
+            self.control.entered.release()
+            self.control.permits.acquire()
+        if self.armed and self.control.deaths:
+            self.control.deaths -= 1
+            raise SystemExit("a worker that dies")
+        scores: Tensor = self.inner.step(state, tokens)
+        return scores
+
+
+class Watched(ThreadTransport):
+    def __init__(self, setup: Setup, control: Control) -> None:
+        super().__init__(setup, control.load)
+        self._control = control
+
+    def start(self, deliver: Deliver) -> None:
+        def heard(messages: Sequence[FromWorker]) -> None:
+            if any(isinstance(message, Ready) for message in messages):
+                self._control.scorers[-1].armed = True
+            deliver(messages)
+
+        super().start(heard)
+
+
+@dataclass(frozen=True)
+class Rigged:
+    """For a ProcessTransport: sentences that kill the process, or that it hangs in; and how long each step takes."""
+
+    kills: tuple[str, ...] = ()
+    hangs: tuple[str, ...] = ()
+    step_seconds: float = 0.0
+    leaks: int = 0  # bytes a step
+    loads: Path | None = None  # a line is written here for each time
+
+    def __call__(self, setup: Setup) -> Translator:
+        if self.loads:
+            with self.loads.open("a") as file:
+                file.write(f"{os.getpid()}\n")
+        loaded = load_model(setup.model, torch.device("cpu"))
+        plain = Translator.over(loaded)
+        scorer = Rigging(
+            ModelScorer(loaded.model, device=torch.device("cpu")),
+            self,
+            {request.source for text in self.kills if (request := plain.request(text))},
+            {request.source for text in self.hangs if (request := plain.request(text))},
+        )
+        return Translator(loaded.model, loaded.tokenizer, loaded.description, engine=Engine(SearchDecoder(scorer)))
+
+
+@dataclass
+class Rigging:
+    """The scorer of one that is rigged."""
+
+    inner: Any
+    plan: Rigged
+    kills: set[tuple[int, ...]]
+    hangs: set[tuple[int, ...]]
+    leaked: list[bytes] = field(default_factory=list)
+
+    def start(self, sources: Sources, rows: int) -> Any:
+        if not self.hangs.isdisjoint(sources):
+            time.sleep(3600)
+        if not self.kills.isdisjoint(sources):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.inner.start(sources, rows)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def step(self, state: Any, tokens: Tensor) -> Tensor:
+        time.sleep(self.plan.step_seconds)
+        self.leaked.append(b"x" * self.plan.leaks)
+        scores: Tensor = self.inner.step(state, tokens)
+        return scores

@@ -1,0 +1,77 @@
+"""The official SDK against the service as it is started."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import deepl
+import pytest
+
+from service.auth import NewKey, make_key
+from service.store import Store
+
+FROZEN = Path(__file__).resolve().parents[2] / "frozen" / "model"
+
+BUTTON = '<p>Press the <b class="x">red</b> button.</p>'
+
+
+@pytest.fixture(scope="module")
+def real(start_service: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> dict[str, deepl.DeepLClient]:
+    """`python -m service` with the frozen model; clients with a key without a quota, one with a small one, no key."""
+    database = tmp_path_factory.mktemp("deepl") / "service.db"
+    with Store.open(database) as store:
+        wanted = {"rich": NewKey("rich"), "poor": NewKey("poor", quota=20)}
+        keys = {name: store.do(lambda open, key=key: make_key(open, key)[0]) for name, key in wanted.items()}
+    url = start_service(FROZEN, MT_DATABASE=str(database), MT_REQUIRE_KEY="true").url
+    clients = {name: deepl.DeepLClient(key, server_url=url) for name, key in {**keys, "wrong": "wrong"}.items()}
+    for client in clients.values():
+        client._client._session.trust_env = False
+    return clients
+
+
+def test_real_texts(real: dict[str, deepl.DeepLClient]) -> None:
+    client = real["rich"]
+    assert [each.code for each in client.get_source_languages()] == ["EN"]
+    assert [each.code for each in client.get_target_languages()] == ["DE"]
+    alone = client.translate_text("A dog sees a cat.", target_lang="DE")
+    assert (alone.detected_source_lang, alone.billed_characters) == ("EN", 17)
+    both = client.translate_text(["A dog sees a cat.", "42"], source_lang="EN", target_lang="DE")
+    assert [each.text for each in both] == [alone.text, "42"]
+    html = client.translate_text(f"<!-- A dog -->{BUTTON}", target_lang="DE", tag_handling="html").text
+    assert re.sub(r"[^<>]+(?=<)", "", html).count("<") == 5
+    assert html.startswith("<!-- A dog --><p>")
+    xml = "<a><b>A dog sees a cat.</b><keep>A dog</keep></a>"
+    kept = client.translate_text(xml, target_lang="DE", tag_handling="xml", ignore_tags="keep").text
+    assert kept == f"<a><b>{alone.text}</b><keep>A dog</keep></a>"
+
+
+def test_real_glossaries(real: dict[str, deepl.DeepLClient]) -> None:
+    client = real["rich"]
+    made = client.create_glossary("animals", "EN", "DE", {"dog": "Zwergdackel"})
+    text = client.translate_text_with_glossary("A dog sees a cat.", made).text
+    assert re.search("Zwergd[aä]ckel", text)  # as it may be inflected
+    client.delete_glossary(made)
+    with pytest.raises(deepl.DeepLException, match="There is no glossary"):
+        client.translate_text_with_glossary("A dog sees a cat.", made)
+
+
+def test_real_documents(real: dict[str, deepl.DeepLClient], tmp_path: Path) -> None:
+    client = real["rich"]
+    (tmp_path / "in.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nA dog sees a cat.\n")
+    status = client.translate_document_from_filepath(tmp_path / "in.srt", tmp_path / "out.srt", target_lang="DE")
+    text = client.translate_text("A dog sees a cat.", target_lang="DE").text
+    assert (tmp_path / "out.srt").read_text() == f"1\n00:00:01,000 --> 00:00:02,000\n{text}\n"
+    assert status.billed_characters == 17
+
+
+def test_real_keys(real: dict[str, deepl.DeepLClient]) -> None:
+    poor = real["poor"]
+    poor.translate_text("A dog sees a cat.", target_lang="DE")
+    with pytest.raises(deepl.QuotaExceededException):
+        poor.translate_text("A dog sees a cat.", target_lang="DE")
+    assert (poor.get_usage().character.count, poor.get_usage().character.limit) == (17, 20)
+    with pytest.raises(deepl.AuthorizationException):
+        real["wrong"].get_usage()
+    with pytest.raises(deepl.DeepLException, match="accepted: DE"):
+        real["rich"].translate_text("A dog", target_lang="FR")

@@ -1,0 +1,99 @@
+"""LibreTranslate's dialect on a free port, in a thread, over models that a test controls."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import httpx
+import uvicorn
+from fastapi import FastAPI
+
+from service.auth import NewKey, make_key
+from service.errors import install_handlers
+from service.files import FileLimits, Files
+from service.glossaries import Glossaries, GlossaryLimits
+from service.limits import Access, Policy
+from service.metrics import Metrics
+from service.middleware import RequestLimit, RequestLimits, RequestLog
+from service.routes import detect, files, frontend, languages, translate
+from service.settings import Settings
+from service.store import Store
+from service.translation import Models, Translations
+
+
+class Native:
+    """A running service. `keys` are "rich", without a quota, and "poor", with 20 characters."""
+
+    def __init__(self, models: Callable[[], Models], translations: dict[str, Any], settings: dict[str, Any]) -> None:
+        """`models` are made in the event loop."""
+        self.settings = Settings(model=(Path("unused"),), **settings)
+        self.store = Store.open(None)
+        wanted = (NewKey("rich"), NewKey("poor", quota=20))
+        self.keys = {each.name: self.store.do(lambda open, each=each: make_key(open, each)[0]) for each in wanted}
+        self.access = Access(self.store, Policy(self.settings.require_key))
+        self.glossaries = Glossaries(self.store, GlossaryLimits())
+        self._make = models, translations
+        self._started = Event()
+        self._thread = Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+        self._thread.start()
+        assert self._started.wait(60)
+        self.url = f"http://127.0.0.1:{self._server.servers[0].sockets[0].getsockname()[1]}"
+        self.client = httpx.Client(base_url=self.url, trust_env=False, timeout=60)
+
+    async def _serve(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.models = self._make[0]()
+        self.translations = Translations(self.models, **self._make[1])
+        self._server = uvicorn.Server(uvicorn.Config(self._app(), port=0, log_config=None))
+        running = asyncio.ensure_future(self._server.serve())
+        while not self._server.started and not running.done():
+            await asyncio.sleep(0.01)
+        self._started.set()
+        await running
+
+    def _app(self) -> FastAPI:
+        @asynccontextmanager
+        async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+            self.files = Files(FileLimits(self.settings.file_seconds, self.settings.max_kept_file_bytes))
+            async with self.access.open():
+                yield {
+                    "settings": self.settings,
+                    "translations": self.translations,
+                    "access": self.access,
+                    "glossaries": self.glossaries,
+                    "files": self.files,
+                }
+            self.files.close()
+
+        app = FastAPI(lifespan=lifespan)
+        for each in (translate, detect, languages, files, frontend):
+            app.include_router(each.router)
+        install_handlers(app)
+        app.add_middleware(RequestLimit, limits=RequestLimits(60_000, self.settings.max_body_bytes, 10**6, 10**7, 10.0))
+        app.add_middleware(RequestLog, metrics=Metrics())
+        return app
+
+    def do(self, action: Callable[[], Any]) -> Any:
+        """In the event loop."""
+
+        async def doing() -> Any:
+            return action()
+
+        return asyncio.run_coroutine_threadsafe(doing(), self.loop).result()
+
+    def spent(self, key: str) -> int:
+        """Characters charged to a key."""
+
+        async def usage() -> int:
+            caller = await self.access.admit(self.keys[key], "")
+            return (await self.access.usage(caller)).characters
+
+        return asyncio.run_coroutine_threadsafe(usage(), self.loop).result()
+
+    def stop(self) -> None:
+        self.client.close()
+        self._server.should_exit = True
+        self._thread.join()

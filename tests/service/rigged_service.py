@@ -1,0 +1,31 @@
+"""`python -m tests.service.rigged_service`: the whole program, around engines that do what the variable RIGGED says.
+
+RIGGED is the JSON of a tests.service.controlled.Rigged. Everything else is `python -m service`.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import service.__main__ as program
+from service.messages import Setup
+from service.settings import Settings
+from service.teams import Hire
+from service.transport import ProcessTransport
+from tests.service.controlled import Rigged
+
+
+def rigged(settings: Settings) -> Hire:
+    """Each worker in a process of its own, as always."""
+    load = Rigged(**json.loads(os.environ["RIGGED"]))
+
+    def hire(model: Path, device: str) -> ProcessTransport:
+        return ProcessTransport(Setup(model, device), load)
+
+    return hire
+
+
+if __name__ == "__main__":
+    program.in_processes = rigged
+    sys.exit(program.main(sys.argv[1:]))

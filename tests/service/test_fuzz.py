@@ -1,0 +1,219 @@
+"""Every operation of the OpenAPI document with data that fits it, and data that does not, made up by schemathesis.
+
+No 5xx but a 503 that is documented, and whatever comes back is what the document says: status, type, shape and headers.
+`MT_FUZZ_CASES=1000` tries so many for each operation and kind of data, with a seed that is new each time.
+"""
+
+import io
+import os
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import hypothesis
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+from schemathesis import Case, CheckFunction, GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+FROZEN = Path(__file__).resolve().parents[1] / "frozen" / "model"
+ADMIN = "an-admin-key-of-32-characters-ab"
+CASES = int(os.environ.get("MT_FUZZ_CASES", "0"))
+GLOSSARIES = 30  # that are there before anything is deleted
+TRUTHS: list[CheckFunction] = [
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+GLOSSARY = {"name": "g", "source_lang": "en", "target_lang": "de", "entries": "dog\tHund"}
+
+
+@dataclass
+class Tried:
+    """A service, its document, and what came back so far."""
+
+    url: str
+    document: dict[str, Any]
+    session: requests.Session = field(default_factory=requests.Session)
+    statuses: dict[str, Counter[int]] = field(default_factory=dict)
+
+    def send(self, case: Case) -> None:
+        """Raises what is not as it should be."""
+        label = case.operation.label
+        counted = self.statuses.setdefault(label, Counter())
+        headers = {"Authorization": f"Bearer {ADMIN}"} if "/admin" in label and counted.total() % 2 else None
+        response = case.call(base_url=self.url, session=self.session, headers=headers, timeout=60)
+        counted[response.status_code] += 1
+        hurried = "timeout_ms" in str(response.request.body)
+        check(response.status_code, response.headers, response.content, hurried)
+        case.validate_response(response, checks=TRUTHS)
+
+
+def check(status: int, headers: Any, content: bytes, hurried: bool = False) -> None:
+    """Whatever was sent: no mistake of ours, and text that can be read. The hurried may be told that time is up."""
+    assert status < 500 or status == 503 or (hurried and status == 504), f"{status}: {content[:300]!r}"
+    if status == 503:
+        retry = headers.get("Retry-After") or headers["retry-after"]
+        assert int(retry[0] if isinstance(retry, list) else retry) >= 1
+    content.decode("utf-8")
+
+
+@pytest.fixture(scope="module")
+def tried(start_service: Callable[..., Any]) -> Iterator[Tried]:
+    limits = {"MT_MAX_CHARACTERS": "2000", "MT_MAX_BODY_BYTES": "40000"}
+    service = start_service(FROZEN, MT_ADMIN_KEY=ADMIN, MT_MAX_GLOSSARIES="10000", **limits)
+    with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as client:
+        made = [client.post("/v2/glossaries", json=GLOSSARY).json()["glossary_id"] for _ in range(GLOSSARIES)]
+        document = client.get("/openapi.json").json()
+    with requests.Session() as session:
+        session.trust_env = False
+        yield Tried(service.url, with_values(document, values(made)), session)
+    assert service.process.poll() is None
+    assert not [line for line in service.logs if line["event"] == "failed"]
+
+
+def values(glossaries: list[str]) -> dict[str, list[Any]]:
+    """Of fields for which made-up data would lead nowhere. Data that does not fit the document has it all the same."""
+    return {
+        "source": ["en", "auto", "de", "zz"],
+        "target": ["de", "de", "en"],
+        "targets": [["de"], []],
+        "source_lang": ["EN", "en"],
+        "target_lang": ["DE", "de"],
+        "alternatives": [0, 1, 3, 11],
+        "beam_size": [1, 2, None],
+        "timeout_ms": [1, 30, 60_000, None],
+        "glossary": [{"dog": "Hund"}, {}],
+        "glossary_id": glossaries,
+        "glossary_ids": [glossaries[:1], glossaries[:6], []],
+        "entries": ["dog\tHund", "dog\tHund\ncat\tKatze", "dog"],
+        "entries_format": ["tsv", "csv"],
+        "formality": ["default", "more", None],
+        "api_key": [None],
+    }
+
+
+def with_values(document: dict[str, Any], known: dict[str, list[Any]]) -> dict[str, Any]:
+    """The document with values that mean something for fields of these names, where they are asked for."""
+    schemas = document["components"]["schemas"]
+    schemas |= {name: knowing(schemas[name], known) for name in schemas if name.endswith("Request")}
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            asked = {name: operation[name] for name in ("parameters", "requestBody") if name in operation}
+            operation |= knowing(asked, known)
+    return document
+
+
+def knowing(part: Any, known: dict[str, list[Any]]) -> Any:
+    if isinstance(part, list):
+        return [knowing(each, known) for each in part]
+    if not isinstance(part, dict):
+        return part
+    found = {name: knowing(value, known) for name, value in part.items()}
+    if isinstance(found.get("properties"), dict):
+        for name in known.keys() & found["properties"].keys():
+            found["properties"][name] = {"enum": known[name]}
+    if found.get("in") in ("path", "query") and found["name"] in known:
+        found["schema"] = {"enum": known[found["name"]]}
+    return found
+
+
+def searching(cases: int) -> hypothesis.settings:
+    return hypothesis.settings(
+        max_examples=cases,
+        derandomize=not CASES,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+    )
+
+
+def test_every_operation(tried: Tried, subtests: pytest.Subtests) -> None:
+    operations = [found.ok() for found in schemathesis.openapi.from_dict(tried.document).get_all_operations()]
+    operations.sort(key=lambda operation: operation.method.upper() == "DELETE")
+    assert len(operations) >= 30
+    for operation in operations:
+        assert {"408", "413", "431", "500"} <= set(operation.definition.raw["responses"]), operation.label
+    for operation in operations:
+        for mode in GenerationMode:
+            with subtests.test(operation=operation.label, mode=mode.value):
+
+                @searching(CASES or 15)
+                @given(case=operation.as_strategy(generation_mode=mode))
+                def attack(case: Case) -> None:
+                    tried.send(case)
+
+                try:
+                    attack()
+                except hypothesis.errors.Unsatisfiable:
+                    assert mode is GenerationMode.NEGATIVE, "nothing to send can be wrong"
+    for label, statuses in tried.statuses.items():
+        print(f"{label}: {statuses.total()} cases, {dict(sorted(statuses.items()))}")
+
+
+def docx() -> bytes:
+    """A zip file that has what a Word document has, and no text."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("word/document.xml", "<w:document/>")
+    return content.getvalue()
+
+
+BEGINNINGS = (
+    b"",
+    b"1\n00:00:01,000 --> 00:00:02,000\nThe dog.\n\n",
+    b"WEBVTT\n\n00:01.000 --> 00:02.000\nThe dog.\n",
+    b'msgid ""\nmsgstr ""\n\nmsgid "dog"\nmsgstr ""\n',
+    b'{"a": ["The dog.", {"b": 1}]}',
+    b'<xliff version="1.2"><file><body><trans-unit id="1"><source>dog</source></trans-unit></body></file></xliff>',
+    b"<p>The <b>dog</b> &amp; <!-- c --><script>x</script>",
+    b"# A dog\n\n- one\n- `two`\n\n| a | b |\n|---|---|\n",
+    b"\xff\xfe\x00d\x00o\x00g",
+    b"\xef\xbb\xbfThe dog.",
+    docx(),
+)
+NAMES = st.builds(
+    lambda stem, kind: stem + kind,
+    st.text(min_size=1, max_size=20),
+    st.sampled_from([".txt", ".html", ".md", ".srt", ".vtt", ".docx", ".po", ".json", ".xliff", ".xlf", ".exe", ""]),
+)
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> bytes:
+    """Bytes, or the beginning of a file with some of it cut out or changed."""
+    beginning = draw(st.sampled_from(BEGINNINGS))
+    place = draw(st.integers(0, len(beginning)))
+    return beginning[:place] + draw(st.binary(max_size=40)) + beginning[place + draw(st.integers(0, 40)) :]
+
+
+@pytest.mark.parametrize("path", ["/translate_file", "/v2/document"])
+def test_any_bytes_under_any_name_of_a_file(tried: Tried, path: str) -> None:
+    fields = {"source": "en", "target": "de", "source_lang": "EN", "target_lang": "DE"}
+    with httpx.Client(base_url=tried.url, trust_env=False, timeout=60) as client:
+
+        @searching(CASES or 60)
+        @given(name=NAMES, content=contents())
+        def attack(name: str, content: bytes) -> None:
+            response = client.post(path, data=fields, files={"file": (name, content)})
+            check(response.status_code, response.headers, response.content)
+            if response.status_code == 200 and path == "/translate_file":
+                fetched = client.get(response.json()["translatedFileUrl"])
+                assert fetched.status_code == 200
+
+        attack()

@@ -1,0 +1,240 @@
+"""Metrics and log lines: what they count, that their labels are bounded, and that no key is ever in them."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
+from structlog.testing import capture_logs
+
+from mt.errors import MTError
+from service.auth import NewKey, make_key
+from service.errors import InternalError, install_handlers
+from service.fleet import FleetStats, WorkerStats
+from service.logs import Phase, Record, current_record
+from service.messages import Work
+from service.metrics import CACHE, CONTENT_TYPE, FLEET, SECONDS, Metrics
+from service.middleware import surround
+from service.settings import Settings
+from service.store import Store
+
+STATS = FleetStats(
+    requests=1,
+    queued=2,
+    running=3,
+    finished=4,
+    failed=5,
+    cancelled=6,
+    expired=7,
+    shed=8,
+    restarts=9,
+    reloads=10,
+    refused_reloads=11,
+    steps=12,
+    rows=36,
+    source_tokens=14,
+    target_tokens=15,
+    workers=(
+        WorkerStats(model="a", version="1", ready=True, running=3, restarts=9, work=Work()),
+        WorkerStats(model="b", version="1", ready=False, running=0, restarts=0, work=Work()),
+    ),
+)
+
+
+def samples(text: str | bytes) -> dict[str, float]:
+    """`name{label=value}` and what it counts."""
+    content = text.decode() if isinstance(text, bytes) else text
+    return {
+        f"{sample.name}{{{','.join(f'{name}={value}' for name, value in sorted(sample.labels.items()))}}}".replace(
+            "{}", ""
+        ): sample.value
+        for family in text_string_to_metric_families(content)
+        for sample in family.samples
+    }
+
+
+def test_what_is_counted_of_a_request() -> None:
+    metrics = Metrics()
+    metrics.request("/translate", "POST", 200, 0.3, Record("c", 10, {Phase.QUEUE: 0.02, Phase.TRANSLATE: 0.2}))
+    metrics.request("/translate", "POST", 200, 0.5, Record("c", 5))
+    metrics.request("", "BREW", 404, 0.001, Record())
+    found = samples(metrics.text())
+    assert found["mt_requests_total{method=POST,route=/translate,status=200}"] == 2
+    assert found["mt_requests_total{method=other,route=none,status=404}"] == 1
+    assert found["mt_characters_total"] == 15
+    assert found["mt_request_seconds_count{route=/translate}"] == 2
+    assert found["mt_request_seconds_sum{route=/translate}"] == pytest.approx(0.8)
+    assert found["mt_request_seconds_bucket{le=0.25,route=/translate}"] == 0
+    assert found["mt_request_seconds_bucket{le=0.5,route=/translate}"] == 2
+    assert found["mt_phase_seconds_sum{phase=queue}"] == 0.02
+    assert found["mt_phase_seconds_sum{phase=translate}"] == 0.2
+
+
+def test_two_of_them_do_not_meet() -> None:
+    one, two = Metrics(), Metrics()
+    one.request("/translate", "POST", 200, 0.3, Record(characters=7))
+    assert samples(one.text())["mt_characters_total"] == 7
+    assert samples(two.text())["mt_characters_total"] == 0
+
+
+def test_what_the_fleet_counts() -> None:
+    metrics = Metrics()
+    stats = [STATS]
+    metrics.watch(FLEET, lambda: stats[-1])
+    found = samples(metrics.text())
+    assert found["mt_pending_requests"] == 1
+    assert found["mt_queued_texts"] == 2
+    assert found["mt_running_texts"] == 3
+    assert found["mt_texts_finished_total"] == 4
+    assert found["mt_texts_failed_total"] == 5
+    assert found["mt_requests_cancelled_total"] == 6
+    assert found["mt_requests_expired_total"] == 7
+    assert found["mt_requests_shed_total"] == 8
+    assert found["mt_worker_restarts_total"] == 9
+    assert found["mt_reloads_total"] == 10
+    assert found["mt_reloads_refused_total"] == 11
+    assert found["mt_decoder_rows_total"] / found["mt_decoder_steps_total"] == 3
+    assert (found["mt_source_tokens_total"], found["mt_target_tokens_total"]) == (14, 15)
+    assert (found["mt_workers"], found["mt_workers_ready"]) == (2, 1)
+    stats.append(replace(STATS, shed=80))
+    assert samples(metrics.text())["mt_requests_shed_total"] == 80
+
+
+def test_what_the_cache_counts() -> None:
+    class Asked:
+        kept, joined, begun = 1, 2, 3
+
+    metrics = Metrics()
+    metrics.watch(CACHE, Asked)
+    found = samples(metrics.text())
+    assert [found[f"mt_cache_{name}_total"] for name in ("hits", "joined", "misses")] == [1, 2, 3]
+
+
+def test_names_and_helps_are_all_different() -> None:
+    figures = (*FLEET, *CACHE)
+    for values in ({figure.name for figure in figures}, {figure.help for figure in figures}):
+        assert len(values) == len(figures)
+    assert list(SECONDS) == sorted(SECONDS) and CONTENT_TYPE.startswith("text/plain; version=0.0.4")
+
+
+def application(metrics: Metrics) -> FastAPI:
+    app = FastAPI()
+
+    @app.get("/things/{name}")
+    async def thing(name: str) -> str:
+        record = current_record()
+        record.caller, record.characters = "key:12345678", 5
+        record.took(Phase.QUEUE, 0.001)
+        record.took(Phase.QUEUE, 0.002)
+        record.took(Phase.QUEUE, 0.001)
+        if name == "ours":
+            raise InternalError("line 7")
+        if name == "nobody's":
+            raise MTError("a text that somebody sent")
+        return name
+
+    @app.get("/livez")
+    async def livez() -> str:
+        return "ok"
+
+    install_handlers(app)
+    surround(app, Settings(model="m"), metrics)  # type: ignore[arg-type]
+    return app
+
+
+def test_labels_are_bounded() -> None:
+    metrics = Metrics()
+    asked = TestClient(application(metrics))
+
+    def ask(name: str) -> None:
+        asked.get(f"/things/{name}")
+        asked.get(f"/{name}/{name}?{name}={name}", headers={"X-Request-ID": name, "Authorization": name})
+        asked.request(name.upper(), f"/{name}")
+        asked.request(name.upper(), "/things/a")
+
+    ask("first")
+    before = set(samples(metrics.text()))
+    for number in range(50):
+        ask(f"canary{number}")
+    assert set(samples(metrics.text())) == before
+    assert not any("canary" in name for name in before)
+
+
+def test_lines_of_the_log() -> None:
+    asked = TestClient(application(Metrics()), raise_server_exceptions=False)
+    with capture_logs() as lines:
+        for name in ("a", "ours", "nobody's"):
+            asked.get(f"/things/{name}", headers={"X-Request-ID": name.replace("'", "")})
+        asked.get("/things")
+    requests = [line for line in lines if line["event"] == "request"]
+    assert [(line["route"], line["status"]) for line in requests] == [
+        ("/things/{name}", 200),
+        ("/things/{name}", 500),
+        ("/things/{name}", 500),
+        (None, 404),
+    ]
+    assert {
+        key: requests[0][key] for key in ("request_id", "method", "caller", "characters", "queue_milliseconds")
+    } == {
+        "request_id": "a",
+        "method": "GET",
+        "caller": "key:12345678",
+        "characters": 5,
+        "queue_milliseconds": 2,
+    }
+    assert "caller" not in requests[3] and "characters" not in requests[3]
+    ours, nobodys = (line for line in lines if line["event"] == "failed")
+    assert (ours["where"], ours["request_id"]) == ("line 7", "ours")
+    assert nobodys["where"].startswith("MTError at ") and "somebody sent" not in str(lines)
+
+
+def test_probes_that_go_well_are_not_worth_a_line() -> None:
+    asked = TestClient(application(Metrics()))
+    with capture_logs() as lines:
+        asked.get("/livez")
+        asked.post("/livez")
+    assert [(line["log_level"], line["status"]) for line in lines] == [("debug", 200), ("info", 405)]
+
+
+@pytest.mark.system
+def test_a_key_is_nowhere(start_service: Callable[..., Any], small_model: Path, tmp_path: Path) -> None:
+    """Keys that are right, wrong, revoked or out of place, in each way that they are sent."""
+    path = tmp_path / "service.db"
+    with Store.open(path) as store:
+        right = store.do(lambda connection: make_key(connection, NewKey("right", quota=60)))[0]
+        slow = store.do(lambda connection: make_key(connection, NewKey("slow", rate=1)))[0]
+        dead = store.do(lambda connection: make_key(connection, NewKey("dead", expires=1.0)))[0]
+    admin = "the-canary-of-the-operator"
+    service = start_service(small_model, MT_DATABASE=str(path), MT_ADMIN_KEY=admin, MT_REQUIRE_KEY="true")
+    body = {"q": "The dog sees the cat.", "source": "en", "target": "de"}
+    said: list[httpx.Response] = []
+    with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as client:
+        for key in (right, slow, dead, "mt_a-canary-that-is-no-key", "\ud800canary"):
+            sent = json.dumps(body | {"api_key": key})
+            said.append(client.post("/translate", content=sent, headers={"Content-Type": "application/json"}))
+            said.append(client.post("/translate", content=sent))
+            if key.isascii():
+                deepl = {"Authorization": f"DeepL-Auth-Key {key}"}
+                said.append(client.post("/translate", data=body | {"api_key": key}))
+                said.append(client.post("/translate", params=body | {"api_key": key}))
+                said.append(client.post("/translate", json=body | {"api_key": [key]}))
+                said.append(client.post("/v2/translate", json={"text": ["a" * 61], "target_lang": "DE"}, headers=deepl))
+                said.append(client.get("/v2/usage", headers=deepl))
+                said.append(client.get("/v2/usage", params={"auth_key": key}))
+                said.append(client.post("/admin/reload", headers={"Authorization": f"Bearer {key}"}))
+        said.append(client.post("/admin/reload", headers={"Authorization": f"Bearer {admin}"}))
+        said.append(client.get("/frontend/settings"))
+        said.append(client.get("/metrics"))
+    assert service.terminate() == 0
+    statuses = {response.status_code for response in said}
+    assert {200, 400, 403, 429, 456} <= statuses and not any(status >= 500 for status in statuses)
+    told = [f"{response.headers} {response.text}" for response in said] + [json.dumps(service.logs)]
+    for key in (right, slow, dead, admin, "canary"):
+        assert not any(key in each for each in told)
+    assert any(line.get("caller", "").startswith("key:") for line in service.logs)

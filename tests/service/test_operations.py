@@ -1,0 +1,621 @@
+"""What an operator relies on: probes, limits of requests and connections, proxies, browsers, the admin's routes."""
+
+import asyncio
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.auth import NewKey, make_key
+from service.connections import Connections
+from service.errors import (
+    CannotTranslate,
+    DeadlineExceeded,
+    NotServing,
+    Overloaded,
+    ReloadRefused,
+    Unavailable,
+    install_handlers,
+)
+from service.languages import Direction
+from service.metrics import Metrics
+from service.middleware import RequestLimit, RequestLimits, surround
+from service.readiness import CANARY_CALLER, Readiness
+from service.routes import admin, health
+from service.routes import metrics as metrics_route
+from service.settings import Settings, SettingsError, load_settings
+from service.store import Store
+from tests.service.conftest import ROOT, environment
+
+ADMIN = "an-admin-key-of-32-characters-ab"
+EN_DE, EN_FR = Direction("en", "de"), Direction("en", "fr")
+
+
+@dataclass
+class Models:
+    """A fleet that fails as it is told, and counts its canaries."""
+
+    ready: bool = True
+    draining: bool = False
+    failure: Exception | None = None
+    directions: tuple[Direction, ...] = (EN_DE, EN_FR)
+    versions: dict[Direction, str] = field(default_factory=lambda: {EN_DE: "1", EN_FR: "1"})
+    canaries: list[tuple[Direction, str]] = field(default_factory=list)
+    hanging: asyncio.Event | None = None
+
+    async def translate(
+        self, texts: Sequence[Any], direction: Direction, wish: Any, *, caller: str = "", deadline: float | None = None
+    ) -> list[Any]:
+        self.canaries.append((direction, caller))
+        if self.hanging:
+            await self.hanging.wait()
+        if self.failure:
+            raise self.failure
+        return [None for _ in texts]
+
+    def version(self, direction: Direction) -> str:
+        return self.versions[direction]
+
+    async def reload(self) -> None:
+        if self.failure:
+            raise self.failure
+        self.versions[EN_FR] = "2"
+
+
+def application(models: Models, **settings: Any) -> FastAPI:
+    """The routes of this file's subject, and one that says who asked and what it read."""
+    metrics = Metrics()
+    found = Settings(model="m", **settings)  # type: ignore[arg-type]
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        readiness = Readiness(models, interval=0)
+        yield {"settings": found, "fleet": models, "metrics": metrics, "readiness": readiness}
+        await readiness.close()
+
+    app = FastAPI(lifespan=lifespan)
+    for routes in (health, metrics_route, admin):
+        app.include_router(routes.router)
+
+    @app.post("/echo")
+    async def echo(request: Request) -> dict[str, Any]:
+        size = len(await request.body())
+        return {"size": size, "client": request.client and request.client.host, "url": str(request.url_for("echo"))}
+
+    install_handlers(app)
+    surround(app, found, metrics)
+    return app
+
+
+@contextmanager
+def served(app: ASGIApp, **options: Any) -> Iterator[str]:
+    """The application's address on a free port, from a thread of this process."""
+    options = {"log_config": None, "port": 0, "proxy_headers": False} | options
+    server = uvicorn.Server(uvicorn.Config(app, **options))
+    thread = Thread(target=server.run)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.005)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+
+
+@contextmanager
+def client(models: Models, **settings: Any) -> Iterator[httpx.Client]:
+    with (
+        served(application(models, **settings), root_path=settings.get("root_path", "")) as url,
+        httpx.Client(base_url=url, trust_env=False, timeout=60) as client,
+    ):
+        yield client
+
+
+def until(condition: Callable[[], bool]) -> None:
+    for _ in range(12_000):
+        if condition():
+            return
+        time.sleep(0.005)
+    pytest.fail("what the test waits for does not happen")
+
+
+PROBES = ("/livez", "/readyz", "/health")
+
+
+def statuses(client: httpx.Client) -> list[int]:
+    return [client.get(path).status_code for path in PROBES]
+
+
+def test_probes_of_a_service_that_is_well() -> None:
+    with client(Models()) as asked:
+        for path in PROBES:
+            assert asked.get(path).json() == {"status": "ok"}
+            head = asked.head(path)
+            assert (head.status_code, head.content) == (200, b"")
+
+
+@pytest.mark.parametrize(
+    ("models", "reason"),
+    [
+        (Models(ready=False), "Not ready: the models are not at work"),
+        (Models(draining=True), "Not ready: the service is being stopped"),
+        (Models(ready=False, draining=True), "Not ready: the service is being stopped"),
+    ],
+)
+def test_probes_of_one_that_cannot_translate(models: Models, reason: str) -> None:
+    with client(models) as asked:
+        assert statuses(asked) == [200, 503, 503]
+        refused = asked.get("/readyz")
+        assert (refused.json()["error"], refused.json()["code"]) == (reason, "not_serving")
+        assert int(refused.headers["retry-after"]) >= 1
+        assert asked.head("/readyz").status_code == 503
+        models.ready, models.draining = True, False
+        assert statuses(asked) == [200, 200, 200]
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (CannotTranslate("no"), "a short text could not be translated (cannot_translate)"),
+        (Unavailable(), "a short text could not be translated (unavailable)"),
+        (DeadlineExceeded(), "a short text was not translated within 30 s"),
+    ],
+)
+def test_a_failing_canary_ends_readiness_until_one_passes(failure: Exception, reason: str) -> None:
+    models = Models()
+    with client(models) as asked:
+        assert asked.get("/readyz").status_code == 200
+        models.failure = failure
+        until(lambda: asked.get("/readyz").status_code == 503)
+        assert asked.get("/readyz").json()["error"] == f"Not ready: {reason}"
+        assert asked.get("/livez").status_code == 200
+        models.failure = None
+        until(lambda: asked.get("/readyz").status_code == 200)
+        assert {caller for _, caller in models.canaries} == {CANARY_CALLER}
+        assert {direction for direction, _ in models.canaries} == {EN_DE, EN_FR}
+
+
+def test_a_full_queue_is_no_failure_and_no_success() -> None:
+    async def verdicts() -> list[bool]:
+        models, found = Models(), []
+        readiness = Readiness(models, interval=0)
+        for failure in (Overloaded(1), CannotTranslate("no"), Overloaded(1), None):
+            models.failure = failure
+            before = len(models.canaries)
+            ready(readiness)
+            while len(models.canaries) == before:
+                await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
+            models.failure = Overloaded(1)  # the question sends one more
+            found.append(ready(readiness))
+            await asyncio.sleep(0.01)
+        await readiness.close()
+        return found
+
+    assert asyncio.run(verdicts()) == [True, False, False, True]
+
+
+def ready(readiness: Readiness) -> bool:
+    try:
+        readiness.check()
+    except NotServing:
+        return False
+    return True
+
+
+def test_one_canary_at_a_time_and_none_too_soon() -> None:
+    async def count(interval: float, hanging: bool) -> int:
+        models = Models(hanging=asyncio.Event() if hanging else None)
+        readiness = Readiness(models, interval)
+        for _ in range(20):
+            assert ready(readiness)  # and at once, even while one hangs
+            await asyncio.sleep(0)
+        await readiness.close()
+        return len(models.canaries)
+
+    assert asyncio.run(count(3600, hanging=False)) == 0
+    assert asyncio.run(count(0, hanging=True)) == 1
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def test_reload() -> None:
+    models = Models()
+    with client(models, admin_key=ADMIN) as asked:
+        for headers in ({}, bearer("wrong"), bearer(ADMIN + "a"), {"Authorization": f"Basic {ADMIN}"}):
+            refused = asked.post("/admin/reload", headers=headers)
+            assert (refused.status_code, refused.json()["code"]) == (403, "invalid_key")
+        assert models.versions[EN_FR] == "1"
+        assert asked.post("/admin/reload", headers=bearer(ADMIN)).json() == {
+            "models": [
+                {"source": "en", "target": "de", "version": "1", "changed": False},
+                {"source": "en", "target": "fr", "version": "2", "changed": True},
+            ]
+        }
+        assert not any(each["changed"] for each in asked.post("/admin/reload", headers=bearer(ADMIN)).json()["models"])
+        models.failure = ReloadRefused("m/config.json is no JSON")
+        refused = asked.post("/admin/reload", headers=bearer(ADMIN))
+        assert refused.status_code == ReloadRefused.status
+        assert "m/config.json is no JSON" in refused.json()["error"]
+
+
+def test_without_an_admin_there_is_no_such_route() -> None:
+    with client(Models()) as asked:
+        assert asked.post("/admin/reload", headers=bearer(ADMIN)).status_code == 404
+        assert asked.get("/metrics").status_code == 200
+
+
+def test_metrics_behind_the_admin_key() -> None:
+    with client(Models(), admin_key=ADMIN, public_metrics=False) as asked:
+        assert asked.get("/metrics").status_code == 403
+        assert asked.head("/metrics", headers=bearer(ADMIN)).status_code == 200
+        assert b"mt_requests_total" in asked.get("/metrics", headers=bearer(ADMIN)).content
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"require_key": "true"}, "require_key is set and database is not"),
+        ({"public_metrics": "false"}, "public_metrics is off and there is no admin_key"),
+        ({"admin_key": "hunter2"}, "--admin-key refused; accepted: 16 characters or more"),
+        ({"allow_origins": "example.org"}, "'example.org' is no origin; accepted: such as https://example.org"),
+        ({"allow_origins": "https://a.example/path"}, "is no origin"),
+        ({"trusted_proxies": "10.0.0.1/8"}, "has host bits set; accepted: such as 10.0.0.1 or 10.0.0.0/8"),
+        ({"root_path": "translator/"}, "accepted: a path such as /translator"),
+        ({"body_seconds": "0"}, "accepted: greater than 0"),
+    ],
+)
+def test_settings_that_cannot_be_used(settings: dict[str, str], said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings({"model": "m"} | settings)
+    assert said in str(caught.value) and "hunter2" not in str(caught.value)
+
+
+def test_lists_of_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MT_TRUSTED_PROXIES", "10.0.0.0/8, ::1")
+    found = load_settings({"model": "m", "allow_origins": "https://a.example,http://b:8080", "admin_key": ADMIN})
+    assert found.trusted_proxies == ("10.0.0.0/8", "::1")
+    assert found.allow_origins == ("https://a.example", "http://b:8080")
+    assert ADMIN not in repr(found)
+
+
+def test_other_sites_are_let_in_if_the_operator_says_so() -> None:
+    origin = {"Origin": "https://a.example"}
+    asking = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
+    with client(Models()) as asked:
+        assert "access-control-allow-origin" not in asked.post("/echo", headers=origin).headers
+    with client(Models(), allow_origins=("https://a.example",)) as asked:
+        assert asked.options("/echo", headers=origin | asking).status_code == 200
+        refused = asked.post("/nothing", headers=origin)
+        assert refused.headers["access-control-allow-origin"] == "https://a.example"
+        assert "x-request-id" in refused.headers["access-control-expose-headers"].lower()
+        assert "access-control-allow-origin" not in asked.post("/echo", headers={"Origin": "https://b.example"}).headers
+    with client(Models(), allow_origins=("*",)) as asked:
+        assert asked.post("/echo", headers=origin).headers["access-control-allow-origin"] == "*"
+
+
+@pytest.mark.parametrize(
+    ("trusted", "forwarded", "known_as"),
+    [
+        ((), "192.0.2.7", "127.0.0.1"),
+        (("10.0.0.0/8",), "192.0.2.7", "127.0.0.1"),
+        (("127.0.0.1",), "192.0.2.7", "192.0.2.7"),
+        (
+            ("127.0.0.0/8", "10.0.0.0/8"),
+            "203.0.113.9, 192.0.2.7, 10.1.2.3",
+            "192.0.2.7",
+        ),  # the first is the client's own
+        (("127.0.0.1",), "", "127.0.0.1"),
+    ],
+)
+def test_only_trusted_proxies_say_who_asks(trusted: tuple[str, ...], forwarded: str, known_as: str) -> None:
+    with client(Models(), trusted_proxies=trusted) as asked:
+        found = asked.post("/echo", headers={"X-Forwarded-For": forwarded, "X-Forwarded-Proto": "https"}).json()
+        assert found["client"] == known_as
+        assert found["url"].startswith("https://" if trusted and trusted[0] != "10.0.0.0/8" else "http://")
+
+
+def test_a_root_path() -> None:
+    """A proxy shows the service under a path, which it takes away before it asks."""
+    with client(Models(), root_path="/translator") as asked:
+        assert asked.get("/livez").status_code == 200
+        assert "x-trace-id" in asked.get("/v2/nothing").headers
+        assert asked.post("/echo").json()["url"].endswith("/translator/echo")
+        assert asked.get("/openapi.json").json()["servers"] == [{"url": "/translator"}]
+
+
+def test_headers_for_browsers_and_for_those_who_trace() -> None:
+    with client(Models()) as asked:
+        for response in (asked.get("/livez"), asked.get("/nothing"), asked.post("/echo", content=b"a" * 2_000_000)):
+            policy = response.headers["content-security-policy"]
+            assert "default-src 'self'" in policy and "frame-ancestors 'none'" in policy
+            assert "http" not in policy and "unsafe" not in policy
+            assert response.headers["x-content-type-options"] == "nosniff"
+            assert "x-trace-id" not in response.headers
+        for path in ("/v2/translate", "/v2/nothing", "/v3/glossaries"):
+            traced = asked.get(path)
+            assert traced.headers["x-trace-id"] == traced.headers["x-request-id"]
+
+
+async def read(messages: list[Message], headers: list[tuple[bytes, bytes]], limits: RequestLimits) -> tuple[int, bytes]:
+    """Status, and the body that the application saw. A pause comes where there are no messages left."""
+    sent: list[Message] = []
+    seen = b""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        nonlocal seen
+        message = await receive()
+        seen = message["body"]
+        assert not message["more_body"]
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive() -> Message:
+        return messages.pop(0) if messages else await asyncio.Future()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/echo",
+        "query_string": b"",
+        "headers": headers,
+        "state": {"request_id": "r"},
+    }
+    await RequestLimit(app, limits)(scope, receive, send)
+    return sent[0]["status"], seen
+
+
+def part(body: bytes, more: bool = False) -> Message:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+LENGTH = b"content-length"
+
+
+@pytest.mark.parametrize(
+    ("messages", "headers", "status"),
+    [
+        ([part(b"")], [], 200),
+        ([part(b"a" * 100)], [(LENGTH, b"100")], 200),
+        ([part(b"a" * 50, more=True), part(b"a" * 50)], [], 200),
+        ([part(b"a" * 100, more=True), part(b"")], [], 200),
+        ([part(b"a" * 101)], [], 413),
+        ([part(b"a" * 101)], [(LENGTH, b"5")], 413),
+        ([], [(LENGTH, b"101")], 413),  # it is not even read
+        ([part(b"a" * 60, more=True), part(b"a" * 60, more=True)], [], 413),
+        ([part(b"a")], [(LENGTH, b"")], 400),
+        ([part(b"a")], [(LENGTH, b"-1")], 400),
+        ([part(b"a")], [(LENGTH, b"1e3")], 400),
+        ([part(b"a")], [(LENGTH, "٣".encode())], 400),
+        ([part(b"a")], [(LENGTH, b"9" * 5000)], 431),
+        ([part(b"a")], [(LENGTH, b"9" * 30)], 400),
+        ([part(b"a")], [(b"x", b"a" * 1000)], 431),
+        ([part(b"a")], [(b"x", b"")] * 1000, 431),
+        ([part(b"a", more=True)], [], 408),
+        ([], [(LENGTH, b"50")], 408),
+    ],
+)
+def test_limits_of_a_request(messages: list[Message], headers: list[tuple[bytes, bytes]], status: int) -> None:
+    sent = b"".join(message["body"] for message in messages)
+    limits = RequestLimits(head_bytes=900, body_bytes=100, file_bytes=100, held_bytes=1000, body_seconds=0.05)
+    found, seen = asyncio.run(read(messages, headers, limits))
+    assert (found, seen) == (status, sent if status == 200 else b"")
+
+
+def test_uploads_may_be_larger_and_all_bodies_together_are_bounded() -> None:
+    limits = RequestLimits(head_bytes=900, body_bytes=10, file_bytes=100, held_bytes=120, body_seconds=1)
+    holding: list[int] = []
+
+    async def scenario() -> list[int]:
+        release = asyncio.Event()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            holding.append(len((await receive())["body"]))
+            await release.wait()
+            await Response("")(scope, receive, send)
+
+        limited = RequestLimit(app, limits)
+
+        async def post(path: str, size: int) -> int:
+            found: list[int] = []
+
+            async def receive() -> Message:
+                return {"type": "http.request", "body": b"a" * size, "more_body": False}
+
+            async def send(message: Message) -> None:
+                found.append(message.get("status", 0))
+
+            scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": []}
+            scope["state"] = {"request_id": "a"}
+            await limited(scope, receive, send)
+            return found[0]
+
+        first = asyncio.ensure_future(post("/translate_file", 100))
+        await asyncio.sleep(0)
+        while not holding:
+            await asyncio.sleep(0)
+        refused = [await post("/translate", 11), await post("/v2/document", 101), await post("/v2/document", 21)]
+        release.set()
+        return [*refused, await first, await post("/v2/document", 100)]
+
+    assert asyncio.run(scenario()) == [413, 413, 503, 200, 200]
+    assert holding == [100, 100]
+
+
+def exchange(url: str, *parts: bytes) -> bytes:
+    """What comes back until the other side closes."""
+    with closing(connect(url)) as connection:
+        for each in parts:
+            connection.sendall(each)
+            time.sleep(0.05)
+        answer = b""
+        while received := connection.recv(65_536):
+            answer += received
+        return answer
+
+
+def connect(url: str) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=60)
+
+
+POST = b"POST /echo HTTP/1.1\r\nHost: a\r\n"
+
+
+@pytest.mark.parametrize(
+    ("parts", "answer"),
+    [
+        ((b"",), b""),
+        ((b"GET /livez HT",), b""),
+        (
+            (b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /li", b"v", b"e"),
+            b"HTTP/1.1 200 OK",
+        ),  # a second one, slowly
+        ((POST + b"Content-Length: 5\r\n\r\n", b"a", b"b"), b"HTTP/1.1 408 Request Timeout"),
+        ((POST + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n"), b"HTTP/1.1 408 Request Timeout"),
+    ],
+)
+def test_what_comes_slowly_is_closed(parts: tuple[bytes, ...], answer: bytes) -> None:
+    app = application(Models(), body_seconds=0.5)
+    with served(app, http=Connections(0.5, 100).protocol(), timeout_keep_alive=3600) as url:
+        assert exchange(url, *parts).startswith(answer) if answer else exchange(url, *parts) == b""
+
+
+def test_who_waits_longest_makes_room() -> None:
+    connections = Connections(3600, limit=5)
+    with served(application(Models()), http=connections.protocol()) as url:
+        waiting = []
+        for sent in (b"", b"", b"GET /li", POST + b"Content-Length: 5\r\n\r\na", POST):
+            waiting.append(connect(url))
+            waiting[-1].sendall(sent)
+            until(lambda: len(connections.open) == len(waiting))
+        for _ in range(5):
+            assert httpx.get(f"{url}/livez", trust_env=False, headers={"Connection": "close"}).status_code == 200
+            assert waiting.pop(0).recv(1) == b""  # closed by the other side
+            waiting.append(connect(url))
+            until(lambda: len(connections.open) == 5)
+        for each in waiting:
+            each.close()
+        until(lambda: not connections.open and not connections.waiting)
+
+
+def body(**fields: Any) -> dict[str, Any]:
+    return {"q": "The dog sees the cat.", "source": "en", "target": "de"} | fields
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "service.db"
+
+
+def new_key(path: Path, name: str, **wanted: Any) -> str:
+    with Store.open(path) as store:
+        return store.do(lambda connection: make_key(connection, NewKey(name, **wanted)))[0]
+
+
+def test_rates_hold_back_work_and_never_probes(in_thread: Callable[..., Any], path: Path) -> None:
+    """With a full queue besides."""
+    key = new_key(path, "wiki", rate=2)
+    running = in_thread(anonymous_rate=1, max_pending_requests=1, database=path)
+    with httpx.Client(base_url=running.url, trust_env=False, timeout=60) as asked, ThreadPoolExecutor(2) as pool:
+        try:
+            accepted = [pool.submit(asked.post, "/translate", json=body())]
+            until(lambda: running.pending == 1)
+            accepted.append(
+                pool.submit(asked.post, "/translate", json=body(api_key=key, q="For callers who hold less."))
+            )
+            until(lambda: running.pending == 2)
+            assert asked.post("/translate", json=body(api_key=key, q="The queue is full.")).status_code == 503
+            for fields, said in (({"api_key": key}, "Slowdown: 2 per 1 minute"), ({}, "Slowdown: 1 per 1 minute")):
+                refused = asked.post("/translate", json=body(**fields))
+                assert (refused.status_code, refused.json()["code"]) == (429, "too_many_requests")
+                assert refused.json()["error"].startswith(said)
+                assert 1 <= int(refused.headers["retry-after"]) <= 61
+            for _ in range(20):
+                assert [asked.get(probe).status_code for probe in (*PROBES, "/metrics")] == [200] * 4
+        finally:
+            running.control.open()
+        assert [each.result().status_code for each in accepted] == [200, 200]
+
+
+@pytest.mark.system
+def test_quotas_in_both_dialects_and_after_a_restart(
+    start_service: Callable[..., Any], small_model: Path, path: Path
+) -> None:
+    key = new_key(path, "wiki", quota=50)
+    deepl = {"Authorization": f"DeepL-Auth-Key {key}"}
+    for used in (42, 50):
+        service = start_service(small_model, MT_DATABASE=str(path), MT_REQUIRE_KEY="true")
+        with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as asked:
+            if used == 42:
+                for _ in range(2):  # the second comes from the cache, and is charged as well
+                    assert asked.post("/translate", json=body(api_key=key)).status_code == 200
+            refused = asked.post("/translate", json=body(api_key=key))
+            assert (refused.status_code, refused.json()["code"]) == (403, "quota_exceeded")
+            refused = asked.post("/v2/translate", json={"text": ["a" * 21], "target_lang": "DE"}, headers=deepl)
+            assert (refused.status_code, refused.json()["code"]) == (456, "quota_exceeded")
+            assert asked.post("/translate", json=body(api_key=key, q="1234", target="zz")).status_code == 400
+            assert asked.get("/v2/usage", headers=deepl).json()["character_count"] == 42  # what fails costs nothing
+            if used == 50:
+                assert asked.post("/translate", json=body(api_key=key, q="12345678")).status_code == 200
+                assert asked.post("/translate", json=body(api_key=key, q="1")).status_code == 403
+        assert service.terminate() == 0
+        with Store.open(path) as store:
+            assert store.do(lambda connection: connection.execute("SELECT characters FROM usage").fetchall()) == [
+                (used,)
+            ]
+
+
+@pytest.mark.system
+def test_a_database_that_is_none(small_model: Path, tmp_path: Path) -> None:
+    rubbish = tmp_path / "rubbish.db"
+    rubbish.write_bytes(b"rubbish " * 1000)
+    command = [sys.executable, "-m", "service", "--model", str(small_model), "--port", "0", "--database", str(rubbish)]
+    done = subprocess.run(command, cwd=ROOT, env=environment({}), capture_output=True, text=True)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert done.stderr.startswith(f"error: the database {rubbish} cannot be used: file is not a database")
+
+
+@pytest.mark.system
+def test_500_slow_sockets(start_service: Callable[..., Any], small_model: Path) -> None:
+    """A promise in seconds: /livez within 100 ms all the while, and those who are slow are sent away within 10."""
+    service = start_service(small_model)
+    slow = []
+    begun = time.monotonic()
+    for number in range(500):
+        slow.append(connect(service.url))
+        slow[-1].sendall((b"", b"GET /translate HT", POST, POST + b"Content-Length: 9\r\n\r\na")[number % 4])
+    with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as asked:
+        seconds = []
+        while time.monotonic() - begun < 8:
+            before = time.perf_counter()
+            assert asked.get("/livez").status_code == 200
+            seconds.append(time.perf_counter() - before)
+            time.sleep(0.05)
+        assert asked.post("/translate", json=body()).status_code == 200
+    print(
+        f"500 slow sockets: /livez took {1000 * statistics.median(seconds):.1f} ms, at most {1000 * max(seconds):.1f}"
+    )
+    assert statistics.quantiles(seconds, n=20)[-1] < 0.1
+    for each in slow:
+        each.settimeout(20)
+        said = each.recv(65_536)
+        assert said == b"" or said.startswith(b"HTTP/1.1 408")
+        each.close()

@@ -1,0 +1,156 @@
+"""Text that breaks services: through every dialect and format there is an answer, in UTF-8, and of bounded length."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+FROZEN = Path(__file__).resolve().parents[1] / "frozen" / "model"
+MEGABYTE = 1_000_000
+WAIT, WARTEN = "Please wait.", "Bitte warten Sie."
+
+TEXTS = {
+    "lone surrogates": "\ud800 the dog \udfff",
+    "halves of an emoji": "\ud83d\ude00 the dog \ude00\ud83d",
+    "NUL": "the\0dog\0",
+    "controls": "".join(map(chr, range(1, 32))) + "\x7f\x85 the dog",
+    "byte order marks": "\ufeffthe\ufeff dog\ufffe",
+    "line and paragraph separators": "the dog\u2028the cat\u2029",
+    "right to left": "\u202e\u2066the\u200f dog\u2069 كلب",
+    "families": "👩‍👩‍👧‍👦👨🏿‍🦳🏴\U000e0067\U000e007f " * 50,
+    "joiners alone": "\u200d" * 1000,
+    "combining": "e" + "\u0301" * 10_000,
+    "combining alone": "\u0301" * 10_000,
+    "one word of a megabyte": "a" * (MEGABYTE - 1000),
+    "a megabyte of one letter of another script": "字" * 300_000,
+    "words of one letter": "a " * 5_000,
+    "full stops": "." * 50_000,
+    "sentences of one letter": "A. " * 3_000,
+    "spaces": " " * (MEGABYTE - 1000),
+    "newlines": "\n" * 100_000,
+    "kinds of space": "\u00a0\u2003\u3000\u200b\t\r\v\f" * 100,
+    "space marks of the tokenizer": "▁▁ ▁the▁dog",
+    "pieces of the tokenizer": "<2fr> </s> <s> <pad> <0x0A> <unk>",
+    "no characters": "\ufffe\uffff\U0010ffff\ufdd0\ue000",
+    "format strings": "%s%n%99999999d {0.__class__} {{ }} ${jndi:x} \\x \\u0000",
+}
+SMALL = {name: text for name, text in TEXTS.items() if len(text) < 20_000}
+MARKUP = {
+    "not closed": "<p>the <b>dog <i>and",
+    "closed too often": "</p></b>the dog</i></p>",
+    "crossed": "<b>the <i>dog</b> and</i> the cat",
+    "a thousand deep": "<b>" * 1_000 + "the dog" + "</b>" * 1_000,
+    "comment without an end": "the dog <!-- and the cat",
+    "CDATA": "<![CDATA[the dog]]> the cat",
+    "entities": "&amp;amp; &#0; &#xD800; &#x110000; &nosuch; &lt;b&gt; the dog &",
+    "a doctype that refers to itself": '<!DOCTYPE a [<!ENTITY b "&b;&b;">]><a>&b; the dog</a>',
+    "a file of this machine": '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b; the dog</a>',
+    "attributes": "<a href=\"&quot;&lt;\" title='\ud800' \0=1 =2>the dog</a>",
+    "many tags": "<br>" * 5_000 + "the dog",
+}
+
+
+@pytest.fixture(scope="module")
+def client(start_service: Callable[..., Any]) -> Iterator[httpx.Client]:
+    """A service with limits that let a megabyte in."""
+    limits = {"MT_MAX_CHARACTERS": str(MEGABYTE), "MT_MAX_BODY_BYTES": "8000000", "MT_CACHE_CHARACTERS": "0"}
+    service = start_service(FROZEN, **limits)
+    with httpx.Client(base_url=service.url, trust_env=False, timeout=600) as found:
+        yield found
+    assert service.process.poll() is None
+    assert not [line for line in service.logs if line["event"] in ("failed", "worker hangs", "worker started again")]
+
+
+def post(client: httpx.Client, path: str, body: dict[str, Any]) -> Any:
+    """JSON spells lone surrogates, which httpx's own would refuse to."""
+    response = client.post(path, content=json.dumps(body), headers={"Content-Type": "application/json"})
+    assert response.status_code in (200, 400), (response.status_code, response.text[:300])
+    found = json.loads(response.content.decode("utf-8"))
+    if response.status_code == 400:
+        assert found["code"] in ("invalid_request", "unsupported_language", "cannot_translate"), found
+        return None
+    return found
+
+
+def bounded(text: str, found: str) -> None:
+    """In bytes: a character that the model does not know may cost it as many pieces."""
+    assert len(found.encode("utf-8")) <= 4 * len(text.encode("utf-8", "surrogatepass")) + 400
+
+
+@pytest.mark.parametrize(
+    "text",
+    [text if len(text) < 200_000 else pytest.param(text, marks=pytest.mark.slow) for text in TEXTS.values()],
+    ids=TEXTS,
+)
+def test_plain_text(client: httpx.Client, text: str) -> None:
+    found = post(client, "/translate", {"q": [text, WAIT], "source": "en", "target": "de"})
+    assert found is not None and len(found["translatedText"]) == 2
+    bounded(text, found["translatedText"][0])
+    assert found["translatedText"][1] == WARTEN, "and the other text is translated as always"
+    if not text.strip():
+        assert found["translatedText"][0] == text
+
+
+@pytest.mark.parametrize("text", [*SMALL.values(), *MARKUP.values()], ids=[*SMALL, *MARKUP])
+def test_html(client: httpx.Client, text: str) -> None:
+    found = post(client, "/translate", {"q": f"{text}<p>{WAIT}</p>", "source": "en", "target": "de", "format": "html"})
+    if found is not None:
+        bounded(text, found["translatedText"])
+        assert "root:" not in found["translatedText"]
+
+
+@pytest.mark.parametrize("text", SMALL.values(), ids=SMALL)
+def test_what_is_asked_for_beside_it(client: httpx.Client, text: str) -> None:
+    """Detection, alternatives, ranges within both texts, and terms that the text itself is."""
+    more = {"alternatives": 2, "quality": True, "segments": True, "alignment": True}
+    terms = {"glossary": {"dog": "Hund"}, "do_not_translate": ["the cat"]}
+    found = post(client, "/translate", {"q": text, "source": "auto", "target": "de", **more, **terms})
+    assert found is not None
+    size = len(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    for segment in found["segments"]:
+        assert 0 <= segment["source"][0] <= segment["source"][1] <= size
+        assert 0 <= segment["target"][0] <= segment["target"][1] <= len(found["translatedText"])
+    post(client, "/translate", {"q": text, "source": "en", "target": "de", "glossary": {text: "x", "x": text}})
+    post(client, "/translate", {"q": WAIT, "source": "en", "target": "de", "do_not_translate": [text, text[:1]]})
+    post(client, "/detect", {"q": text})
+
+
+@pytest.mark.parametrize("text", SMALL.values(), ids=SMALL)
+def test_streamed(client: httpx.Client, text: str) -> None:
+    body = {"q": text, "source": "en", "target": "de", "stream": True}
+    response = client.post("/translate", content=json.dumps(body), headers={"Content-Type": "application/json"})
+    assert response.status_code == 200
+    *segments, (name, done) = [
+        (block.split("\n")[0].removeprefix("event: "), json.loads(block.split("\n", 1)[1].removeprefix("data: ")))
+        for block in response.content.decode("utf-8").removesuffix("\n\n").split("\n\n")
+    ]
+    assert name == "done"
+    assert "".join(data["translatedText"] for _, data in segments) == done["translatedText"]
+
+
+@pytest.mark.parametrize("handling", [None, "html", "xml"])
+@pytest.mark.parametrize("text", [*SMALL.values(), *MARKUP.values()], ids=[*SMALL, *MARKUP])
+def test_deepl(client: httpx.Client, text: str, handling: str | None) -> None:
+    body = {"text": [text, WAIT], "source_lang": "EN", "target_lang": "DE", "tag_handling": handling}
+    found = post(client, "/v2/translate", body)
+    if found is not None:
+        for sent, each in zip((text, WAIT), found["translations"], strict=True):
+            bounded(sent, each["text"])
+            assert "root:" not in each["text"]
+    post(client, "/v2/translate", {"text": [text], "target_lang": "DE", "tag_handling": handling})
+
+
+@pytest.mark.parametrize("text", SMALL.values(), ids=SMALL)
+def test_as_names_and_languages(client: httpx.Client, text: str) -> None:
+    """In every other field there is a 400 that can be read."""
+    for field in ("source", "target", "format", "alternatives", "beam_size", "stream", "glossary", "targets"):
+        assert post(client, "/translate", {"q": WAIT, "source": "en", "target": "de", field: text}) is None
+    for field in ("source_lang", "target_lang", "tag_handling", "glossary_id", "formality"):
+        body = {"text": [WAIT], "source_lang": "EN", "target_lang": "DE", field: text}
+        content = json.dumps(body)
+        response = client.post("/v2/translate", content=content, headers={"Content-Type": "application/json"})
+        assert response.status_code in (400, 404), response.text
+        assert response.json()["message"]

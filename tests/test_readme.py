@@ -171,8 +171,8 @@ def service_port(demo: str) -> Iterator[int]:
 def test_demo_trains_scores_and_answers(demo: str) -> None:
     scores = json.loads((DEMO_MODEL.parent / "scores.json").read_text(encoding="utf-8"))
     assert scores["exact_match"]["percent"] >= 95
-    # The aim is 90 for each; of about 53 sentences, and of the few held-out words that they share, 80 is beyond chance
-    assert min(match["percent"] for match in scores["by"]["construction"].values()) >= 80
+    # The aim is 90 for each, of about 50 sentences; a few more errors in one of 38 are chance
+    assert min(match["percent"] for match in scores["by"]["construction"].values()) >= 84
     assert "translatedText" in demo
     assert "curl http://localhost:" in demo
 

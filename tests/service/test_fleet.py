@@ -113,6 +113,7 @@ def test_killed_in_mid_decode_nothing_is_lost(small_model: Path) -> None:
     run(test, processes.hire, plan(small_model))
 
 
+@pytest.mark.slow
 def test_a_text_that_kills_is_found_and_all_others_are_translated(small_model: Path, tmp_path: Path) -> None:
     texts = sentences(40)
     processes = Processes(Rigged(kills=("poison",), loads=tmp_path / "loads"))
@@ -279,6 +280,7 @@ def test_what_cannot_be_used_is_refused_and_the_old_one_serves_on(small_model: P
     run(test, processes.hire, plan(model))
 
 
+@pytest.mark.slow
 def test_who_starts_again_and_finds_another_model_has_it_exchanged(small_model: Path, tmp_path: Path) -> None:
     model = tmp_path / "model"
     shutil.copytree(small_model, model)

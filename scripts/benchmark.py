@@ -2,6 +2,7 @@
 
     python scripts/benchmark.py decode MODEL --source test.en --reference test.de --output benchmarks/decode
     python scripts/benchmark.py serve MODEL --source dev.en --output benchmarks/serve
+    python scripts/benchmark.py http MODEL --source dev.en --output benchmarks/http
     python scripts/benchmark.py VERB --help
 
 A peer that is not installed is a row that says so. Run it on a quiet machine: it says when the machine was not.
@@ -17,7 +18,7 @@ from pathlib import Path
 from mt.errors import MTError
 
 PACKAGE = "scripts.benchmarks"
-VERBS = ("decode", "train", "serve")
+VERBS = ("decode", "train", "serve", "http")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from mt.errors import DocumentError
 from mt.text.documents import Document, DocumentOptions, open_document
 from mt.text.markup import Translated
 from service.assembly import links, unchanged
-from service.errors import CannotTranslate, InvalidDocument, Overloaded
+from service.errors import CannotTranslate, InvalidDocument, Overloaded, where
 from service.jobs import Answer
 from service.preparation import Unit, unit_of
 
@@ -86,12 +86,20 @@ class Documents:
         return await self._aside(opened.name, partial(opened.document.render, found))
 
     async def _aside(self, name: str, work: Callable[[], T]) -> T:
-        """In a thread, where it takes what time it takes, but is not waited for longer than that."""
+        """In a thread, where it takes what time it takes, but is not waited for longer than that.
+
+        A file on which a library fails will not be better when it is sent again: no mistake of ours, to its client.
+        """
         working = asyncio.get_running_loop().run_in_executor(self._threads, work)
         try:
             return await asyncio.wait_for(working, SECONDS)
         except TimeoutError as error:
             raise InvalidDocument(f"{name} takes longer than {SECONDS:g} s to read or write") from error
+        except DocumentError:
+            raise
+        except Exception as error:
+            structlog.get_logger().error("document failed", where=where(error))
+            raise InvalidDocument(f"{name} cannot be read or written") from error
 
 
 class _Progress:

@@ -1,10 +1,7 @@
 """The HTTP side of `serve`: starts `python -m service`, or takes one that runs, and sends sentences at given times."""
 
 import asyncio
-import json
 import math
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,10 +12,8 @@ import httpx
 
 from mt.errors import MTError
 
-from .contender import ROOT
+from .programs import Program, started
 from .queueing import PATIENCE
-
-START = 120.0  # seconds for a service to load its model
 
 
 @dataclass(frozen=True)
@@ -59,15 +54,9 @@ def service(url: str | None, model: Path, dtype: str, threads: int, output: Path
     if url is not None:
         yield _client(url)
         return
-    log = output / "service.log"
-    options = ["--model", str(model), "--port", "0", "--dtype", dtype, "--threads", str(threads), "--log-json", "true"]
-    with log.open("w", encoding="utf-8") as file:
-        process = subprocess.Popen([sys.executable, "-m", "service", *options], cwd=ROOT, stdout=file, stderr=file)
-    try:
-        yield _client(_listening(process, log))
-    finally:
-        process.terminate()
-        process.wait(timeout=60)
+    options = ("--model", str(model), "--port", "0", "--dtype", dtype, "--threads", str(threads), "--log-json", "true")
+    with started("service", Program("service", options), output) as port:
+        yield _client(f"http://127.0.0.1:{port}")
 
 
 def _client(url: str) -> Client:
@@ -81,14 +70,3 @@ def _client(url: str) -> Client:
     directions = ((each["code"], target) for each in languages for target in each["targets"])
     source, target = next(pair for pair in directions if pair[0] != pair[1])
     return Client(url, source, target)
-
-
-def _listening(process: "subprocess.Popen[bytes]", log: Path) -> str:
-    """The address that the service says it listens on."""
-    until = time.monotonic() + START
-    while time.monotonic() < until and process.poll() is None:
-        for line in log.read_text(encoding="utf-8").splitlines():
-            if '"listening"' in line:
-                return f"http://127.0.0.1:{json.loads(line)['port']}"
-        time.sleep(0.1)
-    raise MTError(f"python -m service did not start; {log} ends with: {log.read_text(encoding='utf-8')[-300:]}")

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import math
 import re
 import statistics
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -18,6 +19,7 @@ import httpx
 from tests.service.conftest import Service
 
 FROZEN = Path(__file__).resolve().parents[1] / "frozen" / "model"
+MANY = {"MT_MAX_PENDING_REQUESTS": "5000"}
 
 
 @contextmanager
@@ -36,11 +38,13 @@ def started(model: Path = FROZEN, rigged: dict[str, Any] | None = None, **settin
 
 @dataclass(frozen=True)
 class Sent:
-    """A request and what became of it: status 0 where no answer came. By time.monotonic()."""
+    """A request and what became of it: status 0 where no answer came. Times are by time.monotonic(); `sent` is when the
+    last of it had left, infinite where it never did."""
 
     id: str
     q: Any
     begun: float
+    sent: float
     ended: float
     status: int
     body: dict[str, Any]
@@ -79,17 +83,44 @@ async def connected(url: str) -> AsyncIterator[httpx.AsyncClient]:
 
 async def ask(client: httpx.AsyncClient, q: Any, ledger: Ledger | None = None, **more: Any) -> Sent:
     """POST /translate from English to German. Never raises."""
-    id, begun = uuid4().hex, time.monotonic()
+    id, begun, sent = uuid4().hex, time.monotonic(), math.inf
     body = {"q": q, "source": "en", "target": "de", **more}
+
+    async def trace(event: str, _: Any) -> None:
+        nonlocal sent
+        if event == "http11.send_request_body.complete":
+            sent = time.monotonic()
+
     try:
-        answer = await client.post("/translate", json=body, headers={"X-Request-ID": id})
+        answer = await client.post("/translate", json=body, headers={"X-Request-ID": id}, extensions={"trace": trace})
         retry = answer.headers.get("retry-after", "")
-        found = Sent(id, q, begun, time.monotonic(), answer.status_code, answer.json(), retry)
+        found = Sent(id, q, begun, sent, time.monotonic(), answer.status_code, answer.json(), retry)
     except httpx.HTTPError as error:
-        found = Sent(id, q, begun, time.monotonic(), 0, {"error": repr(error)})
+        found = Sent(id, q, begun, sent, time.monotonic(), 0, {"error": repr(error)})
     if ledger is not None:
         ledger.entries.append(found)
     return found
+
+
+async def ask_alone(url: str, q: str, ledger: Ledger) -> None:
+    """The same on a connection of its own, and with so little work that thousands can be on their way."""
+    id, begun, sent = uuid4().hex, time.monotonic(), math.inf
+    body = json.dumps({"q": q, "source": "en", "target": "de"}).encode()
+    head = f"POST /translate HTTP/1.1\r\nHost: a\r\nX-Request-ID: {id}\r\nConnection: close\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    host, port = url.removeprefix("http://").split(":")
+    try:
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(head.encode() + body)
+        sent = time.monotonic()
+        answer, _, content = (await reader.read()).partition(b"\r\n\r\n")
+        writer.close()
+        status, retry = int(answer.split()[1]), re.search(rb"(?i)retry-after: (\d+)", answer)
+        found = json.loads(content)
+    except (OSError, ValueError, IndexError) as error:
+        status, retry, found = 0, None, {"error": repr(error)}
+    after = retry[1].decode() if retry else ""
+    ledger.entries.append(Sent(id, q, begun, sent, time.monotonic(), status, found, after))
 
 
 NUMBERS = count()
@@ -158,3 +189,23 @@ def growth(samples: list[float]) -> float:
     points = list(enumerate(samples))[::step]
     slopes = [(b - a) / (y - x) for place, (x, a) in enumerate(points) for y, b in points[place + 1 :]]
     return statistics.median(slopes) * (len(samples) - 1)
+
+
+def run(url: str, test: Callable[[httpx.AsyncClient], Coroutine[Any, Any, None]]) -> None:
+    """With a client of the service at `url`."""
+
+    async def tested() -> None:
+        async with connected(url) as client:
+            await test(client)
+
+    asyncio.run(tested())
+
+
+async def pending(client: httpx.AsyncClient) -> float:
+    return (await figures(client))["mt_pending_requests"]
+
+
+async def answered(ledger: Ledger, more: int) -> None:
+    """Waits until so many more have been."""
+    enough = len(ledger.entries) + more
+    await until(lambda: len(ledger.entries) >= enough)

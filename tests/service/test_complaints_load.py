@@ -28,6 +28,7 @@ from tests.service.running import (
     FROZEN,
     Ledger,
     ask,
+    ask_alone,
     connected,
     figures,
     fresh,
@@ -99,6 +100,7 @@ def grown(service: Service) -> dict[str, float]:
     return asyncio.run(measured())
 
 
+@pytest.mark.slow
 def test_complaint_02_memory_does_not_grow() -> None:
     with started(MT_CACHE_CHARACTERS="100000") as service:
         found = grown(service)
@@ -106,6 +108,7 @@ def test_complaint_02_memory_does_not_grow() -> None:
     assert max(found.values()) < ALLOWED
 
 
+@pytest.mark.slow
 def test_complaint_02_a_leak_would_be_seen() -> None:
     with started(rigged={"leaks": 3000}, MT_CACHE_CHARACTERS="100000") as service:
         found = grown(service)
@@ -141,7 +144,7 @@ def test_complaint_03_sentences_do_not_go_one_by_one(together: str) -> None:
 
 
 def test_complaint_04_what_it_loads() -> None:
-    """The web process needs no torch; and no process needs what is there for training, comparing or testing."""
+    """No process of the service needs what is there for training, comparing or testing."""
     code = "import sys; import {}; print(*sys.modules)"
 
     def loaded(module: str) -> set[str]:
@@ -152,8 +155,7 @@ def test_complaint_04_what_it_loads() -> None:
         return set(done.stdout.split())
 
     unneeded = {"transformers", "ctranslate2", "tensorboard", "matplotlib", "pandas", "mtdata", "pytest", "httpx"}
-    assert not loaded("service.__main__") & {"torch", *unneeded}
-    assert not loaded("service.process") & unneeded
+    assert not loaded("service.__main__, service.process") & unneeded
 
 
 def test_complaint_05_it_starts_and_translates_without_a_network() -> None:
@@ -179,7 +181,7 @@ def test_complaint_14_no_time_outs_at_the_rated_load(service: Service) -> None:
             end = time.monotonic() + 12
             while time.monotonic() < end:
                 await asyncio.sleep(chance.expovariate(0.8 * capacity))
-                asked.append(asyncio.create_task(ask(client, fresh(), ledger)))
+                asked.append(asyncio.create_task(ask_alone(service.url, fresh(), ledger)))
             await asyncio.gather(*asked)
             took = [each.seconds for each in ledger.entries]
             p50, p99 = percentile(took, 50), percentile(took, 99)

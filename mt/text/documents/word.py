@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from io import BytesIO
 
 import docx
-from docx.opc.exceptions import PackageNotFoundError
 from docx.opc.part import XmlPart
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
@@ -52,7 +51,7 @@ class WordDocument:
         _check_archive(name, content, options)
         try:
             self._document = docx.Document(BytesIO(content))
-        except (PackageNotFoundError, zipfile.BadZipFile, KeyError, ValueError, etree.XMLSyntaxError) as error:
+        except Exception as error:  # of a package that is not whole, python-docx and zipfile raise whatever comes
             raise DocumentError(f"{name} is not a .docx file: {error}") from error
         self.segments: list[Segment] = []
         self._paragraphs: list[tuple[Element, Element | None, list[_Slot]]] = []

@@ -24,10 +24,10 @@ from rich.console import Console
 from rich.table import Table
 
 from mt.errors import MTError
-from service.auth import Key, KeyProblem, NewKey, get_key, list_keys, make_key, revoke_key
-from service.limits import month_of, read_usage
+from service.access.auth import Key, KeyProblem, NewKey, get_key, list_keys, make_key, revoke_key
+from service.access.limits import month_of, read_usage
+from service.access.store import Store
 from service.settings import variable
-from service.store import Store
 
 DAY = 86_400  # seconds
 LONGEST_NAME = 100

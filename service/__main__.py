@@ -20,14 +20,14 @@ import structlog
 import uvicorn
 
 from mt.errors import MTError
+from service.access.store import Store
 from service.app import create_app
 from service.connections import Connections
-from service.fleet import Fleet, Plan, in_processes
 from service.logs import configure_logs
 from service.middleware import HEAD_BYTES
 from service.settings import Settings, SettingsError, load_settings, option, variable
 from service.signals import Signals
-from service.store import Store
+from service.workers.fleet import Fleet, Plan, in_processes
 
 LONGEST_GOODBYE = 5  # seconds for answers to be sent once all are there
 

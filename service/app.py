@@ -10,9 +10,11 @@ import structlog
 from fastapi import FastAPI
 
 from mt.text.documents import DocumentOptions
+from service.access.glossaries import Glossaries, GlossaryLimits
+from service.access.limits import Access, Policy
+from service.access.store import Store
 from service.bodies import body_schemas
 from service.dependencies import State
-from service.door import SAFE, Doorkeeper
 from service.errors import (
     PROBLEM_JSON,
     BodyTooLarge,
@@ -23,20 +25,18 @@ from service.errors import (
     documented,
     install_handlers,
 )
-from service.files import FileLimits, Files
-from service.fleet import Fleet
-from service.glossaries import Glossaries, GlossaryLimits
-from service.limits import Access, Policy
-from service.lingering import Lingering
 from service.metrics import CACHE, FLEET, Metrics
 from service.middleware import surround
 from service.readiness import Readiness
 from service.routes import admin, deepl, detect, files, frontend, health, languages, page, translate
 from service.routes import metrics as metrics_route
 from service.settings import Settings
-from service.shelf import Shelf, ShelfLimits
-from service.store import Store
-from service.translation import Translations
+from service.translation.core import Translations
+from service.translation.files import FileLimits, Files
+from service.translation.lingering import Lingering
+from service.translation.shelf import Shelf, ShelfLimits
+from service.workers.door import SAFE, Doorkeeper
+from service.workers.fleet import Fleet
 
 ROUTERS = tuple(
     routes.router

@@ -8,18 +8,18 @@ from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import ClientDisconnect
 
-from service.auth import same_secret
+from service.access.auth import same_secret
+from service.access.glossaries import Glossaries
+from service.access.limits import Access
 from service.errors import InvalidKey, NotFound
-from service.files import Files
-from service.fleet import Fleet
-from service.glossaries import Glossaries
-from service.limits import Access
-from service.lingering import Lingering
 from service.metrics import Metrics
 from service.readiness import Readiness
 from service.settings import Settings
-from service.shelf import Shelf
-from service.translation import Translations
+from service.translation.core import Translations
+from service.translation.files import Files
+from service.translation.lingering import Lingering
+from service.translation.shelf import Shelf
+from service.workers.fleet import Fleet
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
-from service.fleet import FleetStats
 from service.logs import Record
+from service.workers.fleet import FleetStats
 
 T = TypeVar("T")
 

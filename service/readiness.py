@@ -8,7 +8,7 @@ from typing import Protocol
 from mt.engine.plan import Translation
 from service.errors import DeadlineExceeded, NotServing, Overloaded, ServiceError
 from service.languages import Direction
-from service.messages import Text, Wish
+from service.workers.messages import Text, Wish
 
 
 class Models(Protocol):

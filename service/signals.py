@@ -12,7 +12,7 @@ import structlog
 import uvicorn
 
 from service.errors import ReloadRefused
-from service.fleet import Fleet
+from service.workers.fleet import Fleet
 
 STOP = (signal.SIGINT, signal.SIGTERM)
 

@@ -16,10 +16,10 @@ from service.dependencies import (
     while_connected,
 )
 from service.errors import BodyTooLarge, InvalidDocument, InvalidRequest, NotFound, documented
-from service.files import original
-from service.jobs import Job
 from service.routes.translate import ACCESS, AUTO, WORK
 from service.schemas import TranslatedFile
+from service.translation.files import original
+from service.translation.jobs import Job
 
 router = APIRouter(tags=["translation"])
 

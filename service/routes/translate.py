@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 
 from mt.errors import RequestError
 from mt.text.terms import Terms
+from service.access.glossaries import Glossaries
 from service.bodies import TranslateBody, documented_body
 from service.dependencies import (
     AccessDependency,
@@ -36,8 +37,6 @@ from service.errors import (
     shown,
 )
 from service.events import EVENT_SCHEMA, EVENT_STREAM, EventStream, event
-from service.glossaries import Glossaries
-from service.jobs import Answer, Format, Job, Sentence, StreamedSentence, StreamEnd, Wants
 from service.schemas import (
     DetectedLanguage,
     Segment,
@@ -48,7 +47,8 @@ from service.schemas import (
     TranslateResponse,
 )
 from service.settings import Settings
-from service.translation import Translations, together
+from service.translation.core import Translations, together
+from service.translation.jobs import Answer, Format, Job, Sentence, StreamedSentence, StreamEnd, Wants
 
 T = TypeVar("T")
 

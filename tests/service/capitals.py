@@ -15,21 +15,21 @@ from fastapi import FastAPI
 
 from mt.text.documents import DocumentOptions
 from mt.text.markup import Segment, Translated, parse_html, parse_xml
-from service.auth import NewKey, make_key
-from service.documents import Documents, Opened
+from service.access.auth import NewKey, make_key
+from service.access.glossaries import Glossaries, GlossaryLimits
+from service.access.limits import Access, Policy
+from service.access.store import Store
 from service.errors import install_handlers
-from service.glossaries import Glossaries, GlossaryLimits
-from service.jobs import Answer, Detected, Format, Job
 from service.languages import Direction
-from service.limits import Access, Policy
-from service.lingering import Lingering
 from service.metrics import Metrics
 from service.middleware import RequestLimit, RequestLimits, RequestLog
 from service.routes import deepl as dialect
 from service.settings import Settings
-from service.shelf import Shelf, ShelfLimits
-from service.store import Store
-from service.translation import Translations
+from service.translation.core import Translations
+from service.translation.documents import Documents, Opened
+from service.translation.jobs import Answer, Detected, Format, Job
+from service.translation.lingering import Lingering
+from service.translation.shelf import Shelf, ShelfLimits
 
 PAIRS = [("en", "de"), ("en", "pb"), ("en", "pt"), ("en", "zh"), ("de", "en"), ("fr", "en")]
 

@@ -18,11 +18,11 @@ import pytest
 import uvicorn
 
 from service.__main__ import bound
+from service.access.store import Store
 from service.app import create_app
-from service.fleet import Fleet, FleetStats, Plan
 from service.settings import Settings
-from service.store import Store
-from service.worker import Worker
+from service.workers.fleet import Fleet, FleetStats, Plan
+from service.workers.worker import Worker
 from tests.service.controlled import Control
 
 ROOT = Path(__file__).resolve().parents[2]

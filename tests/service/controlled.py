@@ -18,9 +18,9 @@ from mt.decoding.scorer import ModelScorer
 from mt.engine.batches import SearchDecoder
 from mt.engine.engine import Engine
 from mt.engine.scheduler import Limits
-from service.messages import FromWorker, Ready, Setup
-from service.thread import ThreadTransport
-from service.transport import Deliver
+from service.workers.messages import FromWorker, Ready, Setup
+from service.workers.thread import ThreadTransport
+from service.workers.transport import Deliver
 
 Sources = Sequence[tuple[int, ...]]
 

@@ -10,7 +10,7 @@ from mt.text import segment
 from mt.text.markup.units import Link, Range, units
 from service.errors import CannotTranslate, ServiceError
 from service.languages import Direction
-from service.messages import Text, Wish
+from service.workers.messages import Text, Wish
 
 Order = Callable[[list[str]], list[tuple[str, int]]]
 """Words into the words of the translation, each with the number of its source."""

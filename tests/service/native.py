@@ -11,17 +11,17 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from service.auth import NewKey, make_key
+from service.access.auth import NewKey, make_key
+from service.access.glossaries import Glossaries, GlossaryLimits
+from service.access.limits import Access, Policy
+from service.access.store import Store
 from service.errors import install_handlers
-from service.files import FileLimits, Files
-from service.glossaries import Glossaries, GlossaryLimits
-from service.limits import Access, Policy
 from service.metrics import Metrics
 from service.middleware import RequestLimit, RequestLimits, RequestLog
 from service.routes import detect, files, frontend, languages, translate
 from service.settings import Settings
-from service.store import Store
-from service.translation import Models, Translations
+from service.translation.core import Models, Translations
+from service.translation.files import FileLimits, Files
 
 
 class Native:

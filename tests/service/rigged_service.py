@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import service.__main__ as program
-from service.messages import Setup
 from service.settings import Settings
-from service.teams import Hire
-from service.transport import ProcessTransport
+from service.workers.messages import Setup
+from service.workers.teams import Hire
+from service.workers.transport import ProcessTransport
 from tests.service.controlled import Rigged
 
 

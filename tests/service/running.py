@@ -172,7 +172,9 @@ def workers(service: Service) -> list[int]:
     """The process ids of the workers."""
     path = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children")
     return [
-        int(id) for id in path.read_text().split() if b"service.process" in Path(f"/proc/{id}/cmdline").read_bytes()
+        int(id)
+        for id in path.read_text().split()
+        if b"service.workers.process" in Path(f"/proc/{id}/cmdline").read_bytes()
     ]
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from scripts.keys import main
-from service import auth
-from service.auth import Key, KeyProblem, Keys, NewKey, get_key, list_keys, make_key, revoke_key, same_secret
-from service.store import MIGRATIONS, Store, StoreError
+from service.access import auth
+from service.access.auth import Key, KeyProblem, Keys, NewKey, get_key, list_keys, make_key, revoke_key, same_secret
+from service.access.store import MIGRATIONS, Store, StoreError
 
 Run = Callable[..., tuple[int, str, str]]
 NOW = 1_800_000_000.0

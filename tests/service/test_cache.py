@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from service.cache import SharedWork
 from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
+from service.translation.cache import SharedWork
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -17,7 +17,6 @@ from mt import Translator
 from mt.checkpoint import load_weights, save_weights
 from mt.engine.scheduler import Limits
 from mt.errors import ModelError
-from service.admission import Admission, Pace, Size
 from service.errors import (
     CannotTranslate,
     DeadlineExceeded,
@@ -27,12 +26,13 @@ from service.errors import (
     Unavailable,
     UnsupportedLanguage,
 )
-from service.fleet import Fleet, Plan
 from service.languages import Direction
-from service.messages import Setup, Text, Wish
-from service.teams import Hire
-from service.transport import ProcessTransport
-from service.worker import Patience
+from service.workers.admission import Admission, Pace, Size
+from service.workers.fleet import Fleet, Plan
+from service.workers.messages import Setup, Text, Wish
+from service.workers.teams import Hire
+from service.workers.transport import ProcessTransport
+from service.workers.worker import Patience
 from tests.conftest import sentences, write_model
 from tests.service.controlled import Control, Rigged
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.text.terms import Terms
-from service.errors import InvalidRequest, NotFound
-from service.glossaries import (
+from service.access.glossaries import (
     Dictionary,
     EntriesFormat,
     Glossaries,
@@ -19,7 +18,8 @@ from service.glossaries import (
     parse_entries,
     write_entries,
 )
-from service.store import Store
+from service.access.store import Store
+from service.errors import InvalidRequest, NotFound
 
 EN_DE = Pair("en", "de")
 WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=20).map(str.strip)

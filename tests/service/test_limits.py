@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from limits import strategies
 from limits.storage import memory
 
-from service import limits
-from service.auth import Key, NewKey, make_key, revoke_key
+from service.access import limits
+from service.access.auth import Key, NewKey, make_key, revoke_key
+from service.access.limits import FLUSH_SECONDS, Access, Caller, Policy, Usage, month_of, network, read_usage
+from service.access.store import Store
 from service.errors import DeepLQuotaExceeded, InvalidKey, QuotaExceeded, TooManyRequests
-from service.limits import FLUSH_SECONDS, Access, Caller, Policy, Usage, month_of, network, read_usage
-from service.store import Store
 
 T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[2]
@@ -307,8 +307,8 @@ def test_a_write_that_fails_is_tried_again() -> None:
 SPENDER = """
 import asyncio, sys
 from pathlib import Path
-from service.limits import Access, Policy
-from service.store import Store
+from service.access.limits import Access, Policy
+from service.access.store import Store
 
 async def main() -> None:
     access = Access(Store.open(Path(sys.argv[1])), Policy())

@@ -14,15 +14,15 @@ from starlette.testclient import TestClient
 from structlog.testing import capture_logs
 
 from mt.errors import MTError
-from service.auth import NewKey, make_key
+from service.access.auth import NewKey, make_key
+from service.access.store import Store
 from service.errors import InternalError, install_handlers
-from service.fleet import FleetStats, WorkerStats
 from service.logs import Phase, Record, current_record
-from service.messages import Work
 from service.metrics import CACHE, CONTENT_TYPE, FLEET, SECONDS, Metrics
 from service.middleware import surround
 from service.settings import Settings
-from service.store import Store
+from service.workers.fleet import FleetStats, WorkerStats
+from service.workers.messages import Work
 
 STATS = FleetStats(
     requests=1,

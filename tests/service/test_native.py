@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
+from service.access.glossaries import Dictionary, Pair
 from service.errors import Overloaded
-from service.glossaries import Dictionary, Pair
 from tests.service.doubles import Guesses, WordModels, backwards, upper
 from tests.service.native import Native
 

@@ -21,7 +21,8 @@ from fastapi import FastAPI, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.auth import NewKey, make_key
+from service.access.auth import NewKey, make_key
+from service.access.store import Store
 from service.connections import Connections
 from service.errors import (
     CannotTranslate,
@@ -39,7 +40,6 @@ from service.readiness import CANARY_CALLER, Readiness
 from service.routes import admin, health
 from service.routes import metrics as metrics_route
 from service.settings import Settings, SettingsError, load_settings
-from service.store import Store
 from tests.service.conftest import ROOT, environment
 
 ADMIN = "an-admin-key-of-32-characters-ab"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from mt.text.terms import Terms
 from service.errors import CannotTranslate, DeadlineExceeded, InvalidDocument, Overloaded, UnsupportedLanguage
-from service.jobs import Answer, Format, Job, StreamedSentence, StreamEnd, Wants
-from service.translation import Translations
+from service.translation.core import Translations
+from service.translation.jobs import Answer, Format, Job, StreamedSentence, StreamEnd, Wants
 from tests.service.doubles import Guesses, WordModels, backwards, upper
 
 DIRECT = {"en-de": upper}

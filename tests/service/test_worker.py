@@ -15,10 +15,10 @@ import httpx
 import pytest
 
 from mt import Translator
-from service.bench import work
 from service.errors import InternalError, where
 from service.languages import Direction
-from service.messages import (
+from service.workers.bench import work
+from service.workers.messages import (
     Ask,
     Cancel,
     Close,
@@ -34,7 +34,7 @@ from service.messages import (
     ToWorker,
     Translate,
 )
-from service.versions import version_of
+from service.workers.versions import version_of
 from tests.conftest import sentences
 
 Start = Callable[..., Any]

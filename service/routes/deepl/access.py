@@ -8,6 +8,8 @@ from typing import Annotated
 from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyHeader
 
+from service.access.glossaries import Glossaries
+from service.access.limits import Access, Caller
 from service.dependencies import AccessDependency, GlossariesDependency, TranslationsDependency, address
 from service.errors import (
     BodyTooLarge,
@@ -25,10 +27,8 @@ from service.errors import (
     UnsupportedLanguage,
     documented,
 )
-from service.glossaries import Glossaries
-from service.limits import Access, Caller
 from service.routes.deepl.body import Fields, first, read
-from service.translation import Translations
+from service.translation.core import Translations
 
 MAX_BODY_BYTES = 128 * 1024  # of what is to be translated; DeepL's limit
 _SCHEME = "deepl-auth-key"

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
+from service.access.glossaries import Pair
 from service.errors import UnsupportedLanguage, shown
-from service.glossaries import Pair
 from service.languages import NAMES, Direction
 
 _OURS: dict[str, tuple[str, ...]] = {

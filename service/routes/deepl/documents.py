@@ -16,7 +16,7 @@ from service.routes.deepl.access import FINDING, TRANSLATING, CallDependency
 from service.routes.deepl.body import form_or_json, inlined
 from service.routes.deepl.schemas import DocumentBody, DocumentHandle, DocumentStatus, KeyBody
 from service.routes.deepl.translate import check, directed
-from service.shelf import STATUS_SECONDS
+from service.translation.shelf import STATUS_SECONDS
 
 router = APIRouter(prefix="/v2/document")
 

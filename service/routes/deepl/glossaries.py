@@ -2,9 +2,9 @@
 
 from fastapi import APIRouter, Response
 
+from service.access.glossaries import Dictionary, Glossary, parse_entries, write_entries
 from service.bodies import parsed
 from service.errors import NotFound, documented, shown
-from service.glossaries import Dictionary, Glossary, parse_entries, write_entries
 from service.routes.deepl.access import FINDING, Call, CallDependency
 from service.routes.deepl.body import form_or_json
 from service.routes.deepl.codes import our_pair

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter
 
+from service.access.glossaries import Dictionary, write_entries
 from service.bodies import parsed
 from service.errors import InvalidRequest, documented
-from service.glossaries import Dictionary, write_entries
 from service.routes.deepl.access import FINDING, Call, CallDependency
 from service.routes.deepl.body import form_or_json
 from service.routes.deepl.codes import our_pair

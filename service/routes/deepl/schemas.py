@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.glossaries import EntriesFormat, Glossary
+from service.access.glossaries import EntriesFormat, Glossary
 from service.routes.deepl.body import AsChoice, Body, Flag, OptionalText, Text, Texts, Words
 
 MAX_GLOSSARIES = 5  # in one request

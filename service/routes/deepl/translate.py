@@ -12,11 +12,11 @@ from mt.text.terms import Terms
 from service.bodies import parsed
 from service.dependencies import LingeringDependency, SettingsDependency, while_connected
 from service.errors import BodyTooLarge, InvalidRequest, documented
-from service.jobs import Answer, Format, Job
 from service.routes.deepl.access import TRANSLATING, Call, CallDependency, SmallBody
 from service.routes.deepl.body import Fields, form_or_json
 from service.routes.deepl.codes import our_source, our_target, source_code
 from service.routes.deepl.schemas import NOT_OFFERED, Options, TranslateBody, Translated, TranslatedText
+from service.translation.jobs import Answer, Format, Job
 
 router = APIRouter()
 

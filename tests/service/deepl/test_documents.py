@@ -8,7 +8,7 @@ import deepl
 import pytest
 
 from service.errors import CannotTranslate, Overloaded
-from service.shelf import ShelfLimits
+from service.translation.shelf import ShelfLimits
 from tests.service.capitals import Running
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import deepl
 import pytest
 
-from service.auth import NewKey, make_key
-from service.store import Store
+from service.access.auth import NewKey, make_key
+from service.access.store import Store
 
 FROZEN = Path(__file__).resolve().parents[2] / "frozen" / "model"
 

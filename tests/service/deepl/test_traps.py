@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from service.errors import CannotTranslate, Overloaded
 from service.routes import deepl as dialect
-from service.translation import Translations
+from service.translation.core import Translations
 from tests.service.capitals import Running
 from tests.service.doubles import Guesses, WordModels
 

@@ -17,14 +17,14 @@ from mt.text.documents import DocumentOptions
 from mt.text.language import Detector
 from mt.text.markup import Range
 from mt.text.terms import Terms
-from service.assembly import Assembly, answered, chained, moved, unchanged
-from service.cache import SharedWork
-from service.documents import Documents, Opened
 from service.errors import DeadlineExceeded, ServiceError
-from service.jobs import Answer, Detected, Format, Job, StreamedSentence, StreamEnd
 from service.languages import Direction, Route, Routes
-from service.messages import Text, Wish
-from service.preparation import LOOKED_AT, Guess, Prepared, Preparer, Unit
+from service.translation.assembly import Assembly, answered, chained, moved, unchanged
+from service.translation.cache import SharedWork
+from service.translation.documents import Documents, Opened
+from service.translation.jobs import Answer, Detected, Format, Job, StreamedSentence, StreamEnd
+from service.translation.preparation import LOOKED_AT, Guess, Prepared, Preparer, Unit
+from service.workers.messages import Text, Wish
 
 T = TypeVar("T")
 

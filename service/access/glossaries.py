@@ -15,8 +15,8 @@ from cachetools import LRUCache
 
 from mt.errors import RequestError
 from mt.text.terms import LONGEST_TERM, Terms
+from service.access.store import Store
 from service.errors import InvalidRequest, NotFound, shown
-from service.store import Store
 
 MAX_NAME = 500  # characters
 MOST_TERMS_KEPT = 16  # of translations; to make 10,000 takes 30 ms

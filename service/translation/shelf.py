@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from service.documents import Opened
 from service.errors import InternalError, NotFound, Overloaded, ServiceError, shown, where
+from service.translation.documents import Opened
 
 RETRY_SECONDS = 1.0  # while the queue is full
 STATUS_SECONDS = 2.0  # how long a question about one waits for it to be done: the SDK asks again only after 5 s

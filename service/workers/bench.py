@@ -1,7 +1,6 @@
 """The worker's whole life, wherever it runs: load a model, try it, translate until told to stop.
 
-It hears and speaks in messages alone (service/messages.py); what carries them is service/process.py's concern, or
-service/thread.py's.
+It hears and speaks in messages alone (messages.py); what carries them is the concern of process.py, or of thread.py.
 """
 
 import math
@@ -19,7 +18,7 @@ from mt.engine.translator import Translator
 from mt.errors import ModelError, MTError
 from service.errors import CannotTranslate, DeadlineExceeded, InternalError, where
 from service.languages import Direction
-from service.messages import (
+from service.workers.messages import (
     Ask,
     Cancel,
     Close,
@@ -35,7 +34,7 @@ from service.messages import (
     Translate,
     Work,
 )
-from service.versions import version_of
+from service.workers.versions import version_of
 
 Load = Callable[[Setup], Translator]
 Receive = Callable[[bool], Sequence[ToWorker]]

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from mt.text.markup import Markup, Range, Segment, Translated, parse_html, parse_xml
-from service.assembly import links, ranked, unchanged, weighted
-from service.jobs import Answer, Detected, Format, Job
 from service.languages import PIVOT, Route, Routes, described
+from service.translation.assembly import links, ranked, unchanged, weighted
+from service.translation.jobs import Answer, Detected, Format, Job
 
 LOOKED_AT = 4000  # characters of a text by which its language is told
 SURE = 0.8  # a language told so surely is not passed over for another that can be translated

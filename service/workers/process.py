@@ -1,4 +1,4 @@
-"""`python -m service.process DESCRIPTOR`: a worker in a process of its own, started by service/transport.py.
+"""`python -m service.workers.process DESCRIPTOR`: a worker in a process of its own, started by transport.py.
 
 The descriptor is that of a socket, over which messages go both ways. The process ends when the service does, however
 that comes about: the socket ends then, and Linux kills it.
@@ -13,11 +13,11 @@ import socket
 import sys
 from collections.abc import Sequence
 
-from service.bench import load as load_model
-from service.bench import work
 from service.errors import where
-from service.messages import FromWorker, Stopped, ToWorker
-from service.transport import HEAD, Begin
+from service.workers.bench import load as load_model
+from service.workers.bench import work
+from service.workers.messages import FromWorker, Stopped, ToWorker
+from service.workers.transport import HEAD, Begin
 
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 CHUNK = 1 << 18  # bytes read at a time

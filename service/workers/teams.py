@@ -9,12 +9,12 @@ import structlog
 
 from mt.decoding.options import SearchOptions
 from mt.errors import ModelError
-from service.calls import Call, Ticket
 from service.errors import CannotTranslate, DeadlineExceeded, InternalError, shown
 from service.languages import Direction
-from service.messages import Done, Failed, Ready, Work
-from service.transport import Transport
-from service.worker import Patience, Post, Worker, WorkerDied
+from service.workers.calls import Call, Ticket
+from service.workers.messages import Done, Failed, Ready, Work
+from service.workers.transport import Transport
+from service.workers.worker import Patience, Post, Worker, WorkerDied
 
 AHEAD = 4  # times as many sentences as are decoded at a time: what a worker is given of one caller
 PARTS = 8  # into which suspects that killed again are divided

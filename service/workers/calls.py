@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Protocol
 
 from mt.engine.plan import Translation
-from service.messages import Order, Text, Translate
+from service.workers.messages import Order, Text, Translate
 
 CHARACTERS = 80  # of a sentence, about
 

@@ -11,8 +11,8 @@ from typing import Protocol
 import structlog
 
 from mt.errors import ModelError
-from service.calls import Ticket
-from service.messages import (
+from service.workers.calls import Ticket
+from service.workers.messages import (
     Ask,
     Cancel,
     Close,
@@ -26,7 +26,7 @@ from service.messages import (
     ToWorker,
     Work,
 )
-from service.transport import Transport
+from service.workers.transport import Transport
 
 TICK = 1.0  # seconds between two looks at a worker
 LONGEST_CLOSE = 5.0  # seconds for a decoder step to end

@@ -12,10 +12,10 @@ import structlog
 from mt.errors import DocumentError
 from mt.text.documents import Document, DocumentOptions, open_document
 from mt.text.markup import Translated
-from service.assembly import links, unchanged
 from service.errors import CannotTranslate, InvalidDocument, Overloaded, where
-from service.jobs import Answer
-from service.preparation import Unit, unit_of
+from service.translation.assembly import links, unchanged
+from service.translation.jobs import Answer
+from service.translation.preparation import Unit, unit_of
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from service.errors import where
-from service.messages import Close, FromWorker, Setup, Stopped, ToWorker
+from service.workers.messages import Close, FromWorker, Setup, Stopped, ToWorker
 
 Deliver = Callable[[Sequence[FromWorker]], None]
 
@@ -45,7 +45,7 @@ class Begin:
 
 
 class ProcessTransport:
-    """A worker in a process of its own (service/process.py), behind a pair of sockets.
+    """A worker in a process of its own (service/workers/process.py), behind a pair of sockets.
 
     The worker's module is run by name, so that this process needs no torch.
     """
@@ -67,7 +67,7 @@ class ProcessTransport:
         ours, theirs = socket.socketpair()
         with theirs, _signals_kept_back():
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "service.process", str(theirs.fileno())],
+                [sys.executable, "-m", "service.workers.process", str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from mt.errors import MTError
-from service.store import Store
+from service.access.store import Store
 
 PREFIX = "mt_"  # so that people, and scanners for leaked secrets, see what it is
 ID_LENGTH = 8

@@ -15,10 +15,10 @@ from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
-from service.auth import Key, Keys
+from service.access.auth import Key, Keys
+from service.access.store import Store
 from service.errors import InvalidKey, QuotaExceeded, TooManyRequests
 from service.logs import current_record
-from service.store import Store
 
 FLUSH_SECONDS = 0.5  # how much usage a kill -9 may lose
 IPV6_NETWORK = 64  # bits: what one subscriber has, and changes addresses within at will

@@ -7,8 +7,8 @@ from mt.engine.plan import SentenceTranslation, Translation
 from mt.text import segment
 from mt.text.markup import Link, Range
 from mt.text.segment import Piece
-from service.jobs import Answer, Sentence
 from service.languages import Direction
+from service.translation.jobs import Answer, Sentence
 
 
 def unchanged(text: str, source: str) -> Answer:

@@ -15,18 +15,18 @@ import structlog
 from mt.decoding.options import SearchOptions
 from mt.engine.plan import Translation
 from mt.errors import ModelError, MTError, RequestError, problems
-from service.admission import Admission, Size
-from service.calls import Call
-from service.door import Door
 from service.errors import DeadlineExceeded, InvalidRequest, ReloadRefused, Unavailable, UnsupportedLanguage
 from service.languages import Direction
 from service.logs import Phase, current_record
-from service.messages import Order, Setup, Text, Wish, Work
 from service.settings import Settings
-from service.teams import Hire, Team
-from service.transport import ProcessTransport
-from service.versions import version_of
-from service.worker import Patience
+from service.workers.admission import Admission, Size
+from service.workers.calls import Call
+from service.workers.door import Door
+from service.workers.messages import Order, Setup, Text, Wish, Work
+from service.workers.teams import Hire, Team
+from service.workers.transport import ProcessTransport
+from service.workers.versions import version_of
+from service.workers.worker import Patience
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from queue import SimpleQueue
 from threading import Thread
 
-from service.bench import Load, load, work
 from service.errors import where
-from service.messages import Close, FromWorker, Setup, Stopped, ToWorker
-from service.transport import Deliver
+from service.workers.bench import Load, load, work
+from service.workers.messages import Close, FromWorker, Setup, Stopped, ToWorker
+from service.workers.transport import Deliver
 
 
 class ThreadTransport:

@@ -1,6 +1,7 @@
 """The version of a model directory: what its files hold."""
 
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 
 FILES = (
@@ -13,10 +14,10 @@ def version_of(model: Path) -> str:
     """Changes with any file that a translation depends on, and if one appears or goes."""
     digest = hashlib.sha256()
     for name in FILES:
-        try:
-            with (model / name).open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError:
-            found = ""
+        found = ""
+        with suppress(OSError):
+            if (model / name).is_file():  # a device may have no end
+                with (model / name).open("rb") as file:
+                    found = hashlib.file_digest(file, "sha256").hexdigest()
         digest.update(f"{name} {found}\n".encode())
     return digest.hexdigest()[:16]

@@ -165,6 +165,7 @@ def test_a_poison_whose_client_leaves_is_remembered(small_model: Path) -> None:
     run(test, processes.hire, plan(small_model))
 
 
+@pytest.mark.slow
 def test_one_that_hangs_is_replaced(small_model: Path) -> None:
     processes = Processes(Rigged(hangs=("poison",)))
 
@@ -208,6 +209,7 @@ def other_weights(model: Path, change: float) -> None:
     (model / "other").replace(model / "model.safetensors")
 
 
+@pytest.mark.slow
 def test_exchanged_under_load(small_model: Path, tmp_path: Path) -> None:
     """Each answer, of several texts, comes from one version; none fails; nothing stands still."""
     model = tmp_path / "model"

@@ -593,6 +593,7 @@ def test_a_database_that_is_none(small_model: Path, tmp_path: Path) -> None:
     assert done.stderr.startswith(f"error: the database {rubbish} cannot be used: file is not a database")
 
 
+@pytest.mark.slow
 @pytest.mark.system
 def test_500_slow_sockets(start_service: Callable[..., Any], small_model: Path) -> None:
     """A promise in seconds: /livez within 100 ms all the while, and those who are slow are sent away within 10."""

@@ -38,7 +38,7 @@ from tests.service.running import (
     workers,
 )
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.slow]  # these bound the clock: for a quiet machine
 
 QUEUED = 8
 

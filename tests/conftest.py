@@ -19,6 +19,11 @@ NOUNS = ["dog", "cat", "man", "woman", "child", "horse", "house", "river", "trai
 VERBS = ["sees", "finds", "likes", "follows", "draws", "hears", "paints", "forgets"]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest file first, for the demo in it trains: with it last, all other processes would wait."""
+    items.sort(key=lambda item: item.path.name != "test_readme.py")
+
+
 def sentences(count: int, seed: int = 0) -> list[str]:
     """Distinct sentences of three to nine words."""
     random = Random(seed)

@@ -158,8 +158,11 @@ def test_kill_9_of_the_service_leaves_no_worker(start_service: Callable[..., Any
     (worker,) = children(service.process.pid)
     service.process.kill()
     service.process.wait()
-    while Path(f"/proc/{worker}").exists() and "Z" not in Path(f"/proc/{worker}/stat").read_text().split()[2]:
+    for _ in range(6000):
+        if ended := not Path(f"/proc/{worker}").exists() or "Z" in Path(f"/proc/{worker}/stat").read_text().split()[2]:
+            break
         time.sleep(0.01)
+    assert ended
 
 
 def test_sighup_exchanges_a_model(start_service: Callable[..., Any], small_model: Path, tmp_path: Path) -> None:

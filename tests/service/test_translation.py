@@ -477,6 +477,7 @@ def test_a_stream_that_is_left_ends_its_work() -> None:
         reading.cancel()
         await asyncio.wait([reading])
         await until(lambda: all(call.cancelled for call in models.calls))
+        assert len(models.calls) == 3, "nothing more was begun for it"
 
     run(leave())
 

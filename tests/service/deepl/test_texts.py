@@ -107,9 +107,10 @@ def test_languages_have_deepls_codes(client: deepl.DeepLClient) -> None:
 
 def test_every_code_that_is_listed_is_taken(client: deepl.DeepLClient) -> None:
     for language in client.get_target_languages():
-        client.translate_text("x", target_lang=language)
+        assert client.translate_text("x", target_lang=language).text
     for language in client.get_source_languages():
-        client.translate_text("x", source_lang=language, target_lang="DE" if language.code == "EN" else "EN-GB")
+        target = "DE" if language.code == "EN" else "EN-GB"
+        assert client.translate_text("x", source_lang=language, target_lang=target).text
 
 
 def test_usage_counts_what_was_translated(running: Running) -> None:

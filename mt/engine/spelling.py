@@ -20,6 +20,7 @@ OTHER_FORM = -2.0
 """Added to the log-probability of a form that is not the glossary's where the source has the term as it is there."""
 
 _FIRST = 1 + _CLASSES  # column of the first id that does
+_KEPT = 256  # automata, of some kilobytes each
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Speller:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._automaton = lru_cache(maxsize=2048)(self._build)
+        self._automaton = lru_cache(maxsize=_KEPT)(self._build)
 
     def wording(self, needed: Sequence[Needed], avoided: Iterable[str], language: str, patience: int) -> Wording:
         """What a translation must hold, in any form that its language may give it; and words that it must not."""

@@ -188,7 +188,7 @@ def held(translation: str, text: str, language: str) -> list[Range]:
     return [found.span() for found in _pattern(translation, language).finditer(text)]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _pattern(translation: str, language: str) -> re.Pattern[str]:
     ways = sorted({way for form in forms(translation, language) for way in cased(form)}, key=len, reverse=True)
     before = "" if is_wide(translation[0]) or not translation[0].isalnum() else rf"(?<![^\W_{WIDE}])"

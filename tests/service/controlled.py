@@ -45,13 +45,12 @@ class Control:
         """A worker in a thread; in a test's hand from when it is ready."""
         return Watched(Setup(model, device), self)
 
-    def load(self, setup: Setup) -> Translator:
+    def load(self, setup: Setup) -> "tuple[Translator, Controlled]":
         loaded = load_model(setup.model, torch.device("cpu"))
         scorer = Controlled(ModelScorer(loaded.model, device=torch.device("cpu")), self)
         self.scorers.append(scorer)
-        return Translator(
-            loaded.model, loaded.tokenizer, loaded.description, engine=Engine(SearchDecoder(scorer), self.limits)
-        )
+        engine = Engine(SearchDecoder(scorer), self.limits)
+        return Translator(loaded.model, loaded.tokenizer, loaded.description, engine=engine), scorer
 
 
 @dataclass
@@ -91,13 +90,17 @@ class Controlled:
 
 class Watched(ThreadTransport):
     def __init__(self, setup: Setup, control: Control) -> None:
-        super().__init__(setup, control.load)
+        super().__init__(setup, self._load)
         self._control = control
+
+    def _load(self, setup: Setup) -> Translator:
+        translator, self._scorer = self._control.load(setup)
+        return translator
 
     def start(self, deliver: Deliver) -> None:
         def heard(messages: Sequence[FromWorker]) -> None:
             if any(isinstance(message, Ready) for message in messages):
-                self._control.scorers[-1].armed = True
+                self._scorer.armed = True
             deliver(messages)
 
         super().start(heard)

@@ -1,11 +1,11 @@
 """A model directory: `config.json`, `model.safetensors`, `tokenizer.model`, `README.md`; maybe
-`calibration.json`, `confidence.json` and `shortlist.safetensors`.
+`calibration.json`, `confidence.json` and `shortlist.safetensors`; of an imported model, `vocabulary.json` and
+`tokenizer.target.model`.
 
 Directories are written aside and renamed, so that a reader, or a killed writer, never leaves half of one. Loading
 runs no code: weights are safetensors, metadata is JSON, and both are checked before a model is built.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -26,7 +26,7 @@ from mt.config import DecodingConfig, Directions, ModelConfig, Section
 from mt.errors import ModelError, problems
 from mt.kernels.shortlist import Shortlist, flaws
 from mt.model.transformer import Transformer
-from mt.tokenizer import EOS, Tokenizer
+from mt.tokenizer import EOS, Tokenizer, load_tokenizer
 
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 FORMAT_VERSION = 1  # of a model directory; CHANGELOG.md says which releases read it
@@ -39,8 +39,16 @@ class Description(Section):
     name: str
     directions: Directions
     vocabulary_size: int
+    source_vocabulary_size: int | None = None
+    """Of the source, where it has a vocabulary of its own."""
     model: ModelConfig
     decoding: DecodingConfig = DecodingConfig()
+
+    @model_validator(mode="after")
+    def _two_vocabularies_have_two_matrices(self) -> Self:
+        if self.source_vocabulary_size is not None and self.model.tie_source:
+            raise ValueError("source_vocabulary_size is given and model.tie_source is on; accepted: one of them")
+        return self
 
 
 class CalibrationPair(Section):
@@ -134,7 +142,8 @@ def save_model(
     with written_aside(folder) as aside:
         save_weights(aside / "model.safetensors", weights)
         (aside / "config.json").write_text(_json(description), encoding="utf-8")
-        (aside / "tokenizer.model").write_bytes(tokenizer.serialised)
+        for name, content in tokenizer.files.items():
+            (aside / name).write_bytes(content)
         (aside / "README.md").write_text(card, encoding="utf-8")
         if calibration:
             (aside / "calibration.json").write_bytes(CALIBRATION.dump_json(tuple(calibration), indent=1))
@@ -145,17 +154,15 @@ def save_model(
 def load_model(folder: Path, device: torch.device) -> LoadedModel:
     """Load a model directory. Raises ModelError or TokenizerError, which say what is wrong with which file."""
     description = _read_description(folder)
-    tokenizer = Tokenizer.load(folder / "tokenizer.model")
-    if len(tokenizer) != description.vocabulary_size:
-        raise ModelError(
-            f"{folder}: tokenizer.model has {len(tokenizer)} pieces, config.json a vocabulary_size of "
-            f"{description.vocabulary_size}; accepted: the two files of one model"
-        )
+    tokenizer = load_tokenizer(folder)
+    _check_sizes(folder, tokenizer, description)
     weights = load_weights(folder / "model.safetensors")
     # A config of a larger model is told so by a model that takes no memory.
     fits = _numbers(description) <= sum(tensor.numel() for tensor in weights.values())
     with torch.device("cpu" if fits else "meta"), NoInitialValues():
-        model = Transformer(description.model, description.vocabulary_size)
+        model = Transformer(
+            description.model, description.vocabulary_size, source_vocabulary_size=description.source_vocabulary_size
+        )
     check_weights(weights, model, folder / "model.safetensors")
     model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
     return LoadedModel(
@@ -171,7 +178,7 @@ def load_model(folder: Path, device: torch.device) -> LoadedModel:
 def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
     """Put a shortlist for the pieces of `tokenizer` into a model directory; one that is there is replaced."""
     aside = folder / ".shortlist.part"
-    save_file(shortlist.tensors(), aside, metadata={"tokenizer": _digest(tokenizer)})
+    _save(shortlist.tensors(), aside, {"tokenizer": tokenizer.digest})
     _put(aside, folder / "shortlist.safetensors")
 
 
@@ -184,7 +191,7 @@ def save_confidence(folder: Path, confidence: Confidence) -> None:
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
     """Tensors, by name, into one safetensors file."""
-    save_file({name: tensor.detach().contiguous() for name, tensor in weights.items()}, path)
+    _save({name: tensor.detach().contiguous() for name, tensor in weights.items()}, path)
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
@@ -196,7 +203,8 @@ def load_weights(path: Path) -> dict[str, Tensor]:
         with safe_open(path, "pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except FileNotFoundError as error:
-        raise ModelError(f"{path}: there is no such file; accepted: the weights of a model, as safetensors") from error
+        why = "this user may not read it" if path.exists() else "there is no such file"
+        raise ModelError(f"{path}: {why}; accepted: the weights of a model, as safetensors") from error
     except (SafetensorError, OSError) as error:
         what = "a pickle, which could run code" if _is_pickle(path) else f"not a whole safetensors file ({error})"
         raise ModelError(f"{path}: {what}; accepted: the safetensors file that training wrote") from error
@@ -253,6 +261,18 @@ def _read_description(folder: Path) -> Description:
         raise ModelError(problems(str(path), listed)) from error
 
 
+def _check_sizes(folder: Path, tokenizer: Tokenizer, description: Description) -> None:
+    sizes = {
+        "vocabulary_size": (len(tokenizer.target), description.vocabulary_size),
+        "source_vocabulary_size": (len(tokenizer), description.source_vocabulary_size or description.vocabulary_size),
+    }
+    found = [
+        f"{pieces} pieces, config.json a {name} of {size}" for name, (pieces, size) in sizes.items() if pieces != size
+    ]
+    if found:
+        raise ModelError(f"{folder}: tokenizer.model has {found[0]}; accepted: the two files of one model")
+
+
 def _numbers(description: Description) -> int:
     """A little fewer than the parameters of such a model: those of its matrices."""
     config = description.model
@@ -285,15 +305,11 @@ def _read_shortlist(path: Path, tokenizer: Tokenizer) -> Shortlist | None:
     tensors = load_weights(path)
     found = flaws(tensors, len(tokenizer), EOS)
     with safe_open(path, "pt") as file:
-        if (file.metadata() or {}).get("tokenizer") != _digest(tokenizer):
+        if (file.metadata() or {}).get("tokenizer") != tokenizer.digest:
             found.append("it was made for another tokenizer; accepted: what scripts/shortlist.py makes of this model")
     if found:
         raise ModelError(problems(f"{path} cannot be used (it may be left out)", found))
     return Shortlist(tensors["always"], tensors["offsets"], tensors["allowed"])
-
-
-def _digest(tokenizer: Tokenizer) -> str:
-    return hashlib.sha256(tokenizer.serialised).hexdigest()
 
 
 def _is_pickle(path: Path) -> bool:
@@ -304,6 +320,11 @@ def _is_pickle(path: Path) -> bool:
     except OSError:
         return False
     return begin == b"PK" or begin[:1] == b"\x80"
+
+
+def _save(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
+    save_file(tensors, path, metadata)
+    path.chmod(path.parent.stat().st_mode & 0o666)  # by itself, safetensors lets nobody but the owner read it
 
 
 def _json(section: Section) -> str:

@@ -62,7 +62,23 @@ class ModelConfig(Section):
     heads: int = Field(ge=1)
     norm: Literal["pre", "post"] = "pre"
     """Where LayerNorm stands: `post` as in the paper (section 3.1), `pre` (Xiong et al. 2020) trains deep stacks."""
-    activation: Literal["relu", "gelu"] = "relu"
+    norm_epsilon: float = Field(1e-5, gt=0)
+    """What LayerNorm adds to the variance: 1e-5 in torch and fairseq, 1e-6 in Marian and JoeyNMT."""
+    activation: Literal["relu", "gelu", "swish"] = "relu"
+    """`swish`, x sigmoid(x), is also known as SiLU (Ramachandran et al. 2017; Marian's usual choice)."""
+    positions: Literal["interleaved", "concatenated", "tensor2tensor"] = "interleaved"
+    """How sines and cosines lie in a row: in turn as in the paper (section 3.5), or the sines first, `concatenated`
+    (transformers' MarianMT), in `tensor2tensor` with frequencies from 1 to 1/10000, both included (Marian, fairseq)."""
+    first_position: int = Field(0, ge=0)
+    """The number of a sentence's first position; fairseq begins after its padding's id."""
+    scale_embedding: bool = True
+    """Multiply token embeddings by sqrt(d_model) (section 3.4)."""
+    tie_source: bool = True
+    """One matrix embeds source and target (section 3.4). Two vocabularies have one each."""
+    tie_output: bool = True
+    """The matrix that embeds the target is the output layer, too (section 3.4; Press and Wolf 2017)."""
+    logits_bias: bool = False
+    """The output layer adds a bias to each piece (Marian's `decoder_ff_logit_out_b`)."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """On each sublayer's output and on the embeddings (section 5.4)."""
     attention_dropout: float = Field(0.0, ge=0, lt=1)
@@ -192,8 +208,13 @@ class TrainingConfig(Section):
     weight_decay: float = Field(0.0, ge=0)
     clip_norm: float = Field(1.0, gt=0)
     label_smoothing: float = Field(0.1, ge=0, lt=1)
+    r_drop: float = Field(0.0, ge=0)
+    """How much two passes over a pair, with different dropout, must agree (Wu et al. 2021; their alpha, mostly 1 to 5).
+    Above 0 an update takes twice as long."""
     precision: Literal["float32", "bfloat16"] = "float32"
     compile: bool = False
+    shard: bool = False
+    """Split weights, gradients and Adam's moments among the processes: for a model that one GPU cannot hold."""
     validate_every: int = Field(500, ge=1)
     validate_sentences: int = Field(1000, ge=1)
     """At most so many sentences of the validation set are translated for BLEU; the loss sees them all."""
@@ -208,6 +229,12 @@ class TrainingConfig(Section):
     """Decay of an exponential average of the weights, which then may become the model too."""
     max_skipped: int = Field(5, ge=0)
     """Updates in a row that may be skipped, for a non-finite loss or lack of memory, before the run stops."""
+
+    @model_validator(mode="after")
+    def _compiled_or_sharded(self) -> Self:
+        if self.compile and self.shard:
+            raise ValueError("compile and shard are both true; accepted: one of them")
+        return self
 
 
 class DecodingConfig(Section):

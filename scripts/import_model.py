@@ -1,4 +1,4 @@
-"""Turn a model of another tool into a model directory of ours: Hugging Face's MarianMT, as OPUS-MT publishes it."""
+"""Turn a model of another toolkit into a model directory of ours, which is used like any other."""
 
 import argparse
 import sys
@@ -7,22 +7,39 @@ from pathlib import Path
 from rich.console import Console
 
 from mt.errors import MTError
-from mt.interop.huggingface import import_marian
+from mt.interop.importer import import_model
+from mt.interop.origin import Wishes
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("source", type=Path, help="a directory with config.json, model.safetensors and source.spm")
+    parser.add_argument(
+        "source",
+        help="a folder of Marian, Hugging Face's MarianMT, fairseq or JoeyNMT, or on the hub owner/model[@revision]",
+    )
     parser.add_argument("out", type=Path, help="the model directory to write; one that is there is replaced")
-    parser.add_argument("--direction", required=True, metavar="SOURCE-TARGET", help="what it translates, such as en-de")
-    arguments = parser.parse_args()
+    parser.add_argument(
+        "--direction",
+        action="append",
+        default=[],
+        metavar="SOURCE-TARGET",
+        help="what it translates, such as en-de; may be given several times, or left out if the model says it itself",
+    )
+    parser.add_argument("--allow-pickle", action="store_true", help="read weights from a pickle, and only those")
+    parser.add_argument(
+        "--as-marian",
+        action="store_true",
+        help="compute positions and LayerNorm exactly as Marian does; transformers' and CTranslate2's conversions of "
+        "its models, to which ours are equal without this, differ a little from it",
+    )
+    options = parser.parse_args()
     console = Console(stderr=True)
     try:
-        import_marian(arguments.source, arguments.out, arguments.direction)
+        import_model(options.source, options.out, options.direction, Wishes(options.allow_pickle, options.as_marian))
     except MTError as error:
         console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
         return 2
-    console.print(f"{arguments.out}: imported", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{options.out}: imported", markup=False, highlight=False, soft_wrap=True)
     return 0
 
 

@@ -21,7 +21,7 @@ from mt.config import load_recipe
 from mt.data.dataset import ParallelDataset, Prepared
 from mt.data.lexicon import Flat, Lexicon, learn_lexicon
 from mt.engine.translator import select_device
-from mt.errors import DataError, MTError
+from mt.errors import DataError, ModelError, MTError
 from mt.kernels.shortlist import Shortlist
 from mt.tokenizer import EOS, Tokenizer
 
@@ -69,6 +69,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def run(options: argparse.Namespace, console: Console) -> None:
     """Raises MTError."""
     loaded = load_model(options.model, select_device("cpu"))
+    pieces, targets = (side.pieces(range(len(side))) for side in (loaded.tokenizer, loaded.tokenizer.target))
+    if pieces != targets:
+        raise ModelError(f"{options.model}: source and target have a vocabulary each; accepted: one for both")
     recipe = load_recipe(options.recipe, options.overrides)
     unknown = [direction for direction in loaded.description.directions if direction not in recipe.data.directions]
     if unknown:
@@ -85,9 +88,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
             lexicon = learn(loaded.tokenizer, data, chosen)
         common = lexicon.frequent(options.frequent).tolist()
         frequent.update(common)
-        sources, targets = lexicon.best(options.translations, besides=common)
-        translations.update(zip(sources.tolist(), targets.tolist(), strict=True))
-    pieces = loaded.tokenizer.pieces(range(len(loaded.tokenizer)))
+        likeliest = lexicon.best(options.translations, besides=common)
+        translations.update(zip(*(ids.tolist() for ids in likeliest), strict=True))
     shortlist = Shortlist.build(pieces, EOS, frequent, translations)
     save_shortlist(options.model, shortlist, loaded.tokenizer)
     console.print(described(shortlist, loaded.tokenizer, data.valid), markup=False, highlight=False, soft_wrap=True)
@@ -95,9 +97,10 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 def learn(tokenizer: Tokenizer, data: Prepared, chosen: np.ndarray) -> Lexicon:
     """From the prepared ids if they are this tokenizer's; else, as with an imported model, the text is encoded anew."""
-    if tokenizer.serialised == data.tokenizer.serialised:
+    if tokenizer.digest == data.tokenizer.digest:
         return learn_lexicon(data.train.source, data.train.target, chosen, len(tokenizer))
-    source, target = (encoded(tokenizer, data.train, side, chosen) for side in ("source", "target"))
+    source = encoded(tokenizer, data.train, "source", chosen)
+    target = encoded(tokenizer.target, data.train, "target", chosen)
     return learn_lexicon(source, target, np.arange(len(chosen)), len(tokenizer))
 
 
@@ -111,7 +114,7 @@ def described(shortlist: Shortlist, tokenizer: Tokenizer, valid: ParallelDataset
     sizes, tokens, covered = [], 0, 0
     for source, target in zip(
         tokenizer.encode_many(valid.texts("source", everything)),
-        tokenizer.encode_many(valid.texts("target", everything)),
+        tokenizer.target.encode_many(valid.texts("target", everything)),
         strict=True,
     ):
         ids = shortlist.ids(source)

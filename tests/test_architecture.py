@@ -34,11 +34,15 @@ OWNERS = {
     "lxml": ("mt.text.documents.word",),
     "markdown_it": ("mt.text.documents.markdown",),
     "polib": ("mt.text.documents.gettext",),
+    "huggingface_hub": ("mt.interop",),
     "transformers": ("mt.interop", "scripts.benchmarks"),
+    "yaml": ("mt.interop",),
+    "onnx": ("mt.interop",),
     "ctranslate2": ("mt.interop", "scripts.benchmarks"),
     "fastapi": ("service",),
     "starlette": ("service",),
     "uvicorn": ("service",),
+    "ray": ("service.ray_app", "scripts.translation.crew"),
 }
 
 TOP_LEVEL = {

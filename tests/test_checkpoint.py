@@ -106,6 +106,11 @@ def test_a_model_directory_is_four_files(folder: Path) -> None:
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
 
+def test_who_may_look_into_a_model_directory_may_read_its_files(folder: Path) -> None:
+    """A service in a container is seldom the user who trained the model."""
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {folder.stat().st_mode & 0o666}
+
+
 def test_a_saved_model_replaces_the_one_before(
     folder: Path, original: Transformer, tokenizer: Tokenizer, description: Description
 ) -> None:

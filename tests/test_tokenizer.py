@@ -1,11 +1,22 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mt.errors import TokenizerError
-from mt.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, train_tokenizer
+from mt.tokenizer import (
+    BOS,
+    EOS,
+    PAD,
+    UNK,
+    Tokenizer,
+    Vocabulary,
+    VocabularyTokenizer,
+    load_tokenizer,
+    train_tokenizer,
+)
 
 ENGLISH = [f"The cat number {year} sat on the mat in {year}, didn't it?" for year in range(1900, 1960)]
 GERMAN = ["Der schnelle Hund läuft über die Straße.", "Die Straße führt über den großen Fluss."] * 10
@@ -158,3 +169,67 @@ def test_a_saved_model_is_the_same(tokenizer: Tokenizer, tmp_path: Path) -> None
     again = Tokenizer.load(path)
     assert len(again) == len(tokenizer) == 500
     assert again.encode(GERMAN[0]) == tokenizer.encode(GERMAN[0])
+
+
+PIECES = ("<pad>", "<unk>", "<s>", "</s>", "▁dog", ">>fra<<", "漢", "▁", "d", "o", "g", "▁dogs")
+
+
+def imported(tokenizer: Tokenizer, **changes: Any) -> VocabularyTokenizer:
+    """Any SentencePiece model will do: its pieces are looked up in a vocabulary beside it."""
+    vocabulary = Vocabulary.model_validate({"pieces": PIECES, "tags": {"fr": ">>fra<<"}, **changes})
+    target = tokenizer.serialised if vocabulary.target_pieces else None
+    return VocabularyTokenizer(tokenizer.serialised, vocabulary, target)
+
+
+def test_pieces_are_looked_up_in_a_vocabulary(tokenizer: Tokenizer) -> None:
+    found = imported(tokenizer)
+    own = tokenizer.pieces(tokenizer.encode("the dog"))
+    assert found.pieces(found.encode("the dog")) == [piece if piece in PIECES else "<unk>" for piece in own]
+    assert found.encode_many(["the dog", "dog"], 2) == [found.encode("the dog"), found.encode("dog")]
+    assert found.target is found and len(found) == len(PIECES)
+
+
+def test_tags_and_special_ids_of_an_imported_model_give_no_text(tokenizer: Tokenizer) -> None:
+    found = imported(tokenizer)
+    assert found.tag("fr") == 5
+    assert found.opening("fr", ["en-fr"]) == [5]  # its tags are always wanted
+    assert found.decode([0, 1, 2, 5, 4, 11, 3]) == "dog dogs"
+    with pytest.raises(TokenizerError, match="no tag for the language 'de'"):
+        found.opening("de", ["en-fr"])
+
+
+@pytest.mark.parametrize("changes", [{}, {"target_pieces": (*PIECES[:5], "▁Hund"), "tags": {}}], ids=["one", "two"])
+def test_an_imported_tokenizer_is_loaded_as_it_was_saved(
+    tokenizer: Tokenizer, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    saved = imported(tokenizer, **changes)
+    for name, content in saved.files.items():
+        (tmp_path / name).write_bytes(content)
+    found = load_tokenizer(tmp_path)
+    assert (found.files, found.digest) == (saved.files, saved.digest)
+    assert found.pieces(range(len(found))) == list(PIECES)
+    assert len(found.target) == (6 if changes else len(PIECES))
+    assert found.digest != imported(tokenizer, pieces=(*PIECES, "more")).digest
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "not what scripts/import_model.py writes"),
+        ('{"pieces": [1], "more": 2}', r"(?s)pieces.0: .*more: Extra"),
+        (
+            '{"pieces": ["<unk>", "<pad>"]}',
+            r"pad, unk, bos, eos have the ids \(1, 0, -1, -1\); accepted: \(0, 1, 2, 3\)",
+        ),
+        (
+            '{"pieces": ["<pad>", "<unk>", "<s>", "</s>", "a", "a"], "tags": {"fr": ">>fra<<"}}',
+            "(?s)'a' is there 2 times.*the tag '>>fra<<' is missing",
+        ),
+        ('{"pieces": ["<pad>", "<unk>", "<s>", "</s>"], "target_pieces": []}', "tokenizer.target.model: cannot read"),
+    ],
+)
+def test_a_vocabulary_that_is_none(tokenizer: Tokenizer, tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(tokenizer.serialised)
+    (tmp_path / "vocabulary.json").write_text(content, encoding="utf-8")
+    with pytest.raises(TokenizerError, match=message):
+        load_tokenizer(tmp_path)

@@ -108,7 +108,8 @@ class Observer:
         left_out = [link for kind, link in copied if kind is not Kind.NUMBER]
         texts = _in_small_letters(source, found, self.language)
         readings = [Reading.of(text, [link[side] for link in left_out]) for side, text in enumerate(texts)]
-        encoded = [self.tokenizer.encode(reading.text) for reading in readings]
+        sides = (self.tokenizer, self.tokenizer.target)
+        encoded = [side.encode(reading.text) for side, reading in zip(sides, readings, strict=True)]
         return View(
             source,
             found.text,
@@ -137,7 +138,8 @@ class Observer:
             yield group
 
     def _map(self, view: "View", weights: Tensor) -> AttentionMap:
-        source, target = (tuple(self.tokenizer.pieces(ids)) for ids in (view.ids[0], (*view.ids[1], EOS)))
+        source = tuple(self.tokenizer.pieces(view.ids[0]))
+        target = tuple(self.tokenizer.target.pieces((*view.ids[1], EOS)))
         return AttentionMap(source, target, _rounded(weights.tolist()))
 
     def _links(self, view: "View", weights: Tensor) -> list[Link]:
@@ -145,8 +147,8 @@ class Observer:
         if not all(own):
             return list(view.copies)
         source, target = (
-            [reading.places[place] for place in begins_of(self.tokenizer.pieces(ids), SPACE_MARK)]
-            for reading, ids in zip(view.readings, own, strict=True)
+            [reading.places[place] for place in begins_of(side.pieces(ids), SPACE_MARK)]
+            for side, reading, ids in zip((self.tokenizer, self.tokenizer.target), view.readings, own, strict=True)
         )
         aligned = self.attender.aligned(weights[:, :, :-1])
         return word_links(view.source, view.target, Attention(source, target, aligned), view.copies)

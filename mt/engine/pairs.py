@@ -11,7 +11,7 @@ from mt.decoding.scorer import padded, real
 from mt.decoding.search import ScoredPair, score
 from mt.engine.translator import Translator
 from mt.errors import RequestError, problems
-from mt.tokenizer import BOS, EOS, PAD, SPACE_MARK
+from mt.tokenizer import BOS, EOS, PAD, SPACE_MARK, Tokenizer
 
 BATCH = 64  # pairs in one pass
 
@@ -48,7 +48,7 @@ def align_pairs(
     """
     encoded = _encode(translator, sources, targets, direction)
     scorer = translator.scorer
-    tagged = 1 if len(translator.directions) > 1 else 0
+    tagged = len(translator.tokenizer.opening(direction.split("-")[1], translator.directions))
     found = []
     for begin in range(0, len(encoded), BATCH):
         chunk = encoded[begin : begin + BATCH]
@@ -61,7 +61,8 @@ def align_pairs(
         for (source, target), alignment in zip(
             chunk, align(attention, lengths, [len(target) for _, target in chunk]), strict=True
         ):
-            starts, words = zip(*(_words(translator, side) for side in (source[tagged:-1], target)), strict=True)
+            own = ((translator.tokenizer, source[tagged:-1]), (translator.tokenizer.target, target))
+            starts, words = zip(*(_words(tokenizer, ids) for tokenizer, ids in own), strict=True)
             found.append(AlignedPair(words[0], words[1], group_words(alignment, *starts).pairs))
     return found
 
@@ -74,7 +75,7 @@ def _encode(
     found, encoded = [], []
     for number, (source, target) in enumerate(zip(sources, targets, strict=True), start=1):
         wanted = translator.request(source, source=direction.split("-")[0], target=direction.split("-")[1])
-        ids = tuple(translator.tokenizer.encode(target.strip()))
+        ids = tuple(translator.tokenizer.target.encode(target.strip()))
         if len(ids) + 1 > limit:
             found.append(f"pair {number}: {len(ids) + 1} target tokens; accepted: at most {limit}")
         encoded.append((wanted.source if wanted else (EOS,), ids))
@@ -83,10 +84,10 @@ def _encode(
     return encoded
 
 
-def _words(translator: Translator, ids: Sequence[int]) -> tuple[tuple[bool, ...], tuple[str, ...]]:
+def _words(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[tuple[bool, ...], tuple[str, ...]]:
     """Whether each piece begins a word, and the words."""
-    pieces = translator.tokenizer.pieces(ids)
+    pieces = tokenizer.pieces(ids)
     starts = tuple(index == 0 or piece.startswith(SPACE_MARK) for index, piece in enumerate(pieces))
     bounds = [*(index for index, start in enumerate(starts) if start), len(ids)]
     words = (ids[begin:end] for begin, end in pairwise(bounds))
-    return starts, tuple(translator.tokenizer.decode(word).strip() for word in words)
+    return starts, tuple(tokenizer.decode(word).strip() for word in words)

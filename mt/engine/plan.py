@@ -243,10 +243,10 @@ class Planner:
     def alternative(self, hypothesis: Hypothesis) -> Alternative:
         """A hypothesis in text, which is one line."""
         return Alternative(
-            text=" ".join(self.tokenizer.decode(hypothesis.tokens).splitlines()),
+            text=" ".join(self.tokenizer.target.decode(hypothesis.tokens).splitlines()),
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
-            pieces=tuple(self.tokenizer.pieces(hypothesis.tokens)),
+            pieces=tuple(self.tokenizer.target.pieces(hypothesis.tokens)),
             piece_log_probabilities=hypothesis.token_log_probabilities,
         )
 
@@ -272,7 +272,7 @@ class Planner:
             target=self.target,
             options=self.options,
             terms=self.terms,
-            speller=lambda: self.spell(self.tokenizer),
+            speller=lambda: self.spell(self.tokenizer.target),
         )
 
     def _parts(self, piece: Piece, kept: Sequence[Range]) -> Iterator[Piece]:

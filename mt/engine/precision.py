@@ -41,8 +41,7 @@ def choose_decoder(loaded: LoadedModel, device: torch.device, dtype: Dtype) -> t
             loaded.model.bfloat16()
         chosen = Dtype.FLOAT32 if dtype is Dtype.FLOAT32 else Dtype.BFLOAT16
         return GraphDecoder(loaded.model, SpecialIds(), device), chosen
-    library = load_library()
-    if dtype is Dtype.BFLOAT16 or library is None:
+    if dtype is Dtype.BFLOAT16 or load_library() is None:
         if dtype is Dtype.INT8:
             raise ModelError("dtype int8 needs the compiled kernels, and there is no C++ compiler to make them (CXX)")
         if dtype is Dtype.BFLOAT16:
@@ -93,6 +92,6 @@ def mean_log_probability(scorer: Scorer[Any], loaded: LoadedModel) -> float:
 def _encoded(loaded: LoadedModel, pair: CalibrationPair) -> tuple[Sequence[int], Sequence[int]]:
     """Source and target, with EOS each, cut to the model's length."""
     tokenizer, limit = loaded.tokenizer, loaded.description.model.max_length
-    tag = [tokenizer.tag(pair.direction.split("-")[1])] if len(loaded.description.directions) > 1 else []
+    tag = tokenizer.opening(pair.direction.split("-")[1], loaded.description.directions)
     source = [*tag, *tokenizer.encode(pair.source.strip())][: limit - 1]
-    return (*source, EOS), (*tokenizer.encode(pair.target.strip())[: limit - 1], EOS)
+    return (*source, EOS), (*tokenizer.target.encode(pair.target.strip())[: limit - 1], EOS)

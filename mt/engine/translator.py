@@ -232,7 +232,7 @@ class Translator:
         """
         from_language, into = self.direction_of(source, target)
         options = options or self.options
-        tag = (self.tokenizer.tag(into),) if len(self.directions) > 1 else ()
+        tag = tuple(self.tokenizer.opening(into, self.directions))
         attender = Attender(self.model, self.scorer.device, len(tag))
         observer = Observer(self.tokenizer, attender, tag, from_language, self._longest, insight) if insight else None
         return Planner(

@@ -19,8 +19,8 @@ from mt.config import ModelConfig
 from mt.kernels.build import find_libraries
 from mt.kernels.shortlist import Shortlist
 
-INTERFACE = 3
-ACTIVATIONS = {"relu": 0, "gelu": 1}
+INTERFACE = 4
+ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
 
 
 class Config(ctypes.Structure):
@@ -29,7 +29,7 @@ class Config(ctypes.Structure):
     _fields_ = [
         *((name, c_int32) for name in ("d_model", "d_ff", "heads", "encoder_layers", "decoder_layers", "vocabulary")),
         *((name, c_int32) for name in ("positions", "pre_norm", "activation", "int8", "pad", "unk", "bos", "eos")),
-        ("scale", c_float),
+        *((name, c_float) for name in ("scale", "norm_epsilon")),
     ]
 
 
@@ -142,7 +142,8 @@ class CpuModel:
             unk=unk,
             bos=bos,
             eos=eos,
-            scale=config.d_model**0.5,
+            scale=config.d_model**0.5 if config.scale_embedding else 1.0,
+            norm_epsilon=config.norm_epsilon,
         )
         listed = library.mt_tensors_new()
         try:

@@ -1,6 +1,6 @@
 """The layers of encoder and decoder (Vaswani et al. 2017, sections 3.1 to 3.3)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from torch import Tensor, nn
 
@@ -9,14 +9,16 @@ from mt.model.attention import AttentionFunction, MultiHeadAttention, fused_atte
 from mt.model.cache import DecoderCache
 from mt.model.dropout import Dropout
 
+ACTIVATIONS: Mapping[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "swish": nn.SiLU}
+
 
 class FeedForward(nn.Module):
-    """max(0, x W_1 + b_1) W_2 + b_2, at each position alike (equation 2)."""
+    """max(0, x W_1 + b_1) W_2 + b_2, at each position alike (equation 2); or another activation."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.inner = nn.Linear(config.d_model, config.d_ff)
-        self.activation = nn.GELU() if config.activation == "gelu" else nn.ReLU()
+        self.activation = ACTIVATIONS[config.activation]()
         self.dropout = Dropout(config.activation_dropout)
         self.outer = nn.Linear(config.d_ff, config.d_model)
 
@@ -35,7 +37,7 @@ class Sublayer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.pre = config.norm == "pre"
-        self.norm = nn.LayerNorm(config.d_model)
+        self.norm = nn.LayerNorm(config.d_model, config.norm_epsilon)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:

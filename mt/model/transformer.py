@@ -19,13 +19,18 @@ def causal_mask(length: int, device: torch.device) -> Tensor:
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
+def closing_norm(config: ModelConfig) -> nn.Module:
+    """What stands after the last layer of a stack."""
+    return nn.LayerNorm(config.d_model, config.norm_epsilon) if config.norm == "pre" else nn.Identity()
+
+
 class Encoder(nn.Module):
     """A stack of encoder layers; with pre-norm a last LayerNorm closes it."""
 
     def __init__(self, config: ModelConfig, attend: AttentionFunction = fused_attention) -> None:
         super().__init__()
         self.layers = nn.ModuleList(EncoderLayer(config, attend) for _ in range(config.encoder_layers))
-        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        self.norm = closing_norm(config)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """x [B, S, D], mask [B, 1, 1, S] -> [B, S, D]."""
@@ -43,7 +48,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.heads = config.heads
         self.layers = nn.ModuleList(DecoderLayer(config, cross_attention, attend) for _ in range(config.decoder_layers))
-        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        self.norm = closing_norm(config)
 
     def forward(self, x: Tensor, memory: Tensor | None, memory_mask: Tensor | None) -> Tensor:
         """x [B, T, D], memory [B, S, D], memory_mask [B, 1, 1, S] -> [B, T, D]."""
@@ -80,13 +85,24 @@ class Decoder(nn.Module):
 
 
 class Transformer(nn.Module):
-    """forward = decode(encode()), over one vocabulary whose embeddings are tied three ways."""
+    """forward = decode(encode()), over one vocabulary whose embeddings are tied three ways, or as the options say."""
 
-    def __init__(self, config: ModelConfig, vocabulary_size: int, attend: AttentionFunction = fused_attention) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        vocabulary_size: int,
+        attend: AttentionFunction = fused_attention,
+        source_vocabulary_size: int | None = None,
+    ) -> None:
+        """Source and target have one vocabulary, unless that of the source is given a size of its own."""
         super().__init__()
+        assert source_vocabulary_size is None or not config.tie_source, "two vocabularies have one matrix each"
         self.config = config
         self.vocabulary_size = vocabulary_size
-        self.embedding = Embedding(vocabulary_size, config.d_model, config.dropout, config.max_length)
+        self.embedding = Embedding(vocabulary_size, config)
+        self.source_embedding = None
+        if not config.tie_source:
+            self.source_embedding = Embedding(source_vocabulary_size or vocabulary_size, config, output=False)
         self.encoder = Encoder(config, attend)
         self.decoder = Decoder(config, attend=attend)
         _initialise(self)
@@ -98,7 +114,8 @@ class Transformer(nn.Module):
 
     def encode(self, source: Tensor, source_mask: Tensor) -> Tensor:
         """source [B, S], source_mask [B, S] -> memory [B, S, D]."""
-        return self.encoder(self.embedding(source), _over_keys(source_mask))  # type: ignore[no-any-return]
+        embed = self.embedding if self.source_embedding is None else self.source_embedding
+        return self.encoder(embed(source), _over_keys(source_mask))  # type: ignore[no-any-return]
 
     def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor) -> Tensor:
         """target [B, T], memory [B, S, D] -> states [B, T, D], which `embedding.project` turns into logits.
@@ -129,7 +146,7 @@ class LanguageModel(nn.Module):
         super().__init__()
         self.config = config
         self.vocabulary_size = vocabulary_size
-        self.embedding = Embedding(vocabulary_size, config.d_model, config.dropout, config.max_length)
+        self.embedding = Embedding(vocabulary_size, config)
         self.decoder = Decoder(config, cross_attention=False, attend=attend)
         _initialise(self)
 

@@ -4,8 +4,10 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 
+from mt.tokenizer import TOKENIZER_FILES
+
 FILES = (
-    *("config.json", "model.safetensors", "tokenizer.model"),
+    *("config.json", "model.safetensors", *TOKENIZER_FILES),
     *("calibration.json", "confidence.json", "shortlist.safetensors"),
 )
 

@@ -23,7 +23,7 @@ from mt.engine.messages import Request
 from mt.engine.scheduler import Limits
 from mt.kernels.library import CpuModel
 from mt.model.transformer import Transformer
-from tests.kernels.conftest import KINDS, Ids, assert_same, compile_model, odd_model, some_sources
+from tests.kernels.conftest import FOREIGN, KINDS, Ids, assert_same, compile_model, odd_model, some_sources
 
 CPU = torch.device("cpu")
 SHORT: dict[str, Any] = {"max_length_factor": 1.0, "max_length_offset": 6}
@@ -73,6 +73,17 @@ def test_float32_is_equal_to_the_plain_path(
     model = odd_model(norm=norm, activation=activation)
     expected = decode(ModelScorer(model), some_sources(12), options)
     assert_same(run(compile_model(library, model), some_sources(12), options), expected)
+
+
+@pytest.mark.parametrize("source_vocabulary", [None, 50, 120])
+@pytest.mark.parametrize("changed", [*({name: value} for name, value in FOREIGN.items()), FOREIGN], ids=str)
+def test_options_of_other_toolkits(
+    library: ctypes.CDLL, changed: dict[str, Any], source_vocabulary: int | None
+) -> None:
+    model = odd_model(source_vocabulary=source_vocabulary, **{**changed, "tie_source": source_vocabulary is None})
+    sources = some_sources(12, source_vocabulary or 77)
+    expected = decode(ModelScorer(model), sources, BEAM)
+    assert_same(run(compile_model(library, model), sources, BEAM), expected)
 
 
 def test_the_translations_that_are_compared_differ() -> None:

@@ -25,6 +25,10 @@ class Words:
 
     words: list[str] = field(default_factory=list)
 
+    @property
+    def target(self) -> "Words":
+        return self
+
     def encode(self, text: str) -> list[int]:
         self.words += [word for word in dict.fromkeys(text.split(" ")) if word not in self.words]
         return [FIRST + self.words.index(word) for word in text.split(" ")]

@@ -26,13 +26,25 @@ ODD: dict[str, Any] = {  # sizes that do not fill vectors
     "max_length": 64,
     "dropout": 0.0,
 }
-KINDS = [(norm, activation) for norm in ("pre", "post") for activation in ("relu", "gelu")]
+KINDS = [(norm, activation) for norm in ("pre", "post") for activation in ("relu", "gelu", "swish")]
+FOREIGN: dict[str, Any] = {  # what other toolkits' models have
+    "norm": "post",
+    "norm_epsilon": 1e-2,
+    "activation": "swish",
+    "positions": "concatenated",
+    "first_position": 2,
+    "scale_embedding": False,
+    "tie_source": False,
+    "tie_output": False,
+    "logits_bias": True,
+}
 
 
-def odd_model(vocabulary: int = 77, seed: int = 0, **changes: Any) -> Transformer:
+def odd_model(vocabulary: int = 77, seed: int = 0, source_vocabulary: int | None = None, **changes: Any) -> Transformer:
     """A random model whose translations differ from sentence to sentence, in length too."""
     torch.manual_seed(seed)
-    model = Transformer(ModelConfig.model_validate({**ODD, **changes}), vocabulary).eval()
+    config = ModelConfig.model_validate({**ODD, **changes})
+    model = Transformer(config, vocabulary, source_vocabulary_size=source_vocabulary).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.dim() == 1:

@@ -4,8 +4,11 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from mt.config import ModelConfig
 from mt.model.dropout import Dropout, dropout
-from mt.model.embedding import Embedding, sinusoidal_positions
+from mt.model.embedding import Embedding, position_table, sinusoidal_positions
+
+CONFIG = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=8, heads=2, dropout=0.0, max_length=32)
 
 
 @pytest.mark.parametrize(
@@ -27,15 +30,34 @@ def test_positions_are_the_papers(position: int, dimension: int, expected: float
     assert sinusoidal_positions(1000, 8)[position, dimension].item() == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("layout", "position", "dimension", "expected"),
+    [
+        ("concatenated", 3, 1, math.sin(3 / 10)),  # i = 1 of 4: 10000^(2/8) = 10
+        ("concatenated", 3, 5, math.cos(3 / 10)),
+        ("concatenated", 700, 7, math.cos(700 / 1000)),
+        ("tensor2tensor", 3, 0, math.sin(3)),
+        ("tensor2tensor", 700, 3, math.sin(700 / 10_000)),  # the last of four sines: 1 / 10000
+        ("tensor2tensor", 700, 5, math.cos(700 / 10_000 ** (1 / 3))),
+    ],
+)
+def test_positions_of_other_toolkits(layout: str, position: int, dimension: int, expected: float) -> None:
+    changes = {"d_model": 8, "positions": layout}
+    table = position_table(CONFIG.model_copy(update=changes), 1000)
+    assert table[position, dimension].item() == pytest.approx(expected, abs=1e-6)
+    later = position_table(CONFIG.model_copy(update={**changes, "first_position": 2}), 998)
+    assert_close(later, table[2:], atol=0, rtol=0)
+
+
 def test_embeddings_are_scaled_and_placed() -> None:
-    embedding = Embedding(10, 16, 0.0, 32)
+    embedding = Embedding(10, CONFIG)
     embedded = embedding(torch.tensor([[7, 7, 2]]))
     expected = embedding.tokens.weight[torch.tensor([7, 7, 2])] * 4 + sinusoidal_positions(3, 16)  # 4 = sqrt(16)
     assert_close(embedded[0], expected)
 
 
 def test_given_positions_are_used() -> None:
-    embedding = Embedding(10, 16, 0.0, 32)
+    embedding = Embedding(10, CONFIG)
     tokens = torch.tensor([[5], [5]])
     embedded = embedding(tokens, torch.tensor([[4], [0]]))
     assert_close(embedded[0], embedding(torch.full((1, 5), 5))[0, 4:])
@@ -43,10 +65,24 @@ def test_given_positions_are_used() -> None:
 
 
 def test_the_output_layer_is_the_embedding_matrix() -> None:
-    embedding = Embedding(10, 16, 0.0, 32)
+    embedding = Embedding(10, CONFIG)
     states = torch.randn(2, 3, 16)
     assert_close(embedding.project(states), states @ embedding.tokens.weight.T)
     assert [name for name, _ in embedding.named_parameters()] == ["tokens.weight"]
+
+
+def test_an_output_layer_of_its_own_with_a_bias() -> None:
+    embedding = Embedding(10, CONFIG.model_copy(update={"tie_output": False, "logits_bias": True}))
+    assert [name for name, _ in embedding.named_parameters()] == ["output", "bias", "tokens.weight"]
+    assert embedding.output is not None and embedding.bias is not None
+    torch.nn.init.normal_(embedding.bias)
+    states = torch.randn(2, 3, 16)
+    assert_close(embedding.project(states), states @ embedding.output.T + embedding.bias)
+
+
+def test_embeddings_that_are_not_scaled() -> None:
+    embedding = Embedding(10, CONFIG.model_copy(update={"scale_embedding": False}))
+    assert_close(embedding(torch.tensor([[7]]))[0], embedding.tokens.weight[[7]] + sinusoidal_positions(1, 16))
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])

@@ -134,7 +134,7 @@ class Batch {
     void logits(const int32_t* tokens, float* out) {
         rows_.clear();
         for (auto& sentence : sentences_)
-            for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, known(*tokens++), 0});
+            for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, known(*tokens++, model_.target), 0});
         const int vocabulary = model_.config.vocabulary;
         model_.output.linear.apply(decode(), model_.width, int(rows_.size()), work().quantised,
                             [&](int row, int first, const Floats* values) {
@@ -173,8 +173,8 @@ class Batch {
             [&](int row, int first, const Floats* values) { candidates[row].offer(first, values, outputs); });
     }
 
-    int known(int id) const {
-        if (id < 0 || id >= model_.config.vocabulary) throw std::out_of_range("an id is outside of the vocabulary");
+    static int known(int id, const Embedding& embedding) {
+        if (id < 0 || id >= embedding.size()) throw std::out_of_range("an id is outside of the vocabulary");
         return id;
     }
 
@@ -183,7 +183,7 @@ class Batch {
             if (lengths[s] < 1) throw std::invalid_argument("a source is empty; even an empty text ends with EOS");
             if (lengths[s] > model_.config.positions)
                 throw std::invalid_argument("a source is longer than the model has positions");
-            for (int i = 0; i < lengths[s]; i++) known(*ids++);
+            for (int i = 0; i < lengths[s]; i++) known(*ids++, model_.source());
         }
     }
 
@@ -191,7 +191,7 @@ class Batch {
         float* x = model_.activations(work().x, rows);
         int row = 0;
         for (int s = 0; s < count; s++)
-            for (int i = 0; i < lengths[s]; i++, row++) model_.embed(ids[row], i, x + size_t(row) * model_.width);
+            for (int i = 0; i < lengths[s]; i++, row++) model_.source().write(ids[row], i, x + size_t(row) * model_.width);
         encode(x, rows, count, lengths);
         const size_t first = sentences_.size();
         for (int s = 0; s < count; s++)
@@ -249,7 +249,7 @@ class Batch {
             Row& row = rows_[r];
             History& history = row.sentence->history;
             const int step = row.sentence->step;
-            model_.embed(row.token, step, x + size_t(r) * width);
+            model_.target.write(row.token, step, x + size_t(r) * width);
             if (r == 0 || row.sentence != rows_[r - 1].sentence) history.open(step);
             row.places = places_.size();
             history.follow(step, row.beam, places_);

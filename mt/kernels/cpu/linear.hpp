@@ -249,9 +249,10 @@ class Linear {
     Buffer<uint8_t> bytes_;
 };
 
-// LayerNorm over the first `width` of a row, epsilon as torch has it.
+// LayerNorm over the first `width` of a row.
 struct Norm {
     std::vector<float> weight, bias;
+    float epsilon;
 
     void apply(const float* x, float* out, int width) const {
         Floats total{}, squares{};
@@ -265,17 +266,18 @@ struct Norm {
             squares += centred * centred;
         }
         for (int i = whole; i < width; i++) rest_squares += (x[i] - mean) * (x[i] - mean);
-        const float inverse = 1.0f / std::sqrt((simd::sum(squares) + rest_squares) / float(width) + 1e-5f);
+        const float inverse = 1.0f / std::sqrt((simd::sum(squares) + rest_squares) / float(width) + epsilon);
         for (int i = 0; i < whole; i += W)
             simd::store(out + i, (simd::load(x + i) - mean) * inverse * simd::load(&weight[i]) + simd::load(&bias[i]));
         for (int i = whole; i < width; i++) out[i] = (x[i] - mean) * inverse * weight[i] + bias[i];
     }
 };
 
-enum class Activation : int32_t { relu = 0, gelu = 1 };
+enum class Activation : int32_t { relu = 0, gelu = 1, swish = 2 };
 
 inline Floats activate(Activation kind, Floats v) {
     if (kind == Activation::relu) return simd::maximum(Floats{}, v);  // in this order NaN stays NaN
+    if (kind == Activation::swish) return v / (1.0f + simd::exponential(-v));
     // x Phi(x) with erf by Abramowitz and Stegun 7.1.26, whose error is at most 1.5e-7.
     const Floats z = simd::magnitude(v) * 0.70710678118654752f;
     const Floats t = 1.0f / (z * 0.3275911f + 1.0f);

@@ -19,7 +19,7 @@ struct Config {
     int32_t d_model, d_ff, heads, encoder_layers, decoder_layers, vocabulary, positions;
     int32_t pre_norm, activation, int8;
     int32_t pad, unk, bos, eos;
-    float scale;
+    float scale, norm_epsilon;
 };
 
 struct Tensor {
@@ -31,6 +31,8 @@ struct Tensor {
 class Tensors {
   public:
     void add(const char* name, Tensor tensor) { found_[name] = tensor; }
+    bool has(const std::string& name) const { return found_.count(name) > 0; }
+    int64_t rows(const std::string& name) const { return has(name) ? found_.at(name).rows : 0; }
     Tensor get(const std::string& name, int64_t rows, int64_t columns) const {
         const auto at = found_.find(name);
         if (at == found_.end()) throw std::invalid_argument(name + " is missing");
@@ -86,6 +88,29 @@ struct Outputs {
     }
 };
 
+// What is added up for a token: its embedding, scaled, and its position.
+class Embedding {
+  public:
+    Embedding() = default;
+    Embedding(Tensor tokens, Tensor positions, float scale)
+        : tokens_(tokens.data, tokens.data + tokens.rows * tokens.columns),
+          positions_(positions.data, positions.data + positions.rows * positions.columns),
+          scale_(scale), size_(int(tokens.rows)), last_(int(positions.rows) - 1), d_model_(int(tokens.columns)) {}
+
+    int size() const { return size_; }  // of the vocabulary
+
+    void write(int token, int position, float* out) const {
+        const float* e = &tokens_[size_t(token) * d_model_];
+        const float* p = &positions_[size_t(std::min(position, last_)) * d_model_];
+        for (int i = 0; i < d_model_; i++) out[i] = e[i] * scale_ + p[i];
+    }
+
+  private:
+    std::vector<float> tokens_, positions_;
+    float scale_ = 1;
+    int size_ = 0, last_ = 0, d_model_ = 0;
+};
+
 // Buffers that one thread works in.
 struct Workspace {
     QuantisedRows quantised;
@@ -98,12 +123,16 @@ class Model {
     Model(const Config& config, const Tensors& tensors) : config(config), width(padded(config.d_model)) {
         const int d = config.d_model;
         const Tensor tokens = tensors.get("embedding.tokens.weight", config.vocabulary, d);
-        embedding_.assign(tokens.data, tokens.data + size_t(config.vocabulary) * d);
         const Tensor positions = tensors.get("embedding.positions", config.positions, d);
-        positions_.assign(positions.data, positions.data + size_t(config.positions) * d);
+        target = Embedding(tokens, positions, config.scale);
+        const std::string own = "source_embedding.tokens.weight";
+        if (tensors.has(own)) own_source_ = Embedding(tensors.get(own, tensors.rows(own), d), positions, config.scale);
         std::vector<int32_t> all(config.vocabulary);
         std::iota(all.begin(), all.end(), 0);
-        output = Outputs(Linear(tokens.data, nullptr, config.vocabulary, d, config.int8), std::move(all), config);
+        const bool untied = tensors.has("embedding.output"), biased = tensors.has("embedding.bias");
+        const float* weights = untied ? tensors.get("embedding.output", config.vocabulary, d).data : tokens.data;
+        const float* bias = biased ? tensors.get("embedding.bias", 1, config.vocabulary).data : nullptr;
+        output = Outputs(Linear(weights, bias, config.vocabulary, d, config.int8), std::move(all), config);
         for (int i = 0; i < config.encoder_layers; i++) {
             const std::string name = "encoder.layers." + std::to_string(i) + ".";
             encoder_layers.push_back({self_attention(tensors, name), feed_forward(tensors, name)});
@@ -131,14 +160,6 @@ class Model {
         float* x = buffer.reserve(size_t(rows) * width);
         if (width != config.d_model) std::fill(x, x + size_t(rows) * width, 0.0f);
         return x;
-    }
-
-    // out [width] = sqrt(D) embedding[token] + position
-    void embed(int token, int position, float* out) const {
-        const int d = config.d_model;
-        const float* e = &embedding_[size_t(token) * d];
-        const float* p = &positions_[size_t(std::min(position, config.positions - 1)) * d];
-        for (int i = 0; i < d; i++) out[i] = e[i] * config.scale + p[i];
     }
 
     // What becomes of a linear layer's outputs: they are stored, or added to what is there.
@@ -181,6 +202,8 @@ class Model {
     std::vector<EncoderLayer> encoder_layers;
     std::vector<DecoderLayer> decoder_layers;
     Outputs output;
+    Embedding target;
+    const Embedding& source() const { return own_source_.size() ? own_source_ : target; }
 
   private:
     void feed_chunk(const FeedForward& layer, float* x, int rows, Workspace& work) const {
@@ -218,7 +241,7 @@ class Model {
     Norm norm(const Tensors& tensors, const std::string& name) const {
         const int d = config.d_model;
         const Tensor weight = tensors.get(name + ".weight", 1, d), bias = tensors.get(name + ".bias", 1, d);
-        return {{weight.data, weight.data + d}, {bias.data, bias.data + d}};
+        return {{weight.data, weight.data + d}, {bias.data, bias.data + d}, config.norm_epsilon};
     }
 
     // Several D x D layers of the same input as one.
@@ -250,7 +273,7 @@ class Model {
                        d, wide, config.int8)};
     }
 
-    std::vector<float> embedding_, positions_;
+    Embedding own_source_;  // where source and target have a matrix each
     Norm encoder_norm_, decoder_norm_;
 };
 

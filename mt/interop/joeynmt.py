@@ -1,0 +1,222 @@
+"""Transformers of JoeyNMT 2 (joeynmt/transformer_layers.py): config.yaml, a checkpoint, vocabularies, SentencePiece.
+
+A checkpoint is a pickle. It is read only if the caller allows it, and then by torch's reader of plain tensors.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mt.config import ModelConfig
+from mt.errors import ModelError, problems
+from mt.interop.copies import without_copies
+from mt.interop.foreign import ForeignModel, Side
+from mt.interop.mapping import Row, Table
+from mt.interop.marian import read_yaml
+from mt.interop.origin import Origin, Wishes, load_pickle, need_pickles
+
+SOURCE, TARGET, OUTPUT = "src_embed.lut.weight", "trg_embed.lut.weight", "decoder.output_layer.weight"
+CONSTANTS = ("encoder.pe.pe", "decoder.pe.pe")
+EPSILON = 1e-6
+LONGEST = 1024  # tokens; there are positions for 5,000
+
+SPECIAL = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}  # unless the configuration says otherwise
+ACTIVATIONS = ("relu", "gelu", "swish")
+
+STACK: Mapping[str, tuple[Any, ...]] = {
+    "type": ("transformer",),
+    "layer_norm": ("pre", "post"),
+    "activation": ACTIVATIONS,
+    "alpha": (1.0,),
+}
+"""Options of encoder and decoder, which must be the same in both."""
+
+TEXT: Mapping[str, tuple[Any, ...]] = {
+    "level": ("bpe",),
+    "tokenizer_type": ("sentencepiece",),
+    "lowercase": (False,),
+    "tokenizer_cfg.pretokenizer": ("none", None),
+}
+"""Options of the data, for each side."""
+
+NORMS = {
+    "encoder": {"layer_norm": "around_self_attention.norm"},
+    "decoder": {"x_layer_norm": "around_self_attention.norm", "dec_layer_norm": "around_cross_attention.norm"},
+}
+ATTENTIONS = {
+    "encoder": {"src_src_att": "self_attention"},
+    "decoder": {"trg_trg_att": "self_attention", "src_trg_att": "cross_attention"},
+}
+PROJECTIONS = {"k_layer": "key", "v_layer": "value", "q_layer": "query", "output_layer": "output"}
+FEED_FORWARD = {
+    "feed_forward.pwff_layer.0": "feed_forward.inner",
+    "feed_forward.pwff_layer.3": "feed_forward.outer",
+    "feed_forward.layer_norm": "around_feed_forward.norm",
+}
+
+
+def read_joeynmt(origin: Origin, wishes: Wishes) -> ForeignModel:
+    """A folder of JoeyNMT's. Raises ModelError that names every file that is missing or cannot be read."""
+    folder = origin.folder
+    options = Options(read_yaml(folder / "config.yaml"))
+    checkpoint = _checkpoint(folder)
+    need_pickles(checkpoint, wishes)
+    weights = load_pickle(checkpoint).get("model_state")
+    if not isinstance(weights, dict):
+        raise ModelError(f"{checkpoint}: holds no model_state; accepted: a checkpoint of JoeyNMT")
+    texts = [options.at("data.src"), options.at("data.trg")]
+    vocabularies = [
+        _beside(folder, text.get("voc_file"), f"{side}_vocab.txt")
+        for text, side in zip(texts, ("src", "trg"), strict=True)
+    ]
+    pieces = [_beside(folder, (text.get("tokenizer_cfg") or {}).get("model_file"), "") for text in texts]
+    lacking = [
+        f"{path.name or 'the SentencePiece model'} is missing"
+        for path in (*vocabularies, *pieces)
+        if not path.is_file()
+    ]
+    if lacking:
+        raise ModelError(problems(f"{folder} is no JoeyNMT model that can be imported", dict.fromkeys(lacking)))
+    source, target = (options.side(path, model) for path, model in zip(vocabularies, pieces, strict=True))
+    architecture = options.architecture()
+    copies = [(TARGET, SOURCE)] if architecture["tie_source"] else []
+    copies += [(TARGET, OUTPUT)] if architecture["tie_output"] else []
+    weights, wrong = without_copies({name: w for name, w in weights.items() if name not in CONSTANTS}, copies)
+    return ForeignModel(
+        name=origin.name,
+        kind="JoeyNMT model",
+        architecture=architecture,
+        table=joeynmt_table,
+        weights=weights,
+        source=source,
+        target=target,
+        decoding=options.decoding(),
+        direction="-".join(str(text.get("lang")) for text in texts),
+        problems=[*options.problems(), *wrong],
+        provenance=origin.provenance(dict.fromkeys(p.name for p in (checkpoint, *vocabularies, *pieces))),
+    )
+
+
+def _checkpoint(folder: Path) -> Path:
+    """best.ckpt, else the only one."""
+    found = [folder / "best.ckpt"] if (folder / "best.ckpt").is_file() else sorted(folder.glob("*.ckpt"))
+    if len(found) != 1:
+        there = ", ".join(path.name for path in found) or "none"
+        raise ModelError(f"{folder}: checkpoints are: {there}; accepted: best.ckpt, or one .ckpt file")
+    return found[0]
+
+
+def _beside(folder: Path, stated: Any, usual: str) -> Path:
+    """A file that the configuration names, wherever that was, in this folder."""
+    named = folder / Path(str(stated)).name if stated else folder / usual
+    return named if named.is_file() or not usual else folder / usual
+
+
+@dataclass(frozen=True)
+class Options:
+    """config.yaml."""
+
+    values: Mapping[str, Any]
+
+    def at(self, path: str) -> Any:
+        """What stands at a path, such as `model.encoder`; an empty object where nothing does."""
+        found: Any = self.values
+        for part in path.split("."):
+            found = found.get(part, {}) if isinstance(found, dict) else {}
+        return found
+
+    def problems(self) -> Iterator[str]:
+        """Every option whose value we cannot take."""
+        for side in ("encoder", "decoder"):
+            yield from self._outside(f"model.{side}", STACK, {"activation": "relu", "alpha": 1.0})
+        for side in ("src", "trg"):
+            yield from self._outside(f"data.{side}", TEXT, {"lowercase": False, "tokenizer_cfg.pretokenizer": "none"})
+        for name in ("layer_norm", "activation", "hidden_size", "ff_size", "num_heads"):
+            one, other = (self.at(f"model.{side}.{name}") for side in ("encoder", "decoder"))
+            if one != other:
+                yield f"model.encoder.{name} is {one} and model.decoder.{name} {other}; accepted: equal ones"
+        if self._scaled("encoder") != self._scaled("decoder"):
+            yield "embeddings are scaled on one side; accepted: both or none"
+        if self.at("data.special_symbols.lang_tags"):
+            yield "data.special_symbols.lang_tags are there; accepted: none"
+
+    def _outside(self, path: str, accepted: Mapping[str, tuple[Any, ...]], absent: Mapping[str, Any]) -> Iterator[str]:
+        for name, values in accepted.items():
+            value = self.at(f"{path}.{name}")
+            value = absent.get(name) if value == {} else value
+            if value not in values:
+                yield f"{path}.{name} is {value!r}; accepted: {', '.join(map(repr, values))}"
+
+    def _scaled(self, side: str) -> bool:
+        return self.at(f"model.{side}.embeddings.scale") is True
+
+    def side(self, vocabulary: Path, sentencepiece: Path) -> Side:
+        """A line has a piece; the special ones come first whether the file lists them or not. Raises ModelError."""
+        try:
+            lines = vocabulary.read_text(encoding="utf-8").split("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelError(f"{vocabulary}: cannot be read ({error})") from error
+        special = {name: self.at(f"data.special_symbols.{name}_token") or usual for name, usual in SPECIAL.items()}
+        pieces = dict.fromkeys([*special.values(), *(line for line in lines if line)])
+        ids = {piece: id for id, piece in enumerate(pieces)}
+        unk, pad, bos, eos = (ids[piece] for piece in special.values())
+        return Side(ids, sentencepiece.read_bytes(), unk=unk, eos=eos, pad=pad, start=bos)
+
+    def architecture(self) -> dict[str, Any]:
+        """The values of our ModelConfig."""
+        encoder, decoder = self.at("model.encoder"), self.at("model.decoder")
+        tied = [self.at(f"model.{name}") is True for name in ("tied_embeddings", "tied_softmax")]
+        theirs = {"d_model": "hidden_size", "d_ff": "ff_size", "heads": "num_heads", "dropout": "dropout"}
+        norm, activation = encoder.get("layer_norm"), encoder.get("activation", "relu")
+        return {
+            "norm": norm if norm in STACK["layer_norm"] else "pre",
+            "norm_epsilon": EPSILON,
+            "activation": activation if activation in ACTIVATIONS else "relu",
+            "scale_embedding": self._scaled("encoder"),
+            "tie_source": tied[0],
+            "tie_output": tied[1],
+            "max_length": LONGEST,
+            **{ours: encoder[name] for ours, name in theirs.items() if name in encoder},
+            **({"encoder_layers": encoder["num_layers"]} if "num_layers" in encoder else {}),
+            **({"decoder_layers": decoder["num_layers"]} if "num_layers" in decoder else {}),
+        }
+
+    def decoding(self) -> dict[str, Any]:
+        """The values of our DecodingConfig: its penalty is that of Wu et al. 2016."""
+        alpha = self.at("testing.beam_alpha") or 0
+        size = self.at("testing.beam_size") or 5
+        return {"beam_size": size, "length_penalty": max(0, alpha), "normalization": "gnmt"}
+
+
+def joeynmt_table(config: ModelConfig) -> Table:
+    """JoeyNMT's names (the sources) and ours (the targets)."""
+    return tuple(_rows(config))
+
+
+def _rows(config: ModelConfig) -> Iterator[Row]:
+    yield Row((TARGET,), ("embedding.tokens.weight",))
+    if not config.tie_source:
+        yield Row((SOURCE,), ("source_embedding.tokens.weight",))
+    if not config.tie_output:
+        yield Row((OUTPUT,), ("embedding.output",))
+    for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
+        for index in range(layers):
+            for theirs, ours in _layer(side).items():
+                yield from _both(f"{side}.layers.{index}.{theirs}", f"{side}.layers.{index}.{ours}")
+        if config.norm == "pre":
+            yield from _both(f"{side}.layer_norm", f"{side}.norm")
+
+
+def _layer(side: str) -> dict[str, str]:
+    attentions = {
+        f"{theirs}.{layer}": f"{ours}.{projection}"
+        for theirs, ours in ATTENTIONS[side].items()
+        for layer, projection in PROJECTIONS.items()
+    }
+    return {**attentions, **NORMS[side], **FEED_FORWARD}
+
+
+def _both(theirs: str, ours: str) -> Iterator[Row]:
+    for kind in ("weight", "bias"):
+        yield Row((f"{theirs}.{kind}",), (f"{ours}.{kind}",))

@@ -1,0 +1,33 @@
+"""The names that fairseq gave to the layers of a Transformer, and transformers' MarianMT took over."""
+
+from collections.abc import Iterator
+
+from mt.config import ModelConfig
+from mt.interop.mapping import Row
+
+FEED_FORWARD = {
+    "fc1": "feed_forward.inner",
+    "fc2": "feed_forward.outer",
+    "final_layer_norm": "around_feed_forward.norm",
+}
+
+
+def layer_rows(config: ModelConfig, prefix: str = "") -> Iterator[Row]:
+    """Of each weight of each layer of both sides: its name there, after `prefix`, and ours."""
+    encoder = {**_attention("self_attn", "self_attention"), **FEED_FORWARD}
+    decoder = {**encoder, **_attention("encoder_attn", "cross_attention")}
+    for side, modules, layers in (
+        ("encoder", encoder, config.encoder_layers),
+        ("decoder", decoder, config.decoder_layers),
+    ):
+        for index in range(layers):
+            for theirs, ours in modules.items():
+                for kind in ("weight", "bias"):
+                    name = f"{side}.layers.{index}."
+                    yield Row((f"{prefix}{name}{theirs}.{kind}",), (f"{name}{ours}.{kind}",))
+
+
+def _attention(theirs: str, ours: str) -> dict[str, str]:
+    projections = {"q": "query", "k": "key", "v": "value", "out": "output"}
+    modules = {f"{theirs}.{short}_proj": f"{ours}.{projection}" for short, projection in projections.items()}
+    return {**modules, f"{theirs}_layer_norm": f"around_{ours}.norm"}

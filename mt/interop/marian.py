@@ -1,0 +1,247 @@
+"""Models of Marian (https://marian-nmt.github.io): weights with their configuration inside, and vocabularies.
+
+Names and options as in Marian's src/models/transformer.h.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import yaml
+from torch import Tensor
+
+from mt.config import ModelConfig
+from mt.errors import ModelError, problems
+from mt.interop.foreign import ForeignModel, Side
+from mt.interop.mapping import Row, Table
+from mt.interop.marian_weights import CONFIG, read_weights
+from mt.interop.origin import AS_MARIAN, Origin, Wishes
+from mt.tokenizer import sentencepiece_ids
+
+BIAS = "decoder_ff_logit_out_b"
+UNKNOWN, END = "<unk>", "</s>"
+LONGEST = 512  # tokens: Marian's positions have no end, and transformers' conversions stop here
+
+OPTIONS: Mapping[str, tuple[Any, ...]] = {
+    "type": ("transformer",),
+    "transformer-decoder-autoreg": ("self-attention",),
+    "transformer-ffn-activation": ("relu", "swish"),
+    "transformer-ffn-depth": (2,),
+    "transformer-decoder-ffn-depth": (0, 2),
+    "transformer-no-projection": (False,),
+    "transformer-no-bias": (False,),
+    "transformer-no-affine": (False,),
+    "transformer-train-position-embeddings": (False,),
+    "transformer-train-positions": (False,),
+    "transformer-tied-layers": ([],),
+    "transformer-preprocess": ("",),  # with "n" Marian normalises what asks in an attention, and not what is asked
+    "transformer-postprocess": ("dan",),
+    "transformer-postprocess-top": ("",),
+    "transformer-postprocess-emb": ("d", ""),
+    "transformer-rnn-projection": (False,),
+    "factors-dim-emb": (0,),
+    "lemma-dim-emb": (0,),
+    "right-left": (False,),
+    "ulr": (False,),
+    "input-types": ([], ["sequence", "sequence"]),
+}
+"""Options of the configuration, and the values that we can take; the first is what one that is absent means."""
+
+
+def read_marian(origin: Origin, wishes: Wishes) -> ForeignModel:
+    """A folder of Marian's. Raises ModelError that names every file that is missing or cannot be read."""
+    files = Files.of(origin.folder)
+    arrays = read_weights(origin.folder / files.weights)
+    options = _model_options(arrays, origin.folder / files.weights)
+    sides = [
+        _side(origin.folder / vocabulary, origin.folder / pieces)
+        for vocabulary, pieces in zip(files.vocabularies, files.sentencepieces, strict=True)
+    ]
+    if files.vocabularies[0] == files.vocabularies[1] and files.sentencepieces[0] == files.sentencepieces[1]:
+        sides[1] = sides[0]
+    search = files.decoder
+    return ForeignModel(
+        name=origin.name,
+        kind="Marian model",
+        architecture={**_architecture(options), **(AS_MARIAN if wishes.as_marian else {})},
+        table=marian_table,
+        weights={name: _as_torch(name, array) for name, array in arrays.items() if name != CONFIG},
+        source=sides[0],
+        target=sides[1],
+        decoding={"beam_size": search.get("beam-size", 6), "length_penalty": search.get("normalize", 0)},
+        direction=_direction(origin.name),
+        problems=[*_option_problems(options), *_size_problems(options, sides[0], sides[1])],
+        provenance=origin.provenance(dict.fromkeys((files.weights, *files.vocabularies, *files.sentencepieces))),
+    )
+
+
+@dataclass(frozen=True)
+class Files:
+    """Which files of a folder make the model: those that decoder.yml names, or the only ones of their kind."""
+
+    weights: str
+    vocabularies: tuple[str, str]
+    sentencepieces: tuple[str, str]
+    decoder: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, folder: Path) -> "Files":
+        """Raises ModelError."""
+        decoder = next(
+            (read_yaml(folder / name) for name in ("decoder.yml", "config.yml") if (folder / name).exists()), {}
+        )
+        found: list[str] = []
+        models = decoder.get("models") or [*_names(folder, "*.npz"), *_names(folder, "*.bin")]
+        vocabularies = decoder.get("vocabs") or _vocabularies(folder)
+        if len(models) != 1:
+            found.append(f"models are {models}; accepted: one .npz or .bin file, or one that decoder.yml names")
+        if len(vocabularies) == 1:
+            vocabularies = vocabularies * 2
+        if len(vocabularies) != 2:
+            found.append(f"vocabularies are {vocabularies}; accepted: one or two, or those that decoder.yml names")
+        names = [Path(str(name)).name for name in (*models, *vocabularies)]
+        found += [f"{name} is missing" for name in dict.fromkeys(names) if not (folder / name).is_file()]
+        own = [name if name.endswith(".spm") else f"{side}.spm" for name, side in zip(names[-2:], SIDES, strict=False)]
+        found += [f"{name} is missing" for name in dict.fromkeys(own) if not (folder / name).is_file()]
+        if found:
+            raise ModelError(problems(f"{folder} is no Marian model that can be imported", dict.fromkeys(found)))
+        return cls(names[0], (names[1], names[2]), (own[0], own[1]), decoder)
+
+
+SIDES = ("source", "target")
+
+
+def _names(folder: Path, pattern: str) -> list[str]:
+    return sorted(path.name for path in folder.glob(pattern))
+
+
+def _vocabularies(folder: Path) -> list[str]:
+    """Without decoder.yml: of the source, then of the target, or one for both."""
+    sides = [_names(folder, pattern) for pattern in ("*src.vocab.yml", "*trg.vocab.yml")]
+    return [*sides[0], *sides[1]] if all(sides) else _names(folder, "*vocab.yml")
+
+
+def _model_options(arrays: Mapping[str, np.ndarray], path: Path) -> dict[str, Any]:
+    """The configuration that Marian keeps beside the weights, as bytes that end with zero."""
+    if CONFIG not in arrays:
+        raise ModelError(f"{path}: holds no {CONFIG}; accepted: the weights that Marian saves")
+    try:
+        options = yaml.safe_load(arrays[CONFIG].tobytes().rstrip(b"\0").decode())
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path}: its {CONFIG} is no YAML ({error})") from error
+    if not isinstance(options, dict):
+        raise ModelError(f"{path}: its {CONFIG} holds no options")
+    return options
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The options of a YAML file; none if it holds something else. Raises ModelError."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ModelError(f"{path}: not a YAML file ({error})") from error
+    return values if isinstance(values, dict) else {}
+
+
+def _side(vocabulary: Path, sentencepiece: Path) -> Side:
+    """Raises ModelError or TokenizerError."""
+    serialised = sentencepiece.read_bytes()
+    ids = sentencepiece_ids(serialised, str(vocabulary)) if vocabulary.suffix == ".spm" else read_vocabulary(vocabulary)
+    return Side(ids, serialised, unk=ids.get(UNKNOWN, -1), eos=ids.get(END, -1))
+
+
+def read_vocabulary(path: Path) -> dict[str, int]:
+    """Pieces and their ids. Every piece is a string, `no` and `~` too. Raises ModelError."""
+    try:
+        # In pure Python 60,000 pieces take ten seconds.
+        values = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+        return {str(piece): int(id) for piece, id in values.items()}
+    except (OSError, AttributeError, TypeError, ValueError, yaml.YAMLError) as error:
+        raise ModelError(f"{path}: not a YAML file of pieces and their ids ({error})") from error
+
+
+def _option_problems(options: Mapping[str, Any]) -> Iterator[str]:
+    for name, accepted in OPTIONS.items():
+        if options.get(name, accepted[0]) not in accepted:
+            yield f"{name} is {options[name]!r}; accepted: {', '.join(map(repr, accepted))}"
+    if options.get("transformer-decoder-dim-ffn", 0) not in (0, options.get("transformer-dim-ffn")):
+        yield "transformer-decoder-dim-ffn is another than transformer-dim-ffn; accepted: the same"
+
+
+def _size_problems(options: Mapping[str, Any], source: Side, target: Side) -> Iterator[str]:
+    stated = options.get("dim-vocabs") or [0, 0]
+    for name, side, size in zip(SIDES, (source, target), (stated[0], stated[-1]), strict=True):
+        if size and len(side.ids) != size:
+            yield f"the {name}'s vocabulary has {len(side.ids)} pieces, dim-vocabs says {size}; accepted: equal sizes"
+
+
+def _architecture(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of our ModelConfig, as transformers' conversions have them: see AS_MARIAN."""
+    everything = options.get("tied-embeddings-all", False)
+    activation = options.get("transformer-ffn-activation", "swish")
+    theirs = {"encoder_layers": "enc-depth", "decoder_layers": "dec-depth", "d_model": "dim-emb"}
+    theirs |= {"d_ff": "transformer-dim-ffn", "heads": "transformer-heads"}
+    return {
+        "norm": "post",
+        "positions": "concatenated",
+        "activation": activation if activation in OPTIONS["transformer-ffn-activation"] else "relu",
+        "tie_source": bool(everything or options.get("tied-embeddings-src", False)),
+        "tie_output": bool(everything or options.get("tied-embeddings", False)),
+        "max_length": LONGEST,
+        **{ours: options[name] for ours, name in theirs.items() if name in options},
+    }
+
+
+def _direction(name: str) -> str:
+    """OPUS-MT calls its folders en-de, or opus-mt-en-de."""
+    said = re.search(r"(?:^|[-_])([a-z]{2,3}-[a-z]{2,3})$", name)
+    return said[1] if said else ""
+
+
+def _as_torch(name: str, array: np.ndarray) -> Tensor:
+    """Marian multiplies from the right, x W, and keeps vectors as rows."""
+    tensor = torch.from_numpy(array.copy())
+    if tensor.dim() != 2 or name.endswith("Wemb"):
+        return tensor
+    if tensor.shape[0] == 1 and re.search(r"_(b[qkvo12]?|ln_(scale|bias))$", name):
+        return tensor.flatten()
+    return tensor.T
+
+
+def marian_table(config: ModelConfig) -> Table:
+    """Marian's names (the sources) and ours (the targets)."""
+    return tuple(_rows(config))
+
+
+def _rows(config: ModelConfig) -> Iterator[Row]:
+    yield Row(("Wemb" if config.tie_source else "decoder_Wemb",), ("embedding.tokens.weight",))
+    if not config.tie_source:
+        yield Row(("encoder_Wemb",), ("source_embedding.tokens.weight",))
+    if not config.tie_output:
+        yield Row(("decoder_ff_logit_out_W",), ("embedding.output",))
+    yield Row((BIAS,), ("embedding.bias",))
+    for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
+        attentions = {"self": "self_attention", **({"context": "cross_attention"} if side == "decoder" else {})}
+        for index in range(layers):
+            theirs, ours = f"{side}_l{index + 1}_", f"{side}.layers.{index}."
+            for short, name in attentions.items():
+                for letter, projection in (("q", "query"), ("k", "key"), ("v", "value"), ("o", "output")):
+                    yield from _linear(f"{theirs}{short}_", letter, f"{ours}{name}.{projection}")
+                yield from _norm(f"{theirs}{short}_Wo", f"{ours}around_{name}.norm")
+            yield from _linear(f"{theirs}ffn_", "1", f"{ours}feed_forward.inner")
+            yield from _linear(f"{theirs}ffn_", "2", f"{ours}feed_forward.outer")
+            yield from _norm(f"{theirs}ffn_ffn", f"{ours}around_feed_forward.norm")
+
+
+def _linear(theirs: str, suffix: str, ours: str) -> Iterator[Row]:
+    yield Row((f"{theirs}W{suffix}",), (f"{ours}.weight",))
+    yield Row((f"{theirs}b{suffix}",), (f"{ours}.bias",))
+
+
+def _norm(theirs: str, ours: str) -> Iterator[Row]:
+    yield Row((f"{theirs}_ln_scale",), (f"{ours}.weight",))
+    yield Row((f"{theirs}_ln_bias",), (f"{ours}.bias",))

@@ -1,0 +1,251 @@
+"""Marian's folders, imported: equal to what transformers' own conversion makes of the same files.
+
+transformers leaves that conversion (convert_marian_to_pytorch.py) out of its newer packages, so its table of names
+stands here once more: BART_CONVERTER and OpusState.load_marian_model.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from mt.errors import ModelError
+from mt.interop.importer import import_model
+from mt.interop.origin import Wishes
+from mt.tokenizer import EOS
+from tests.conftest import sentences
+from tests.interop.conftest import loaded
+from tests.interop.opus import OPTIONS, Opus, described, marian_bin
+from tests.interop.parity import Pair, card, loaded_pair
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed (extra: interop)")
+
+TAGS = (">>deu<<", ">>fra<<", ">>pt_BR<<")
+PROJECTIONS = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
+ATTENTION = {
+    **{f"W{letter}": f"{name}.weight" for letter, name in PROJECTIONS.items()},
+    **{f"b{letter}": f"{name}.bias" for letter, name in PROJECTIONS.items()},
+}
+NAMES = {
+    **{f"self_{ours}": f"self_attn.{theirs}" for ours, theirs in ATTENTION.items()},
+    **{f"context_{ours}": f"encoder_attn.{theirs}" for ours, theirs in ATTENTION.items()},
+    "self_Wo_ln_scale": "self_attn_layer_norm.weight",
+    "self_Wo_ln_bias": "self_attn_layer_norm.bias",
+    "context_Wo_ln_scale": "encoder_attn_layer_norm.weight",
+    "context_Wo_ln_bias": "encoder_attn_layer_norm.bias",
+    "ffn_W1": "fc1.weight",
+    "ffn_b1": "fc1.bias",
+    "ffn_W2": "fc2.weight",
+    "ffn_b2": "fc2.bias",
+    "ffn_ffn_ln_scale": "final_layer_norm.weight",
+    "ffn_ffn_ln_bias": "final_layer_norm.bias",
+}
+
+
+def converted(opus: Opus) -> Any:
+    """The MarianMTModel that transformers makes of these arrays: one more piece, for padding, whose row is zero."""
+    arrays = {name: torch.from_numpy(array) for name, array in opus.arrays.items()}
+    size = len(opus.vocabularies[0])
+    sizes = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 3, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48}
+    heads = {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
+    config = transformers.MarianConfig(
+        **sizes,
+        **heads,
+        vocab_size=size + 1,
+        decoder_vocab_size=size + 1,
+        activation_function="swish",
+        scale_embedding=True,
+        pad_token_id=size,
+        decoder_start_token_id=size,
+        eos_token_id=0,
+        share_encoder_decoder_embeddings=not opus.two_vocabularies,
+    )
+    model = transformers.MarianMTModel(config).eval()
+    state = model.state_dict()
+    for name, array in arrays.items():
+        side, _, rest = name.partition("_l")
+        layer, _, rest = rest.partition("_")
+        if layer.isdigit():
+            target = state[f"model.{side}.layers.{int(layer) - 1}.{NAMES[rest]}"]
+            target.copy_(array.T if array.shape[0] > 1 else array.flatten())
+    nothing = torch.zeros(1, 32)
+    if opus.two_vocabularies:
+        state["model.encoder.embed_tokens.weight"].copy_(torch.cat((arrays["encoder_Wemb"], nothing)))
+        state["model.decoder.embed_tokens.weight"].copy_(torch.cat((arrays["decoder_Wemb"], nothing)))
+    else:
+        state["model.shared.weight"].copy_(torch.cat((arrays["Wemb"], nothing)))
+    state["final_logits_bias"].copy_(torch.cat((arrays["decoder_ff_logit_out_b"], torch.zeros(1, 1)), 1))
+    return model
+
+
+def pair_of(opus: Opus, folder: Path, out: Path, directions: Sequence[str] = ()) -> Pair:
+    import_model(str(opus.write(folder)), out, directions)
+    return loaded_pair(converted(opus), loaded(out), opus.vocabularies)
+
+
+@pytest.mark.parametrize(
+    ("opus", "directions"),
+    [(Opus(), []), (Opus(two_vocabularies=True), []), (Opus(tags=TAGS), ["en-de", "en-pt_BR"])],
+    ids=["one vocabulary", "two vocabularies", "tags"],
+)
+def test_equal_to_the_conversion_of_transformers(opus: Opus, directions: list[str], tmp_path: Path) -> None:
+    pair = pair_of(opus, tmp_path / "opus-mt-en-de", tmp_path / "out", directions)
+    tokenizer = pair.ours.tokenizer
+    tag = tokenizer.opening("de", pair.ours.description.directions)
+    assert tokenizer.pieces(tag) == ([">>deu<<"] if opus.tags else [])
+    for text in sentences(6):
+        source, target = [*tag, *tokenizer.encode(text), EOS], tokenizer.target.encode(text[::-1].lower())
+        memory, expected_memory, logits, expected_logits = pair.outputs(source, target)
+        torch.testing.assert_close(memory, expected_memory, atol=1e-5, rtol=0)
+        torch.testing.assert_close(logits, expected_logits, atol=1e-5, rtol=1e-5)
+
+
+def test_pieces_are_looked_up_as_they_are_written(tmp_path: Path) -> None:
+    pair = pair_of(Opus(tags=TAGS), tmp_path / "m", tmp_path / "out", ["en-fr"])
+    tokenizer = pair.ours.tokenizer
+    assert tokenizer.pieces(tokenizer.encode("dog 漢 Ж")) == [
+        "▁dog",
+        "▁",
+        "漢",
+        "▁",
+        "<unk>",
+    ]  # not in the model, but ...
+    assert tokenizer.pieces(tokenizer.encode(">>fra<<")) != [">>fra<<"]  # no text asks for a language
+    assert {"no", "~", '"', "'"} <= set(tokenizer.pieces(range(len(tokenizer))))  # YAML would read a boolean and null
+    assert (
+        tokenizer.target.decode([*tokenizer.opening("fr", ["en-fr"]), *tokenizer.target.encode("god eht"), EOS])
+        == "god eht"
+    )
+    assert tokenizer.digest == loaded(tmp_path / "out").tokenizer.digest
+    assert "Licence: Attribution 4.0 International." in card(tmp_path / "out")
+
+
+def test_marians_binary_files_hold_the_same(tmp_path: Path) -> None:
+    opus = Opus()
+    opus.write(tmp_path / "en-de")
+    copy = shutil.copytree(tmp_path / "en-de", tmp_path / "binary" / "en-de")
+    (copy / "model.npz").unlink()
+    (copy / "decoder.yml").unlink()  # without it, the only files of their kind are taken
+    options = {**OPTIONS, "dim-vocabs": [len(opus.vocabularies[0])] * 2}
+    content = marian_bin({**opus.arrays, "special:model.yml": described(options)})
+    (copy / "model.bin").write_bytes(content)
+    import_model(str(tmp_path / "en-de"), tmp_path / "one")
+    import_model(str(copy), tmp_path / "other")
+    one, other = (tmp_path / name / "model.safetensors" for name in ("one", "other"))
+    assert one.read_bytes() == other.read_bytes()
+    for wrong, message in (
+        (content[:-100], "decoder_ff_logit_out_b|cut short"),
+        (content[:40], "not a whole file of Marian's binary format"),
+        (b"\2" + content[1:], "version 2 of Marian's binary files; accepted: 1"),
+        (content.replace((0x404).to_bytes(8, "little"), (0x4101).to_bytes(8, "little")), "Wemb: type 0x4101"),
+    ):
+        (copy / "model.bin").write_bytes(wrong)
+        with pytest.raises(ModelError, match=message):
+            import_model(str(copy), tmp_path / "other")
+
+
+def test_as_marian_computes(tmp_path: Path) -> None:
+    """pymarian 1.12.42 gave sums of log-probabilities equal to those of this reading within 1e-4, on 60 sentences."""
+    opus = Opus()
+    import_model(str(opus.write(tmp_path / "en-de")), tmp_path / "out", wishes=Wishes(as_marian=True))
+    config = loaded(tmp_path / "out").model.config
+    assert (config.positions, config.norm_epsilon) == ("tensor2tensor", 1e-6)
+
+
+def changed(opus: Opus, folder: Path, options: Mapping[str, Any]) -> Path:
+    written = opus.write(folder)
+    opus.save(written, {**OPTIONS, "dim-vocabs": [len(opus.vocabularies[0])] * 2, **options})
+    return written
+
+
+def test_everything_that_does_not_fit_is_listed_at_once(tmp_path: Path) -> None:
+    opus = Opus(tags=TAGS)
+    folder = opus.write(tmp_path / "model")
+    del opus.arrays["encoder_l1_ffn_b1"]
+    opus.arrays["decoder_l2_ffn_W2"] = np.zeros((3, 4), np.float32)
+    opus.arrays["decoder_l1_adapter_W"] = np.zeros((4, 4), np.float32)
+    size = len(opus.vocabularies[0])
+    options = {
+        "transformer-ffn-activation": "gelu",
+        "transformer-preprocess": "n",
+        "transformer-tied-layers": [1, 1, 1],
+    }
+    opus.save(folder, {**OPTIONS, "dim-vocabs": [size + 1, size + 1], **options})
+    with pytest.raises(ModelError) as caught:
+        import_model(str(folder), tmp_path / "out", ["en-de", "en-it"])
+    for line in (
+        "encoder_l1_ffn_b1 is missing in the source",
+        "decoder_l2_ffn_W2 has the shape [4, 3], not [32, 48]",
+        "decoder_l1_adapter_W of the source is not placed",
+        f"the source's vocabulary has {size} pieces, dim-vocabs says {size + 1}",
+        "transformer-ffn-activation is 'gelu'; accepted: 'relu', 'swish'",
+        "transformer-preprocess is 'n'; accepted: ''",
+        "transformer-tied-layers is [1, 1, 1]; accepted: []",
+        "it has no tag for 'it'; accepted: one of >>deu<<, >>fra<<, >>pt_BR<<",
+    ):
+        assert line in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_with_tags_must_be_told_a_language(tmp_path: Path) -> None:
+    folder = Opus(tags=TAGS).write(tmp_path / "model")
+    with pytest.raises(ModelError, match="accepted: --direction, into a language of its tags, >>deu<<, >>fra<<"):
+        import_model(str(folder), tmp_path / "out")
+    one = Opus().write(tmp_path / "other")
+    with pytest.raises(ModelError, match="it has no tags, so it cannot be told which of de, fr to translate into"):
+        import_model(str(one), tmp_path / "out", ["en-de", "en-fr"])
+
+
+def test_files_that_are_missing_or_none(tmp_path: Path) -> None:
+    folder = Opus().write(tmp_path / "en-de")
+    (folder / "target.spm").unlink()
+    (folder / "opus.vocab.yml").unlink()
+    with pytest.raises(ModelError) as caught:
+        import_model(str(folder), tmp_path / "out")
+    assert "target.spm is missing" in str(caught.value) and "opus.vocab.yml is missing" in str(caught.value)
+    other = Opus().write(tmp_path / "other" / "en-de")
+    (other / "model.npz").write_bytes(b"PK nothing")
+    with pytest.raises(ModelError, match=r"not a whole .npz file"):
+        import_model(str(other), tmp_path / "out")
+    np.savez(other / "model.npz", pickled=np.array([{}], dtype=object))
+    with pytest.raises(ModelError, match=r"not a whole .npz file .*allow_pickle"):
+        import_model(str(other), tmp_path / "out")
+    with pytest.raises(ModelError, match="there is no such folder; accepted: a folder of Marian"):
+        import_model(str(tmp_path / "nowhere"), tmp_path / "out")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ModelError, match="no model that can be imported"):
+        import_model(str(tmp_path / "empty"), tmp_path / "out")
+
+
+def test_sentencepiece_models_as_vocabularies(tmp_path: Path) -> None:
+    """Marian can take text as it is: then the pieces of the model are the vocabulary, in its order."""
+    opus = Opus()
+    folder = opus.write(tmp_path / "en-de")
+    (folder / "source.spm").rename(folder / "vocab.spm")
+    search = {"models": ["model.npz"], "vocabs": ["vocab.spm", "vocab.spm"]}
+    (folder / "decoder.yml").write_text(yaml.safe_dump(search), encoding="utf-8")
+    with pytest.raises(ModelError, match=r"the source's vocabulary has 6. pieces, dim-vocabs says"):
+        import_model(str(folder), tmp_path / "out")
+
+
+def test_the_imported_directory_holds_what_the_readme_says(tmp_path: Path) -> None:
+    import_model(str(Opus(two_vocabularies=True).write(tmp_path / "en-de")), tmp_path / "out")
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+    assert files == {
+        "config.json",
+        "model.safetensors",
+        "README.md",
+        "tokenizer.model",
+        "tokenizer.target.model",
+        "vocabulary.json",
+    }
+    described_vocabulary = json.loads((tmp_path / "out" / "vocabulary.json").read_text(encoding="utf-8"))
+    description = loaded(tmp_path / "out").description
+    assert description.source_vocabulary_size == len(described_vocabulary["pieces"])
+    assert description.vocabulary_size == len(described_vocabulary["target_pieces"])

@@ -20,6 +20,8 @@ from torch import Tensor
 
 T = TypeVar("T")
 
+SILENCE = timedelta(minutes=30)  # within an update; a process, or machine, that is heard nothing of for so long is lost
+SEPARATE_STORES = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"
 PATIENCE = timedelta(hours=24)  # while one process prepares the data or validates, the others wait for it
 
 
@@ -30,6 +32,7 @@ class World:
     rank: int = 0
     size: int = 1
     local_rank: int = 0
+    patient: dist.ProcessGroup | None = None  # of all processes, in which one may keep the others waiting
 
     @property
     def leads(self) -> bool:
@@ -78,11 +81,25 @@ def joined(device_type: str) -> Iterator[World]:
     if "RANK" not in os.environ:
         yield World()
         return
-    dist.init_process_group("nccl" if device_type == "cuda" else "gloo", timeout=PATIENCE)
+    dist.init_process_group("nccl" if device_type == "cuda" else "gloo", timeout=SILENCE)
     try:
-        yield World(dist.get_rank(), dist.get_world_size(), int(os.environ.get("LOCAL_RANK", "0")))
+        patient = dist.new_group(timeout=PATIENCE)
+        yield World(dist.get_rank(), dist.get_world_size(), int(os.environ.get("LOCAL_RANK", "0")), patient)
     finally:
         dist.destroy_process_group()
+
+
+def restarts() -> int:
+    """How often torchrun starts its processes again when one of them fails."""
+    return int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0"))
+
+
+def meets_the_dead() -> bool:
+    """Whether torchrun's processes meet in a store that still has the addresses of those that were there before.
+
+    They then wait for the dead, at random (pytorch/pytorch, issue 135712), unless SEPARATE_STORES is set for torchrun.
+    """
+    return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
 
 
 def all_reduce(world: World, values: Tensor) -> Tensor:
@@ -122,6 +139,6 @@ def gather_objects(world: World, value: T) -> list[T]:
 
 
 def barrier(world: World) -> None:
-    """Wait for all processes."""
+    """Wait for all processes, however long one of them takes."""
     if world.size > 1:
-        dist.barrier()
+        dist.barrier(world.patient)

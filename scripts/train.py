@@ -19,7 +19,7 @@ from mt.checkpoint import LoadedModel, save_model
 from mt.config import Recipe, load_recipe, save_recipe
 from mt.data.corpus import Pair
 from mt.data.dataset import Prepared, load_prepared, prepared_folder, read_corpus
-from mt.distributed import World, accompanied, barrier, joined
+from mt.distributed import SEPARATE_STORES, World, accompanied, barrier, joined, meets_the_dead, restarts
 from mt.engine.translator import Translator, select_device
 from mt.errors import DataError, MTError, TrainingError, problems
 from mt.training.card import Published, write_card
@@ -53,6 +53,7 @@ def main() -> int:
             parser.error(f"--{name} is {value}; accepted: at least 1")
     console = Console(stderr=True)
     try:
+        check_restarts(arguments.resume)
         recipe = load_recipe(arguments.recipe, arguments.overrides)
         run = arguments.run or RUNS / recipe.run_name
         device = select_device(arguments.device)
@@ -150,6 +151,17 @@ def signals_stop(trainer: Trainer, world: World) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def check_restarts(resume: bool) -> None:
+    """Raises TrainingError if torchrun is to start this again after a failure, which then would not work."""
+    found = []
+    if not resume:
+        found.append("the run would be in its own way; accepted: --resume, which begins a run where there is none")
+    if meets_the_dead():
+        found.append(f"new processes would look for dead ones; accepted: {SEPARATE_STORES} torchrun ...")
+    if restarts() and found:
+        raise TrainingError(problems("torchrun --max-restarts cannot start this again", found))
+
+
 def check_run(recipe: Recipe, kept: Path, resume: bool) -> None:
     """Raises TrainingError if another run, whose recipe is `kept`, would be overwritten or gone on with."""
     if not kept.exists():
@@ -176,14 +188,12 @@ def keep_recipe(recipe: Recipe, kept: Path) -> None:
 def publish(recipe: Recipe, data: Prepared, tests: Tests, trainer: Trainer, report: Reporter) -> None:
     """Choose the weights, score them on the test set and write the model directory."""
     weights, origin, valid_bleu = trainer.finish(report)
-    trainer.model.load_state_dict(weights)
-    trainer.model.eval()
-    translator = Translator.over(LoadedModel(trainer.model, data.tokenizer, trainer.describe()))
+    translator = Translator.over(LoadedModel(trainer.model_of(weights), data.tokenizer, trainer.describe()))
     scores = score_tests(tests, translator)
     published = Published(origin, valid_bleu, str(trainer.device))
     card = write_card(recipe, data, trainer.progress, published, scores)
-    confidence = fit_confidence(translator, trainer.validation_pairs(CONFIDENCE_PAIRS))
-    calibration = trainer.validation_pairs(CALIBRATION_PAIRS)
+    confidence = fit_confidence(translator, trainer.validation.pairs(CONFIDENCE_PAIRS))
+    calibration = trainer.validation.pairs(CALIBRATION_PAIRS)
     save_model(trainer.run / "model", weights, data.tokenizer, trainer.describe(), card, calibration, confidence)
     for direction, scored in scores.items():
         for score in scored.scores:

@@ -5,7 +5,7 @@ together. It is the same whatever the number of processes, which share its batch
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -45,10 +45,17 @@ class Batch:
             indices=self.indices,
         )
 
+    def twice(self) -> "Batch":
+        """Each pair again, after all the others."""
+        source, mask, target, labels = (
+            torch.cat((each, each)) for each in (self.source, self.source_mask, self.target, self.labels)
+        )
+        return Batch(source, mask, target, labels, self.indices)
+
 
 @dataclass(frozen=True)
 class Update:
-    """This process's batches of one update, and the position after it."""
+    """This process's batches of one update, and the position after it; if the model is sharded, as many for each."""
 
     batches: list[Batch]
     next_position: Position
@@ -176,13 +183,18 @@ class TrainingBatches:
         while True:
             planned = self.plan(epoch)
             for number in range(first, len(planned)):
-                mine = shares(planned[number], self.target_lengths, self.world.size)[self.world.rank]
+                dealt = shares(planned[number], self.target_lengths, self.world.size)
+                batches = [self.load(indices, epoch) for indices in dealt[self.world.rank]]
+                if self.recipe.training.shard:
+                    batches += [self.idle()] * (max(map(len, dealt)) - len(batches))
                 last = number + 1 == len(planned)
-                yield Update(
-                    [self.load(indices, epoch) for indices in mine],
-                    Position(epoch + 1, 0) if last else Position(epoch, number + 1),
-                )
+                yield Update(batches, Position(epoch + 1, 0) if last else Position(epoch, number + 1))
             epoch, first = epoch + 1, 0
+
+    def idle(self) -> Batch:
+        """A batch of nothing to learn, for who has fewer than others: a sharded model runs in all processes or none."""
+        batch = load_batch(self.dataset, self.tags, self.usable[:1])
+        return replace(batch, labels=torch.full_like(batch.labels, PAD))
 
     def load(self, indices: np.ndarray, epoch: int) -> Batch:
         """The pairs `indices`; with BPE-dropout encoded anew, from a seed of the run, the epoch and the first index."""
@@ -209,6 +221,4 @@ def load_batch(dataset: ParallelDataset, tags: Sequence[list[int]], indices: np.
 
 def direction_tags(tokenizer: Tokenizer, directions: Sequence[str]) -> list[list[int]]:
     """What stands before a source, for each direction: its target's tag, or nothing if there is one direction."""
-    if len(directions) == 1:
-        return [[]]
-    return [[tokenizer.tag(direction.split("-")[1])] for direction in directions]
+    return [tokenizer.opening(direction.split("-")[1], directions) for direction in directions]

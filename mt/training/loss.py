@@ -7,13 +7,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, pad
 
 from mt.data.batching import Batch
 from mt.model.transformer import Transformer
 from mt.tokenizer import PAD
 
 CHUNK = 1 << 25  # logits at a time; they and their gradient are never there for all tokens of a large batch
+IN_CACHE = 1 << 17  # logits that a CPU's core keeps at hand while it passes over them again and again
 
 
 def smoothed_cross_entropy(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
@@ -70,12 +71,78 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         return to_states * scale.to(to_states.dtype), to_weight * scale.to(to_weight.dtype), None, None
 
 
-def batch_loss(model: Transformer, batch: Batch, smoothing: float) -> Tensor:
-    """The summed loss of a batch. Logits are computed for real target tokens only, never for padding."""
+def agreeing_cross_entropy(states: Tensor, weight: Tensor, labels: Tensor, smoothing: float, r_drop: float) -> Tensor:
+    """Half of R-Drop's loss (Wu et al. 2021, equation 4): the mean of two passes, and what drives them to agree.
+
+    states [2, N, D], of two passes with different dropout, weight [V, D], labels [N] -> a scalar:
+    the mean of both passes' `projected_cross_entropy` + r_drop / 4 * (KL(p || q) + KL(q || p)), summed over N.
+    """
+    return _AgreeingCrossEntropy.apply(states, weight, labels, smoothing, r_drop)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class _AgreeingCrossEntropy(torch.autograd.Function):
+    """With p = softmax(z), q that of the other pass and d = log p - log q, the gradient of the loss to z is
+
+    1/2 (p - (1 - e) one-hot(y) - e / V) + r_drop / 4 (p (d - KL(p || q)) + p - q).
+    """
+
+    @staticmethod
+    def forward(ctx: Any, states: Tensor, weight: Tensor, labels: Tensor, smoothing: float, r_drop: float) -> Tensor:
+        to_states, to_weight = torch.empty_like(states), torch.zeros_like(weight)
+        loss = states.new_zeros((), dtype=torch.float32)
+        size = max(1, CHUNK // (2 * weight.shape[0]))
+        chunks = (torch.split(states, size, 1), torch.split(labels, size), torch.split(to_states, size, 1))
+        for x, y, to_x in zip(*chunks, strict=True):
+            logits = x @ weight.t()  # [2, n, V], which their gradient replaces
+            part = len(y) if logits.is_cuda else max(1, IN_CACHE // (2 * weight.shape[0]))
+            for z, label in zip(torch.split(logits, part, 1), torch.split(y, part), strict=True):
+                loss += _agree(z, label, smoothing, r_drop)
+            to_x.copy_(logits @ weight)
+            to_weight.addmm_(logits.flatten(0, 1).t(), x.flatten(0, 1))
+        ctx.save_for_backward(to_states, to_weight)
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        to_states, to_weight = ctx.saved_tensors
+        (scale,) = gradients
+        return to_states * scale.to(to_states.dtype), to_weight * scale.to(to_weight.dtype), None, None, None
+
+
+def _agree(logits: Tensor, labels: Tensor, smoothing: float, r_drop: float) -> Tensor:
+    """The loss of logits [2, n, V], which become its gradient."""
+    even = smoothing / logits.shape[-1]
+    index = labels.expand(2, -1).unsqueeze(-1)  # [2, n, 1]
+    log = torch.log_softmax(logits.float(), -1)
+    p = log.exp()
+    apart = log[0] - log[1]  # [n, V]
+    divergence = torch.stack(((p[0] * apart).sum(-1), -(p[1] * apart).sum(-1)))  # [2, n]: KL(p || q), KL(q || p)
+    loss = -0.5 * ((1 - smoothing) * log.gather(-1, index).sum() + even * log.sum()) + r_drop / 4 * divergence.sum()
+    gap = p[0] - p[1]
+    gradient = p * (0.5 - r_drop / 4 * divergence.unsqueeze(-1)) - even / 2
+    gradient[0] += r_drop / 4 * (p[0] * apart + gap)
+    gradient[1] -= r_drop / 4 * (p[1] * apart + gap)
+    logits.copy_(gradient.scatter_add_(-1, index, gradient.new_full(index.shape, (smoothing - 1) / 2)))
+    return loss
+
+
+def batch_loss(model: Transformer, batch: Batch, smoothing: float, r_drop: float = 0.0) -> Tensor:
+    """The summed loss of a batch. Logits are computed for real target tokens only, never for padding.
+
+    With `r_drop`, while gradients are wanted, each pair passes twice, see `agreeing_cross_entropy`.
+    """
+    if r_drop and torch.is_grad_enabled():
+        batch = batch.twice()
     memory = model.encode(batch.source, batch.source_mask)
     states = model.decode(batch.target, memory, batch.source_mask)  # [B, T, D]
     real = batch.labels != PAD
-    states, labels, weight = states[real], batch.labels[real], model.embedding.tokens.weight
-    if torch.is_grad_enabled():
-        return projected_cross_entropy(states, weight, labels, smoothing)
-    return smoothed_cross_entropy(model.embedding.project(states), labels, smoothing)
+    states, labels, weight = states[real], batch.labels[real], model.embedding.projection
+    if not torch.is_grad_enabled():
+        return smoothed_cross_entropy(model.embedding.project(states), labels, smoothing)
+    if model.embedding.bias is not None:  # W x + b is [W b] [x 1]
+        states = pad(states, (0, 1), value=1.0)
+        weight = torch.cat((weight, model.embedding.bias[:, None]), 1)
+    if r_drop:
+        passes = states.view(2, -1, states.shape[1])
+        return agreeing_cross_entropy(passes, weight, labels[: passes.shape[1]], smoothing, r_drop)
+    return projected_cross_entropy(states, weight, labels, smoothing)

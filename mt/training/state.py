@@ -21,7 +21,9 @@ from torch import Tensor, nn
 
 from mt.checkpoint import check_weights, load_weights, save_weights, written_aside
 from mt.data.batching import Position
+from mt.distributed import World
 from mt.errors import ModelError, TrainingError, problems
+from mt.training.sharding import gathered, placed
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of a parameter
 
@@ -47,16 +49,20 @@ class RunState:
     optimizer: torch.optim.Optimizer
     average: dict[str, Tensor]
     progress: Progress
+    world: World = field(default_factory=World)
 
 
 def save_checkpoint(folder: Path, state: RunState) -> Path:
-    """Write `folder/<update>`; returns its path."""
+    """Write `folder/<update>`; returns its path. All processes must call this: one writes, what all of them hold."""
     path = folder / f"{state.progress.updates:08d}"
     tensors = {f"average.{name}": tensor for name, tensor in state.average.items()}
     for name, parameter in state.model.named_parameters():
         tensors |= {f"{key}.{name}": state.optimizer.state[parameter][key] for key in MOMENTS}
+    weights, tensors = gathered(state.model.state_dict(), state.world), gathered(tensors, state.world)
+    if not state.world.leads:
+        return path
     with written_aside(path) as aside:
-        save_weights(aside / "model.safetensors", state.model.state_dict())
+        save_weights(aside / "model.safetensors", weights)
         save_weights(aside / "optimizer.safetensors", tensors)
         (aside / "state.json").write_text(json.dumps(asdict(state.progress), indent=2), encoding="utf-8")
     return path
@@ -79,14 +85,22 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
         restored = Progress(**{**values, "position": Position(**values["position"])})
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise TrainingError(f"{path / 'state.json'}: not the state of a run ({error})") from error
-    state.model.load_state_dict(weights)
+    expected = state.model.state_dict()
+    state.model.load_state_dict({name: placed(weights[name], expected[name]) for name in expected})
     vars(state.progress).update(vars(restored))
     for name, parameter in state.model.named_parameters():
-        state.optimizer.state[parameter] = {
-            key: tensors[f"{key}.{name}"].to(parameter.device, copy=True) for key in MOMENTS
-        }
+        step, *moments = (tensors[f"{key}.{name}"] for key in MOMENTS)
+        values = (step.to(parameter.device, copy=True), *(placed(moment, parameter) for moment in moments))
+        state.optimizer.state[parameter] = dict(zip(MOMENTS, values, strict=True))
     for name, average in state.average.items():
-        average.copy_(tensors.get(f"average.{name}", weights[name]))
+        average.copy_(placed(tensors.get(f"average.{name}", weights[name]), average))
+
+
+def load_average(path: Path) -> dict[str, Tensor]:
+    """The exponential average of a checkpoint, by parameter; empty if it has none."""
+    tensors = load_weights(path / "optimizer.safetensors")
+    kind = "average."
+    return {name.removeprefix(kind): tensor for name, tensor in tensors.items() if name.startswith(kind)}
 
 
 def checkpoints(folder: Path) -> list[Path]:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,13 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mt import evaluation
-from mt.checkpoint import CalibrationPair, Description, LoadedModel, average_weights, load_weights
+from mt.checkpoint import Description, average_weights, load_weights
 from mt.config import Recipe
-from mt.data.batching import Batch, TrainingBatches, Update, direction_tags, load_batch, plan_batches
+from mt.data.batching import Batch, TrainingBatches, Update
 from mt.data.dataset import Prepared
 from mt.distributed import World, all_reduce, all_reduce_gradients, barrier, gather_objects
-from mt.engine.translator import Translator
 from mt.errors import TrainingError
 from mt.model.transformer import Transformer
 from mt.tokenizer import PAD
@@ -25,10 +23,19 @@ from mt.training.loss import batch_loss
 from mt.training.precision import WorkingCopy
 from mt.training.report import Reporter
 from mt.training.schedule import learning_rate
+from mt.training.sharding import Loss, ShardedLoss, gathered, whole
 from mt.training.speed import peak_operations, training_operations
-from mt.training.state import Progress, RunState, checkpoints, prune_checkpoints, restore_checkpoint, save_checkpoint
+from mt.training.state import (
+    Progress,
+    RunState,
+    checkpoints,
+    load_average,
+    prune_checkpoints,
+    restore_checkpoint,
+    save_checkpoint,
+)
+from mt.training.validation import Validation
 
-VALIDATION_TOKENS = 4096  # padded, in a batch of the validation loss
 RECORD_EVERY = 10  # updates
 NAMED_PAIRS = 20  # at most, of a batch that spoilt an update
 
@@ -93,8 +100,15 @@ class Trainer:
         self.device = device
         self.world = world
         torch.manual_seed(recipe.seed)
-        self.model = Transformer(recipe.model, len(data.tokenizer)).to(device)
-        self.working = WorkingCopy(self.model, self.config.precision)
+        self.sharded = self.config.shard and world.size > 1
+        self.model = Transformer(recipe.model, len(data.tokenizer))
+        loss: Loss = torch.compile(batch_loss, dynamic=True) if self.config.compile else batch_loss
+        if self.sharded:  # pieces go to the device, one layer at a time
+            self.loss: Loss = ShardedLoss(loss, self.model, self.config.precision, device, world)
+            self.working = WorkingCopy(self.model, "float32")
+        else:
+            self.loss = loss
+            self.working = WorkingCopy(self.model.to(device), self.config.precision)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(),
             lr=0.0,
@@ -107,15 +121,13 @@ class Trainer:
         if self.config.ema_decay is not None:
             average = {name: p.detach().clone() for name, p in self.model.named_parameters()}
         self.progress = Progress()
-        self.state = RunState(self.model, self.optimizer, average, self.progress)
+        self.state = RunState(self.model, self.optimizer, average, self.progress, world)
         self.batches = TrainingBatches(data.train, data.tokenizer, recipe, world)
-        loss: Callable[[Transformer, Batch, float], Tensor] = batch_loss
-        self.loss = torch.compile(loss, dynamic=True) if self.config.compile else loss
+        self.validation = Validation(recipe, data, self.describe())
         peak = peak_operations(torch.cuda.get_device_name(device)) if device.type == "cuda" else None
         self.peak = None if peak is None else peak * world.size
         self._asked_to_stop = False
         self._saved = 0  # the update of the newest checkpoint
-        self._check_validation()
 
     @property
     def checkpoints(self) -> Path:
@@ -196,16 +208,21 @@ class Trainer:
         best = self.checkpoints / f"{self.progress.best_update:08d}" / "model.safetensors"
         if best.exists():
             candidates[f"checkpoint of update {self.progress.best_update:,}"] = load_weights(best)
-        if self.state.average:
-            candidates["exponential average"] = self.state.average
+        if self.state.average and (average := load_average(saved[-1])):
+            candidates["exponential average"] = average
         scored = []
         for name, weights in candidates.items():
-            self.model.load_state_dict(weights)
-            bleu = self._validation_bleu()
+            bleu = self.validation.bleu(self.model_of(weights))
             report.say(f"{name}: {bleu:.2f} BLEU on the validation set")
             scored.append((bleu, name))
         bleu, name = max(scored)
         return candidates[name], name, bleu
+
+    def model_of(self, weights: Mapping[str, Tensor]) -> Transformer:
+        """A model of its own, whole, on the device and ready to translate."""
+        model = Transformer(self.recipe.model, len(self.data.tokenizer))
+        model.load_state_dict(weights)
+        return model.to(self.device).eval()
 
     def describe(self) -> Description:
         """What the model directory says of the model."""
@@ -216,13 +233,6 @@ class Trainer:
             model=self.recipe.model,
             decoding=self.recipe.decoding,
         )
-
-    def _check_validation(self) -> None:
-        if not len(self._valid_indices()):
-            raise TrainingError(
-                f"none of the {len(self.data.valid):,} validation pairs is short enough for model.max_length "
-                f"{self.recipe.model.max_length}; accepted: a higher one"
-            )
 
     def _is_over(self) -> tuple[bool, bool]:
         """Whether a limit of the recipe is reached, and whether `stop` was called; the same in every process."""
@@ -253,7 +263,8 @@ class Trainer:
             targets = int((batch.labels != PAD).sum())
             tokens += targets
             sources = int(batch.source_mask.sum())
-            operations += training_operations(self.recipe.model, self.model.vocabulary_size, sources, targets)
+            passes = 2 if self.config.r_drop else 1
+            operations += passes * training_operations(self.recipe.model, self.model.vocabulary_size, sources, targets)
         values = torch.stack(losses).tolist() if losses else []  # only here does the host wait for a GPU
         for value, batch in zip(values, update.batches, strict=False):
             if not math.isfinite(value) and not problem:
@@ -263,7 +274,7 @@ class Trainer:
         total_loss, total_tokens, operations, spoilt = all_reduce(self.world, sums).tolist()
         if spoilt:
             problem = "; ".join(filter(None, gather_objects(self.world, problem)))
-        else:
+        elif not self.sharded:  # else each backward pass has done it
             all_reduce_gradients(self.world, self.model.parameters(), self.working.dtype)
         return Totals(total_loss, total_tokens, operations, problem)
 
@@ -276,12 +287,19 @@ class Trainer:
         seed = np.random.SeedSequence((self.recipe.seed, self.progress.position.epoch, batch.indices[0]))
         torch.manual_seed(int(seed.generate_state(1)[0]))
         try:
-            summed = self.loss(self.working.model, batch.to(self.device), self.config.label_smoothing)
+            summed = self.loss(
+                self.working.model, batch.to(self.device), self.config.label_smoothing, self.config.r_drop
+            )
             torch.autograd.backward(summed / self.config.update_tokens)
             self.working.collect()
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
+            if self.sharded:  # the others wait in a layer for this process
+                raise TrainingError(
+                    f"out of memory on {self._describe(batch)}, which a sharded run cannot skip; accepted: "
+                    "smaller training.batch_tokens, with --resume"
+                ) from error
         else:
             return summed.detach()
         torch.cuda.empty_cache()  # now that the error, which holds on to the activations, is gone
@@ -304,7 +322,7 @@ class Trainer:
         """
         scale = self.config.update_tokens / tokens
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
-        norm = float(torch.nn.utils.get_total_norm(gradients)) * scale
+        norm = float(whole(torch.nn.utils.get_total_norm(gradients))) * scale
         if not math.isfinite(norm):
             return norm
         # The fused step divides each gradient by this: the mean and the clipping cost no pass of their own.
@@ -338,8 +356,13 @@ class Trainer:
         """Loss and BLEU on the validation set; all processes learn the outcome, as the leading one computes it."""
         progress = self.progress
         figures = torch.zeros(2, dtype=torch.float64, device=self.device)
+        working = self._whole()
         if self.world.leads:
-            figures += torch.tensor([self._validation_loss(), self._validation_bleu()]).to(figures)
+            working.refresh()
+            figures += torch.tensor([self.validation.loss(working.model), self.validation.bleu(working.master)]).to(
+                figures
+            )
+        barrier(self.world)
         loss, bleu = all_reduce(self.world, figures).tolist()
         better = bleu > progress.best_score
         progress.stale_validations = 0 if better else progress.stale_validations + 1
@@ -352,59 +375,16 @@ class Trainer:
         )
         report.draw()
 
-    def _valid_indices(self) -> np.ndarray:
-        """The validation pairs that the model's length admits."""
-        valid = self.data.valid
-        lengths = np.maximum(valid.source.lengths + 2, valid.target.lengths + 1)  # + tag and EOS; + EOS
-        return np.flatnonzero(lengths <= self.recipe.model.max_length)
-
-    @torch.inference_mode()
-    def _validation_loss(self) -> float:
-        """Cross-entropy without smoothing, in nats a target token."""
-        self.working.refresh()
-        self.working.model.eval()
-        valid = self.data.valid
-        tags = direction_tags(self.data.tokenizer, self.recipe.data.directions)
-        lengths = (valid.source.lengths + 2, valid.target.lengths + 1)
-        loss, tokens = 0.0, 0
-        for indices in plan_batches(*lengths, VALIDATION_TOKENS, self._valid_indices()):
-            batch = load_batch(valid, tags, indices).to(self.device)
-            loss += float(batch_loss(self.working.model, batch, 0.0))
-            tokens += int((batch.labels != PAD).sum())
-        return loss / tokens
-
-    def _validation_bleu(self) -> float:
-        """The mean over directions of sacreBLEU, of evenly spaced sentences, translated as a user's would be."""
-        self.model.eval()
-        valid = self.data.valid
-        chosen = self._evenly_spaced(self.config.validate_sentences)
-        translator = Translator.over(LoadedModel(self.model, self.data.tokenizer, self.describe()))
-        scores = []
-        for number in np.unique(valid.direction[chosen]):
-            indices = chosen[valid.direction[chosen] == number]
-            source, target = self.recipe.data.directions[number].split("-")
-            texts = valid.texts("source", indices)
-            translations = translator.translate(texts, source=source, target=target, sentences=True, whole=False)
-            hypotheses = [translation.text for translation in translations]
-            scores.append(evaluation.bleu(hypotheses, valid.texts("target", indices), target_language=target).value)
-        return float(np.mean(scores))
-
-    def validation_pairs(self, count: int) -> list[CalibrationPair]:
-        """At most so many of the validation pairs, evenly spaced."""
-        valid, chosen = self.data.valid, self._evenly_spaced(count)
-        directions = (self.recipe.data.directions[number] for number in valid.direction[chosen])
-        texts = zip(directions, valid.texts("source", chosen), valid.texts("target", chosen), strict=True)
-        return [CalibrationPair(direction=name, source=source, target=target) for name, source, target in texts]
-
-    def _evenly_spaced(self, count: int) -> np.ndarray:
-        """At most so many of the validation pairs."""
-        fits = self._valid_indices()
-        chosen: np.ndarray = fits[np.linspace(0, len(fits) - 1, min(count, len(fits))).astype(int)]
-        return chosen
+    def _whole(self) -> WorkingCopy:
+        """The model in one piece. If it is sharded, all processes must ask, and only the leading one is given it."""
+        if not self.sharded:
+            return self.working
+        weights = gathered(self.model.state_dict(), self.world)
+        return WorkingCopy(self.model_of(weights), self.config.precision) if self.world.leads else self.working
 
     def _save(self) -> None:
+        save_checkpoint(self.checkpoints, self.state)
         if self.world.leads:
-            save_checkpoint(self.checkpoints, self.state)
             prune_checkpoints(self.checkpoints, self.config.keep, self.progress.best_update)
         self._saved = self.progress.updates
         barrier(self.world)

@@ -106,11 +106,11 @@ def test_twice_the_capacity_for_a_minute() -> None:
             await asyncio.gather(*asked)
             assert watching is not None
             grown = {name: growth(values) for name, values in (await watching).items()}
-        goodput = len(in_time) / (2 * OVERLOAD) / capacity
+        sent, goodput = len(asked) / (2 * OVERLOAD), len(in_time) / (2 * OVERLOAD) / capacity
         refused = percentile([each.seconds for each in ledger.of(503)], 99)
         slowest = percentile([each.seconds for each in ledger.of(200)], 99)
         print(
-            f"capacity {capacity:.0f}/s, {len(asked) / (2 * OVERLOAD):.0f}/s sent, {goodput:.0%} done, {ledger.counted()}; "
+            f"capacity {capacity:.0f}/s, {sent:.0f}/s sent, {goodput:.0%} done, {ledger.counted()}; "
             f"p99 of answers {slowest:.2f} s, of refusals {1000 * refused:.0f} ms; grown by {grown}"
         )
         assert set(ledger.counted()) == {200, 503}, {each.body["error"] for each in ledger.of(0)}

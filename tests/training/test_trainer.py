@@ -44,9 +44,9 @@ class Broken:
         self.when = when
         self.calls = 0
 
-    def __call__(self, model: Transformer, batch: Batch, smoothing: float) -> Tensor:
+    def __call__(self, model: Transformer, batch: Batch, smoothing: float, r_drop: float) -> Tensor:
         self.calls += 1
-        loss = batch_loss(model, batch, smoothing)
+        loss = batch_loss(model, batch, smoothing, r_drop)
         return self.how(model, loss) if self.calls - 1 in self.when else loss
 
 
@@ -101,8 +101,10 @@ def test_several_batches_equal_one_large_one(make_trainer: MakeTrainer) -> None:
         trainer.batches = batches  # type: ignore[assignment]
         losses.append([])
 
-        def noted(model: Transformer, batch: Batch, smoothing: float, into: list[float] = losses[-1]) -> Tensor:
-            loss = batch_loss(model, batch, smoothing)
+        def noted(
+            model: Transformer, batch: Batch, smoothing: float, r_drop: float, into: list[float] = losses[-1]
+        ) -> Tensor:
+            loss = batch_loss(model, batch, smoothing, r_drop)
             into.append(loss.item())
             return loss
 
@@ -180,7 +182,7 @@ def test_too_many_spoilt_updates_in_a_row_end_the_run(
 
 
 def test_another_error_is_not_taken_for_lack_of_memory(make_trainer: MakeTrainer) -> None:
-    def wrong(model: Transformer, batch: Batch, smoothing: float) -> Tensor:
+    def wrong(model: Transformer, batch: Batch, smoothing: float, r_drop: float) -> Tensor:
         raise RuntimeError("The size of tensor a (3) must match the size of tensor b (4)")
 
     trainer = make_trainer("run")
@@ -239,11 +241,11 @@ RESUMED = (
 def with_incidents(trainer: Trainer, stop_at: int | None = None) -> Trainer:
     """One update is spoilt, and during number `stop_at`, counted from 0, the run is asked to stop."""
 
-    def loss(model: Transformer, batch: Batch, smoothing: float) -> Tensor:
+    def loss(model: Transformer, batch: Batch, smoothing: float, r_drop: float) -> Tensor:
         if trainer.progress.updates == stop_at:
             trainer.stop()
         spoilt = trainer.progress.position == Position(1, 2)
-        return batch_loss(model, batch, smoothing) * (math.nan if spoilt else 1)
+        return batch_loss(model, batch, smoothing, r_drop) * (math.nan if spoilt else 1)
 
     trainer.loss = loss
     return trainer
@@ -318,7 +320,7 @@ def test_the_published_weights_are_the_best_of_three_candidates(
     overrides = ("training.validate_every=5", "training.keep=2", "training.average=5", "training.ema_decay=0.9")
     trainer = make_trainer("run", *overrides, "training.max_updates=20")
     said = iter([9.0, 3.0, 2.0, 1.0, *scores])  # the first validation is the best, so an old checkpoint is kept
-    monkeypatch.setattr(trainer, "_validation_bleu", lambda: next(said))
+    monkeypatch.setattr(trainer.validation, "bleu", lambda model: next(said))
     train(trainer)
     kept = {path.name: load_weights(path / "model.safetensors") for path in (trainer.run / "checkpoints").iterdir()}
     assert set(kept) == {"00000005", "00000015", "00000020"}

@@ -1,0 +1,181 @@
+"""torchrun starts a run again when a process, or a machine, is lost: it goes on from its last checkpoint."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from mt import distributed
+from mt.checkpoint import load_weights
+from mt.distributed import SEPARATE_STORES
+
+pytestmark = [pytest.mark.system, pytest.mark.slow]
+
+UPDATES = 150
+RECIPE = (
+    *("model.dropout=0.2", "tokenizer.dropout=0.1", "training.ema_decay=0.99", "training.batch_tokens=64"),
+    *(f"training.max_updates={UPDATES}", "training.save_every=7", "training.validate_every=60", "--threads", "1"),
+)
+LAST = tuple(f"checkpoints/{UPDATES:08d}/{kind}.safetensors" for kind in ("model", "optimizer"))
+
+
+@pytest.fixture(autouse=True)
+def separate_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(*SEPARATE_STORES.split("="))
+
+
+def torchrun(command: list[str], *options: str) -> list[str]:
+    return [sys.executable, "-m", "torch.distributed.run", *options, "--", *command[1:]]
+
+
+def newest(run: Path) -> int:
+    """The update of the newest checkpoint, or 0."""
+    return max((int(path.name) for path in run.glob("checkpoints/[0-9]*")), default=0)
+
+
+def workers(agent: subprocess.Popen[str]) -> dict[int, int]:
+    """The process ids of an agent's workers, by rank, as long as they know it."""
+    found = {}
+    for pid in Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split():
+        try:
+            said = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        found |= {int(entry[5:]): int(pid) for entry in said if entry.startswith(b"RANK=")}
+    return found
+
+
+def reach(run: Path, update: int, agent: subprocess.Popen[str]) -> None:
+    while newest(run) < update:
+        assert agent.poll() is None, agent.communicate()[1]
+        time.sleep(0.01)
+
+
+@contextmanager
+def agents() -> Iterator[list[subprocess.Popen[str]]]:
+    """A list of agents, which are ended with all their workers if the test fails."""
+    started: list[subprocess.Popen[str]] = []
+    try:
+        yield started
+    finally:
+        for agent in started:
+            if agent.poll() is None:
+                lose(agent)
+
+
+def at_work(agent: subprocess.Popen[str]) -> None:
+    """Waits until it has joined the others."""
+    while not workers(agent):
+        assert agent.poll() is None, agent.communicate()[1]
+        time.sleep(0.01)
+
+
+def lose(agent: subprocess.Popen[str]) -> str:
+    """As if the plug of its machine were pulled; what was said there."""
+    gone = [*workers(agent).values()]
+    for pid in (agent.pid, *gone):
+        os.kill(pid, signal.SIGKILL)
+    return agent.communicate()[1]
+
+
+def fall_silent(rank: int, port: int) -> None:
+    """One of two processes, the second of which takes its time: first where it may, then where it may not."""
+    os.environ.update(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    distributed.SILENCE = timedelta(seconds=2)
+    with distributed.joined("cpu") as world:
+        time.sleep(4 * rank)
+        distributed.barrier(world)
+        if rank == 0:
+            with pytest.raises(RuntimeError, match=r"(?i)timed out"):
+                distributed.all_reduce(world, torch.ones(1))
+        else:
+            time.sleep(6)
+
+
+def test_who_falls_silent_is_given_up_but_may_prepare_and_validate_in_peace() -> None:
+    torch.multiprocessing.spawn(fall_silent, (free_port(),), nprocs=2)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_killed_worker_changes_no_bit(place: Any, rank: int) -> None:
+    options = ("--standalone", "--nproc-per-node", "2")
+    place.run(torchrun(place.command("train.py", *RECIPE, "--run", "whole"), *options))
+    command = place.command("train.py", *RECIPE, "--run", "killed", "--resume")
+    killed = place.folder / "killed"
+    with agents() as started:
+        started.append(place.start(torchrun(command, *options, "--max-restarts", "2")))
+        reach(killed, 50, started[0])
+        os.kill(workers(started[0])[rank], signal.SIGKILL)
+        _, said = started[0].communicate()
+    assert started[0].returncode == 0, said
+    assert said.count("resumed at update") == 1
+    for name in (*LAST, "model/model.safetensors"):
+        assert (killed / name).read_bytes() == (place.folder / "whole" / name).read_bytes(), name
+
+
+def test_what_keeps_it_from_starting_again_is_told_at_the_beginning(
+    place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(SEPARATE_STORES.split("=")[0])
+    command = torchrun(place.command("train.py", *RECIPE, "--run", "run"), "--standalone", "--max-restarts", "1")
+    said = place.run(command, status=1)
+    assert "accepted: --resume" in said and f"accepted: {SEPARATE_STORES} torchrun" in said
+    assert not (place.folder / "run").exists()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_machine_is_lost_and_another_joins(place: Any) -> None:
+    """Two agents are two machines. The updates stay the same: what one had is done by the other."""
+    recipe = (
+        *(*RECIPE, "model.dropout=0", "tokenizer.dropout=0", "training.adam_epsilon=1e-3"),
+        "training.learning_rate=3e-4",
+        *("training.max_updates=800", "training.save_every=20", "training.validate_every=400"),
+    )
+    place.run(place.command("train.py", *recipe, "--run", "whole"))
+    port = free_port()
+    command = torchrun(
+        place.command("train.py", *recipe, "--run", "run", "--resume"),
+        *("--nnodes", "1:2", "--nproc-per-node", "1", "--max-restarts", "9", "--local-addr", "127.0.0.1"),
+        *("--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "test"),
+        *("--rdzv-conf", "last_call_timeout=3"),
+    )
+    run = place.folder / "run"
+    with agents() as started:
+        started.append(place.start(command))
+        while not listens(port):  # where the agents meet
+            time.sleep(0.1)
+        started.append(place.start(command))
+        at_work(started[1])
+        reach(run, newest(run) + 20, started[0])
+        said = [lose(started[1])]
+        reach(run, newest(run) + 20, started[0])
+        started.append(place.start(command))
+        at_work(started[2])
+        said += [started[number].communicate()[1] for number in (0, 2)]
+    assert started[0].returncode == started[2].returncode == 0, said
+    sizes = [int(size) for text in said for size in re.findall(r"(\d) process\(es\)", text)]
+    assert sizes.count(2) >= 2 and 1 in sizes, said
+    ours, theirs = (
+        load_weights(each / "checkpoints/00000800/model.safetensors") for each in (run, place.folder / "whole")
+    )
+    assert max(float((ours[key] - theirs[key]).abs().max()) for key in ours) < 1e-4

@@ -9,10 +9,11 @@ from torch import Tensor
 from mt.checkpoint import LoadedModel, load_model, written_aside
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
+from mt.interop.card import exported_card, targets
 from mt.interop.mapping import Row, Table, misplaced, place
 from mt.interop.output import check_output
-from mt.model.embedding import sinusoidal_positions
-from mt.tokenizer import BOS, EOS, UNK, language_tag
+from mt.model.embedding import position_table
+from mt.tokenizer import BOS, EOS, SOURCE_FILE, TARGET_FILE, UNK, VOCABULARY_FILE
 
 try:
     from ctranslate2.specs import common_spec, model_spec, transformer_spec
@@ -43,13 +44,16 @@ def export_ctranslate2(model: Path, out: Path, quantization: str | None = None) 
     spec.optimize(quantization)
     with written_aside(out) as aside:
         spec.save(str(aside))
-        (aside / "tokenizer.model").write_bytes(loaded.tokenizer.serialised)
-        (aside / "README.md").write_text(_card(loaded, out.name), encoding="utf-8")
+        for name, content in loaded.tokenizer.files.items():
+            if name != VOCABULARY_FILE:  # CTranslate2 writes its own
+                (aside / name).write_bytes(content)
+        (aside / "README.md").write_text(_card(loaded, model, out.name), encoding="utf-8")
 
 
 def specification(loaded: LoadedModel) -> "transformer_spec.TransformerSpec":
     """The filled specification of a model. Raises ModelError that names every weight without a place."""
-    activations = {"relu": common_spec.Activation.RELU, "gelu": common_spec.Activation.GELU}
+    kinds = common_spec.Activation
+    activations = {"relu": kinds.RELU, "gelu": kinds.GELU, "swish": kinds.SWISH}
     config, tokenizer = loaded.description.model, loaded.tokenizer
     spec = transformer_spec.TransformerSpec.from_config(
         (config.encoder_layers, config.decoder_layers),
@@ -57,17 +61,15 @@ def specification(loaded: LoadedModel) -> "transformer_spec.TransformerSpec":
         pre_norm=config.norm == "pre",
         activation=activations[config.activation],
     )
-    positions = sinusoidal_positions(max(config.max_length, LONGEST_INPUT), config.d_model)
+    positions = position_table(config, max(config.max_length, LONGEST_INPUT))
     fill(spec, {**loaded.model.state_dict(), POSITIONS: positions}, table(config))
-    pieces = tokenizer.pieces(range(len(tokenizer)))
-    spec.register_source_vocabulary(pieces)
-    spec.register_target_vocabulary(pieces)
+    spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = config.scale_embedding
+    spec.register_source_vocabulary(tokenizer.pieces(range(len(tokenizer))))
+    spec.register_target_vocabulary(tokenizer.target.pieces(range(len(tokenizer.target))))
     spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = tokenizer.pieces([UNK, BOS, EOS])
     spec.config.decoder_start_token = spec.config.bos_token
     spec.config.add_source_eos = True
-    spec.config.layer_norm_epsilon = next(
-        module.eps for module in loaded.model.modules() if isinstance(module, torch.nn.LayerNorm)
-    )
+    spec.config.layer_norm_epsilon = config.norm_epsilon
     return spec
 
 
@@ -89,8 +91,15 @@ def table(config: ModelConfig) -> Table:
 
 
 def _rows(config: ModelConfig) -> Iterator[Row]:
-    inputs = ("encoder/embeddings_0/weight", "decoder/embeddings/weight")
-    yield Row(("embedding.tokens.weight",), (*inputs, "decoder/projection/weight"))
+    source, target, output = "encoder/embeddings_0/weight", "decoder/embeddings/weight", "decoder/projection/weight"
+    tied = (*([source] if config.tie_source else []), target, *([output] if config.tie_output else []))
+    yield Row(("embedding.tokens.weight",), tied)
+    if not config.tie_source:
+        yield Row(("source_embedding.tokens.weight",), (source,))
+    if not config.tie_output:
+        yield Row(("embedding.output",), (output,))
+    if config.logits_bias:
+        yield Row(("embedding.bias",), ("decoder/projection/bias",))
     yield Row((POSITIONS,), ("encoder/position_encodings/encodings", "decoder/position_encodings/encodings"))
     for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         for index in range(layers):
@@ -140,25 +149,27 @@ def _names(spec: "transformer_spec.TransformerSpec") -> tuple[set[str], set[str]
     return required, optional
 
 
-def _card(loaded: LoadedModel, name: str) -> str:
+def _card(loaded: LoadedModel, model: Path, name: str) -> str:
     """How to use the folder."""
     description = loaded.description
     decoding = description.decoding
-    targets = sorted({direction.split("-")[1] for direction in description.directions})
-    tag = [language_tag(targets[0])] if len(description.directions) > 1 else []
-    source = f"{tag} + pieces" if tag else "pieces"
-    return f"""# {description.name} for CTranslate2
-
-Translates {", ".join(description.directions)}. Made by `scripts/export.py` from a model of ours.
-
-```python
+    opening = loaded.tokenizer.opening(targets(description)[0], description.directions)
+    source = f"{loaded.tokenizer.pieces(opening)} + pieces" if opening else "pieces"
+    tokenizers = [f'tokenizer = sentencepiece.SentencePieceProcessor(model_file="{name}/{SOURCE_FILE}")']
+    target = "tokenizer"
+    if TARGET_FILE in loaded.tokenizer.files:
+        target = "target"
+        tokenizers.append(f'target = sentencepiece.SentencePieceProcessor(model_file="{name}/{TARGET_FILE}")')
+    listed = "\n".join(tokenizers)
+    body = f"""```python
 import ctranslate2, sentencepiece
 
-tokenizer = sentencepiece.SentencePieceProcessor(model_file="{name}/tokenizer.model")
+{listed}
 translator = ctranslate2.Translator("{name}", device="cpu")
 pieces = tokenizer.encode("A text.", out_type=str)
 found = translator.translate_batch([{source}], beam_size={decoding.beam_size}, \
 length_penalty={decoding.length_penalty}, disable_unk=True)
-print(tokenizer.decode(found[0].hypotheses[0]))
+print({target}.decode(found[0].hypotheses[0]))
 ```
 """
+    return exported_card(description, "CTranslate2", body, model)

@@ -10,6 +10,10 @@ a line holds is translated as FILE says.
 With --output, the same command goes on where an earlier one was stopped or killed: until all is done, the lines are in
 FILE.part. A line that cannot be translated leaves its place empty and is named on stderr; the exit status is then 3.
 
+With --ray, each GPU of a cluster, or each so many --threads of its cores, has the model and is given chunks of lines;
+this process, which has none, reads and writes. A worker that dies costs time alone. MODEL must have the same path on
+every machine, and so must this project.
+
 With --json each line is an object: source, translation, score (the log-probability divided by the length penalty),
 log_probability, with several sentences what became of each, and, with --n-best, alternatives, of which the first is the
 translation; or source, if it can be read, and problem. Progress goes to stderr, unless the translations go to the same
@@ -17,17 +21,13 @@ screen.
 """
 
 import argparse
-import hashlib
-import json
 import os
 import sys
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Protocol, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -40,12 +40,11 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from translation.crew import Crew
+from translation.lines import Job, Line, digest, name_of, size_of_line
 
 from mt.data.corpus import Fault, lines_and_faults, read_lines_and_faults
 from mt.data.partfile import PartFile
-from mt.decoding.options import SearchOptions
-from mt.engine.plan import Failure, Translation
-from mt.engine.translator import Translator
 from mt.errors import DataError, MTError, RequestError, problems
 from mt.text.terms import Terms
 
@@ -88,6 +87,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, metavar="N", help="CPU cores that translate (default: all)")
     parser.add_argument("--shortlist", action="store_true", help="faster: only tokens that scripts/shortlist.py lists")
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="how to translate terms: term, tab, translation")
+    parser.add_argument("--ray", metavar="ADDRESS", help="on a Ray cluster: HOST:PORT, or auto")
     search = parser.add_argument_group("search (default: what the model's recipe says)")
     search.add_argument("--beam-size", type=int, metavar="N", help="1 is greedy search")
     search.add_argument("--n-best", type=int, metavar="N", help="translations a line; needs --json")
@@ -108,31 +108,41 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """How many lines could not be translated. Raises MTError for what nothing can be done about, as a missing model."""
-    translator = Translator.load(
-        options.model, options.device, options.dtype, options.threads, shortlist=options.shortlist
-    )
-    job = Job(translator, options, asked_search(translator, options), read_glossary(options.glossary))
+    terms = read_glossary(options.glossary)
+    if options.ray is None:
+        return translate(options, Job.load(options, terms), console)
+    with Crew(options, terms) as crew:
+        return translate(options, crew, console)
+
+
+class Translates(Protocol):
+    """Job, or Crew."""
+
+    def fingerprint(self) -> dict[str, Any]: ...
+
+    def lines(self, given: Iterator[str | Fault], first: int, typed: bool) -> Iterator[Line]: ...
+
+
+def translate(options: argparse.Namespace, job: Translates, console: Console) -> int:
+    """As `run`."""
     path = None if options.file == "-" else Path(options.file)
-    lines = lines_and_faults(sys.stdin.buffer, "standard input") if path is None else read_lines_and_faults(path)
+    lines = lines_and_faults(sys.stdin.buffer, name_of(options)) if path is None else read_lines_and_faults(path)
     typed = path is None and sys.stdin.isatty()  # then each line is answered at once
     if typed:
         console.print("one sentence a line; Ctrl-D ends it")
     shares_screen = options.output is None and sys.stdout.isatty()
-    with opened(job) as output, shown(path, console, not (typed or shares_screen)) as progress:
+    with opened(options, job) as output, shown(path, console, not (typed or shares_screen)) as progress:
         begun = output.lines
         skipped = sum(map(size_of_line, islice(lines, begun)))
         task = progress.add_task("translating", total=size_of(path), completed=skipped, lines=begun, begun=begun)
         if begun:
             console.print(f"going on after line {begun:,}")
         size = 0
-        for line, found in outcomes(job, lines, typed):
-            if isinstance(line, Fault) and line.fatal:
-                raise DataError(line.text)
-            problem = problem_of(line, found, f"{'standard input' if path is None else path}:{output.lines + 1}")
-            if problem:
-                console.print(problem, markup=False, highlight=False, soft_wrap=True)
-            output.write(written(line, found, problem, options.json), problem=bool(problem))
-            size += size_of_line(line)
+        for line in job.lines(lines, begun + 1, typed):
+            if line.problem:
+                console.print(line.problem, markup=False, highlight=False, soft_wrap=True)
+            output.write(line.text, problem=bool(line.problem))
+            size += line.size
             if typed or output.lines % LINES_A_FLUSH == 0:
                 output.flush()
                 progress.update(task, completed=skipped + size, lines=output.lines)
@@ -141,43 +151,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if output.problems:
         console.print(f"{output.problems:,} of {output.lines:,} lines could not be translated; their places are empty")
     return output.problems
-
-
-@dataclass(frozen=True)
-class Job:
-    """What was asked for."""
-
-    translator: Translator
-    options: argparse.Namespace
-    search: SearchOptions
-    terms: Terms
-
-    def stream(self, texts: Iterable[str]) -> Iterator[Translation | Failure]:
-        return self.translator.stream(
-            texts,
-            source=self.options.source,
-            target=self.options.target,
-            options=self.search,
-            sentences=self.options.sentences,
-            terms=self.terms,
-        )
-
-    def fingerprint(self) -> dict[str, Any]:
-        """All that the lines of the output depend on. Raises DataError for an input that is missing."""
-        source, target = self.translator.direction_of(self.options.source, self.options.target)
-        return {
-            "input": digest(Path(self.options.file)),
-            **{name: digest(self.options.model / name) for name in ("model.safetensors", "tokenizer.model")},
-            "source": source,
-            "target": target,
-            "sentences": self.options.sentences,
-            "json": self.options.json,
-            "device": self.translator.scorer.device.type,
-            "dtype": self.translator.dtype,
-            "glossary": digest(self.options.glossary) if self.options.glossary else "",
-            "shortlist": digest(self.options.model / "shortlist.safetensors") if self.options.shortlist else "",
-            **asdict(self.search),
-        }
 
 
 def read_glossary(path: Path | None) -> Terms:
@@ -207,50 +180,6 @@ def read_glossary(path: Path | None) -> Terms:
         raise DataError(f"{path}: {error}") from error
 
 
-def outcomes(
-    job: Job, lines: Iterator[str | Fault], typed: bool
-) -> Iterator[tuple[str | Fault, Translation | Failure]]:
-    """Each line with what became of it; what cannot be read becomes what an empty line becomes."""
-    read: deque[str | Fault] = deque()
-
-    def texts(group: Iterable[str | Fault]) -> Iterator[str]:
-        for line in group:
-            read.append(line)
-            yield "" if isinstance(line, Fault) else line
-
-    for group in ([line] for line in lines) if typed else [lines]:
-        for found in job.stream(texts(group)):
-            yield read.popleft(), found
-
-
-def problem_of(line: str | Fault, found: Translation | Failure, where: str) -> str:
-    """Why there is no translation, or nothing."""
-    if isinstance(line, Fault):
-        return line.text
-    return f"{where}: {found.problem}" if isinstance(found, Failure) else ""
-
-
-def written(line: str | Fault, found: Translation | Failure, problem: str, as_json: bool) -> str:
-    """What stands in the output for a line."""
-    if not as_json:
-        return "" if isinstance(found, Failure) else " ".join(found.text.splitlines())
-    entry: dict[str, Any] = {} if isinstance(line, Fault) else {"source": line}
-    if problem or isinstance(found, Failure):
-        return json.dumps({**entry, "problem": problem}, ensure_ascii=False)
-    best, *others = (
-        {"translation": each.text, "score": each.score, "log_probability": each.log_probability}
-        for each in found.alternatives
-    )
-    entry |= best
-    if len(found.sentences) > 1:
-        entry["sentences"] = [
-            {"source": each.source, "translation": each.text, "score": each.score} for each in found.sentences
-        ]
-    if others:
-        entry["alternatives"] = [best, *others]
-    return json.dumps(entry, ensure_ascii=False)
-
-
 class Direct:
     """Lines that go out as they come: to stdout, or to a device or a pipe. The other kind of output is a PartFile."""
 
@@ -278,40 +207,18 @@ class Direct:
         self._file.flush()
 
 
-def opened(job: Job) -> Direct | PartFile:
+def opened(options: argparse.Namespace, job: Translates) -> Direct | PartFile:
     """Text goes out as UTF-8 with plain line ends, wherever it goes. Raises DataError."""
-    path: Path | None = job.options.output
+    path: Path | None = options.output
     if path is None:
         return Direct(open(sys.stdout.fileno(), "w", encoding="utf-8", newline="\n", closefd=False))
     if path.exists() and not path.is_file():
         return Direct(path.open("w", encoding="utf-8", newline="\n"))
-    if job.options.file == "-":  # what was read cannot be read again
+    if options.file == "-":  # what was read cannot be read again
         path.with_name(path.name + ".part").unlink(missing_ok=True)
         return PartFile(path, {})
-    return PartFile(path, job.fingerprint())
-
-
-def digest(path: Path) -> str:
-    """SHA-256 of a file's bytes. Raises DataError."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def asked_search(translator: Translator, options: argparse.Namespace) -> SearchOptions:
-    """The model's own search but for what the command line says. Raises RequestError."""
-    names = ("beam_size", "n_best", "length_penalty", "sample", "temperature", "top_k", "top_p", "seed")
-    asked: dict[str, Any] = {name: value for name in names if (value := getattr(options, name)) is not None}
-    if not options.sample and "beam_size" not in asked:
-        asked["beam_size"] = max(translator.options.beam_size, asked.get("n_best", 1))
-    return replace(translator.options, **asked)
-
-
-def size_of_line(line: str | Fault) -> int:
-    """Bytes of text, as far as they are known."""
-    return 0 if isinstance(line, Fault) else len(line.encode()) + 1
+    glossary = digest(options.glossary) if options.glossary else ""
+    return PartFile(path, {"input": digest(Path(options.file)), "glossary": glossary, **job.fingerprint()})
 
 
 def size_of(path: Path | None) -> int | None:

@@ -4,8 +4,15 @@
     curl http://localhost:8000/translate -H "Content-Type: application/json" \\
         -d '{"q": "Where is the train station?", "source": "en", "target": "de"}'
 
+In a container, every folder of the volume is a model; for callers with keys; behind a proxy:
+
+    docker run --gpus all -p 8000:8000 -v models:/models IMAGE
+    python -m service --models models --database service.db --require-key true     # scripts/keys.py makes the keys
+    python -m service --models models --root-path /translator --trusted-proxies 10.0.0.0/8
+
 SIGTERM or Ctrl-C: the service takes no more requests, answers those it has accepted, and exits with status 0; the
-second one ends it at once. SIGHUP: model directories that have changed are loaded anew, while requests go on.
+second one ends it at once. SIGHUP: model directories that have changed, or are new in --models, are loaded, while
+requests go on.
 A model or a setting that cannot be used: one message on stderr, and status 2.
 """
 
@@ -15,6 +22,7 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, Literal, get_args, get_origin
 
 import structlog
 import uvicorn
@@ -28,6 +36,22 @@ from service.middleware import HEAD_BYTES
 from service.settings import Settings, SettingsError, load_settings, option, variable
 from service.signals import Signals
 from service.workers.fleet import Fleet, Plan, in_processes
+
+GROUPS = {
+    "model": "what is served",
+    "host": "where",
+    "device": "on what",
+    "max_body_bytes": "how much a request may ask for",
+    "cache_characters": "what is kept",
+    "max_pending_requests": "how much is accepted at a time, and how long it may take",
+    "database": "who may ask",
+    "body_seconds": "connections",
+    "allow_origins": "web sites and proxies",
+    "log_json": "logs",
+}
+"""The heads of the help, each before the first setting under it."""
+
+KINDS = {"model": "DIR[,DIR]", "models": "DIR", "database": "FILE"}
 
 LONGEST_GOODBYE = 5  # seconds for answers to be sent once all are there
 
@@ -50,16 +74,38 @@ def parser() -> argparse.ArgumentParser:
     """An option for each setting; what is not given is left to the environment."""
     found = argparse.ArgumentParser(
         prog="python -m service",
+        usage="%(prog)s (--model DIR | --models DIR) [options]",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
         epilog="Each option can be set by the environment instead: --max-characters by MT_MAX_CHARACTERS.",
     )
+    group = found.add_argument_group()
     for name, field in Settings.model_fields.items():
-        default = "" if field.is_required() or field.default in (None, (), "") else f" (default: {field.default})"
-        found.add_argument(option(name), metavar=name.split("_")[-1].upper(), help=f"{field.description}{default}")
+        if name in GROUPS:
+            group = found.add_argument_group(GROUPS[name])
+        default = "" if field.default in (None, (), "") else f" (default: {_written(field.default)})"
+        group.add_argument(option(name), metavar=_kind(name, field.annotation), help=f"{field.description}{default}")
     return found
+
+
+def _written(value: object) -> str:
+    """A value as it can be typed."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:_}" if isinstance(value, int) and value >= 10_000 else str(value)
+
+
+def _kind(name: str, annotation: Any) -> str:
+    """What stands for a value in the help: its choices, its unit, or what it is."""
+    kinds = {annotation, *get_args(annotation)}
+    if bool in kinds:
+        return "{true,false}"
+    if get_origin(annotation) is Literal:
+        return "{" + ",".join(get_args(annotation)) + "}"
+    unit = name.split("_")[-1].upper()
+    return "N" if kinds & {int, float} and unit not in ("BYTES", "SECONDS", "PORT") else KINDS.get(name, unit)
 
 
 async def serve(settings: Settings) -> None:

@@ -6,7 +6,17 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from mt.errors import MTError, problems
@@ -14,6 +24,7 @@ from mt.errors import MTError, problems
 PREFIX = "MT_"
 SECRETS = frozenset({"admin_key"})  # whose values no message shows
 SHORTEST_SECRET = 16  # characters
+NO_MODEL = "no_model"  # the type of a problem that names its options itself
 
 
 def _split(value: Any) -> Any:
@@ -47,7 +58,7 @@ def _long(value: SecretStr) -> SecretStr:
     return value
 
 
-Directories = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split), Field(min_length=1)]
+Directories = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
 Origins = Annotated[tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_split)]
 Networks = Annotated[tuple[Annotated[str, AfterValidator(_host_or_network)], ...], NoDecode, BeforeValidator(_split)]
 
@@ -62,7 +73,11 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
     model: Directories = Field(
-        description="the model directory, as scripts/train.py writes it; or several, separated by commas"
+        (), description="the model directory, as scripts/train.py writes it; or several, separated by commas"
+    )
+    models: Path | None = Field(
+        None,
+        description="if no model is named: a folder whose folders are the models; looked through anew at each reload",
     )
     host: str = Field("127.0.0.1", description="the address to listen on; 0.0.0.0 for every network of this machine")
     port: int = Field(8000, ge=0, le=65535, description="the port to listen on; 0 takes any free one and logs it")
@@ -135,6 +150,17 @@ class Settings(BaseSettings):
     )
     log_json: bool | None = Field(None, description="logs as JSON lines; if left out, unless stderr is a terminal")
 
+    @field_validator("models")
+    @classmethod
+    def _there_is_a_model(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+        if value is None and info.data.get("model") == ():
+            raise PydanticCustomError(
+                NO_MODEL,
+                "--model (or MT_MODEL) is missing; accepted: a model directory, as scripts/train.py writes it, or by "
+                "--models (MT_MODELS) a folder of them",
+            )
+        return value
+
     @model_validator(mode="after")
     def _a_request_fits_the_queue(self) -> Self:
         if self.max_characters > self.max_pending_characters:
@@ -175,10 +201,8 @@ def variable(name: str) -> str:
 def _explain(problem: Any, given: Mapping[str, Any]) -> str:
     """One problem of pydantic's, named as the operator would set it."""
     message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "accepted:", 1)
-    if not problem["loc"]:
+    if not problem["loc"] or problem["type"] == NO_MODEL:
         return str(message)
     name = str(problem["loc"][0])
-    if problem["type"] == "missing":
-        return f"{option(name)} (or {variable(name)}) is missing: {Settings.model_fields[name].description}"
     shown = "refused" if name in SECRETS else f"is {problem['input']!r}"
     return f"{option(name) if name in given else variable(name)} {shown}; {message}"

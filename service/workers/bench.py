@@ -57,7 +57,8 @@ def work(setup: Setup, load: Load, receive: Receive, deliver: Deliver) -> None:
         return
     directions = tuple(map(Direction.of, translator.directions))
     capacity = max(1, translator.engine.rows_at_a_time // translator.options.rows)
-    deliver([Ready(directions, translator.options, version, _devices(setup, translator), capacity)])
+    devices, no_gpu = _devices(setup, translator), _why_no_gpu(setup, translator)
+    deliver([Ready(directions, translator.options, version, devices, capacity, no_gpu)])
     bench = Bench(translator)
     while not bench.closed:
         if answers := [*bench.take(receive(not bench.busy)), *bench.begin()]:
@@ -221,3 +222,12 @@ def _devices(setup: Setup, translator: Translator) -> tuple[str, ...]:
     if device.type == "cuda" and setup.device in ("auto", "cuda"):
         return tuple(f"cuda:{number}" for number in range(torch.cuda.device_count()))
     return (str(device),)
+
+
+def _why_no_gpu(setup: Setup, translator: Translator) -> str:
+    """Nothing where there is one, or where none was looked for."""
+    if setup.device != "auto" or next(translator.model.parameters()).device.type == "cuda":
+        return ""
+    if torch.version.cuda is None:
+        return f"torch {torch.__version__} is built for CPUs alone"
+    return "no NVIDIA driver or no GPU was found; a container is given them by --gpus all"

@@ -12,6 +12,11 @@ from service.workers.messages import Order, Text, Translate
 CHARACTERS = 80  # of a sentence, about
 
 
+def cost(text: Text) -> int:
+    """About as many sentences."""
+    return 1 + len(text.text) // CHARACTERS
+
+
 class Holder(Protocol):
     """Who works on a ticket."""
 
@@ -38,8 +43,7 @@ class Ticket:
 
     @property
     def cost(self) -> int:
-        """About as many sentences."""
-        return 1 + len(self.text.text) // CHARACTERS
+        return cost(self.text)
 
     @property
     def key(self) -> bytes:

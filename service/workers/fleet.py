@@ -22,6 +22,7 @@ from service.settings import Settings
 from service.workers.admission import Admission, Size
 from service.workers.calls import Call
 from service.workers.door import Door
+from service.workers.folder import find_models
 from service.workers.messages import Order, Setup, Text, Wish, Work
 from service.workers.teams import Hire, Team
 from service.workers.transport import ProcessTransport
@@ -77,16 +78,22 @@ class Plan:
     limits: Size
     patience: Patience
     longest: float  # seconds for a request that says nothing about that
+    folder: Path | None = None  # where the models are, if none is named
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
         return cls(
             models=settings.model,
+            folder=None if settings.model else settings.models,
             device=settings.device,
             limits=Size(settings.max_pending_requests, settings.max_pending_texts, settings.max_pending_characters),
             patience=Patience(start=settings.load_seconds, step=settings.hang_seconds),
             longest=settings.max_seconds,
         )
+
+    def found(self) -> tuple[Path, ...]:
+        """The model directories that there are now. Raises ModelError."""
+        return self.models if self.folder is None else find_models(self.folder)
 
 
 def in_processes(settings: Settings) -> Hire:
@@ -117,7 +124,7 @@ class Fleet:
 
     async def __aenter__(self) -> Self:
         """Waits until every model is loaded. Raises ModelError, which lists all that cannot be."""
-        self.teams = [self._team(model) for model in self._plan.models]
+        self.teams = [self._team(model) for model in self._plan.found()]
         try:
             await _open(self.teams)
             self._routes = _routes(self.teams)
@@ -203,6 +210,8 @@ class Fleet:
     async def reload(self) -> None:
         """Let each model whose directory has changed be what is there now; if one cannot be used, all stay as they are.
 
+        In a folder of models there may be new ones, and one may be gone if another translates all that it did.
+
         New workers load them beside the old ones and translate something; new requests go to them then, and the old
         ones end when they have finished what they have. Raises ReloadRefused.
         """
@@ -211,14 +220,16 @@ class Fleet:
                 raise ReloadRefused("the service is being stopped")
             log = structlog.get_logger()
             try:
-                new = await self._loaded_anew()
+                new, successors = await self._loaded_anew()
             except ModelError as error:
                 self._counts["refused_reloads"] += 1
                 log.error("reload refused", problem=str(error))
                 raise ReloadRefused(str(error)) from error
             self._counts["reloads"] += len(new)
-            for old, successor in new.items():
-                log.info("reloaded", model=old.model.name, before=old.version, version=successor.version)
+            for team in new:
+                log.info("reloaded", model=team.model.name, version=team.version)
+            for old, successor in successors.items():
+                log.info("leaving", model=old.model.name, version=old.version)
                 self._leaving.append(old)
                 old.retire(successor)
                 self._spawn(self._see_off(old))
@@ -283,23 +294,28 @@ class Fleet:
             busy = self._admission.held.requests > 1
             self._admission.pace.note(time.monotonic(), translated, busy)
 
-    async def _loaded_anew(self) -> dict[Team, Team]:
-        """Teams with what has changed, by those whose place they have taken. Raises ModelError; then none has."""
-        new: dict[Team, Team] = {}
-        for team in self.teams:
-            if await asyncio.to_thread(version_of, team.model) != team.version:
-                new[team] = self._team(team.model)
+    async def _loaded_anew(self) -> tuple[list[Team], dict[Team, Team]]:
+        """Teams with what is new; and by those that are no longer needed, who takes their place.
+
+        Raises ModelError; then nothing has changed.
+        """
+        new: list[Team] = []
+        teams: list[Team] = []
+        known = {team.model: team for team in self.teams}
+        for model in await asyncio.to_thread(self._plan.found):
+            team = known.get(model)
+            if team is None or await asyncio.to_thread(version_of, model) != team.version:
+                new.append(team := self._team(model))
+            teams.append(team)
         try:
-            await _open(new.values())
-            for old, successor in new.items():
-                _check_successor(old, successor)
-            teams = [new.get(team, team) for team in self.teams]
+            await _open(new)
+            successors = {old: _successor(old, teams) for old in self.teams if old not in teams}
             routes = _routes(teams)
         except BaseException:
-            await asyncio.gather(*(team.close() for team in new.values()))
+            await asyncio.gather(*(team.close() for team in new))
             raise
         self.teams, self._routes = teams, routes
-        return new
+        return new, successors
 
     async def _see_off(self, team: Team) -> None:
         await team.done.wait()
@@ -360,14 +376,19 @@ def _routes(teams: Sequence[Team]) -> dict[Direction, Team]:
     return found
 
 
-def _check_successor(old: Team, new: Team) -> None:
-    """Raises ModelError."""
-    missing = sorted("-".join(each) for each in set(old.directions) - set(new.directions))
-    if missing:
+def _successor(old: Team, teams: Sequence[Team]) -> Team:
+    """Who translates all that it did: the one of the same name, if there is one. Raises ModelError."""
+    named = [team for team in teams if team.model == old.model]
+    missing = {team: set(old.directions) - set(team.directions) for team in named or teams}
+    found = next((team for team, lacks in missing.items() if not lacks), None)
+    if found is None:
+        lost = ", ".join(sorted(map("-".join, missing[named[0]] if named else old.directions)))
         raise ModelError(
-            f"{new.model}: it does not translate {', '.join(missing)} any more; "
-            "accepted: a model with the same directions, or more"
+            f"{old.model}: it does not translate {lost} any more; accepted: a model with the same directions, or more"
+            if named
+            else f"{old.model} is gone, and no other model translates {lost}; accepted: one that does"
         )
+    return found
 
 
 async def _open(teams: Iterable[Team]) -> None:

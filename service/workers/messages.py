@@ -97,6 +97,7 @@ class Ready:
     version: str  # changes with the files of the model
     devices: tuple[str, ...]  # all on which the setup lets the model run; the first is this worker's
     capacity: int  # sentences that are decoded at a time
+    no_gpu: str = ""  # why the CPU translates, where the setup leaves the choice
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,7 @@ class Stopped:
     """The last message of a worker; `problem` is empty if it was told to stop."""
 
     problem: str
+    blames: bool = True  # whether a text that it worked on may be to blame
 
 
 ToWorker = Translate | Cancel | Ask | Close

@@ -12,7 +12,7 @@ from mt.errors import ModelError
 from service.errors import CannotTranslate, DeadlineExceeded, InternalError, shown
 from service.languages import Direction
 from service.workers.calls import Call, Ticket
-from service.workers.messages import Done, Failed, Ready, Work
+from service.workers.messages import Done, Failed, Ready, Stopped, Work
 from service.workers.transport import Transport
 from service.workers.worker import Patience, Post, Worker, WorkerDied
 
@@ -60,6 +60,10 @@ class Team:
             await asyncio.gather(*(self._post(device).open() for device in self._ready.devices[1:]))
         except WorkerDied as error:
             raise ModelError(f"{self.model}: {error}; accepted: a model that fits this machine") from error
+        log = structlog.get_logger()
+        log.info("loaded", model=self.model.name, version=self.version, devices=list(self._ready.devices))
+        if self._ready.no_gpu:
+            log.info("no GPU: the CPU translates", why=self._ready.no_gpu)
 
     async def close(self) -> None:
         await asyncio.gather(*(post.close() for post in self.posts))
@@ -75,6 +79,11 @@ class Team:
     @property
     def version(self) -> str:
         return self._ready.version
+
+    @property
+    def capacity(self) -> int:
+        """Sentences that a worker decodes at a time."""
+        return self._ready.capacity
 
     @property
     def workers(self) -> list[Worker]:
@@ -162,14 +171,28 @@ class Team:
                 ticket.call.fail(_failure(answer))
         self.pump()
 
-    def ended(self, worker: Worker, problem: str) -> None:
+    def ended(self, worker: Worker, last: Stopped) -> None:
         """What it was given is suspected; what it was given apart from all else, the more so."""
         at_work = [post.vacate(worker, self._successor is None) for post in self.posts]
-        if not problem or not any(at_work):
+        if not last.problem or not any(at_work):
             return
         left = [ticket for id in list(worker.flight) if (ticket := worker.release(id))]
         log = structlog.get_logger()
-        log.error("worker died", model=self.model.name, where=problem, texts=len(left), on_trial=worker.on_trial)
+        told = {"model": self.model.name, "where": last.problem, "texts": len(left)}
+        if last.blames:
+            log.error("worker died", on_trial=worker.on_trial, **told)
+            self._suspect(left, worker.on_trial)
+        else:
+            log.info("worker ended", **told)
+            for ticket in left:
+                self._queues.setdefault(ticket.caller, OrderedDict())[ticket] = None
+        if self._successor and not self.ready:
+            self._hand_over(self._successor)
+            self._look_whether_done()
+        self.pump()
+
+    def _suspect(self, left: Sequence[Ticket], on_trial: bool) -> None:
+        """One of these has killed a worker, if it was not something else."""
         for ticket in left:
             self._suspects[ticket.key] = self._suspects.pop(ticket.key, 0) + (len(left) == 1)
         while len(self._suspects) > SUSPECTS:
@@ -178,17 +201,13 @@ class Team:
             self.failed += 1
             left[0].call.fail(_guilty(left[0]))
             left = []
-        size = max(1, -(-len(left) // PARTS)) if worker.on_trial else max(1, len(left))
+        size = max(1, -(-len(left) // PARTS)) if on_trial else max(1, len(left))
         for begin in range(0, len(left), size):
             self._parties.append(OrderedDict.fromkeys(left[begin : begin + size]))
-        if self._successor and not self.ready:
-            self._hand_over(self._successor)
-            self._look_whether_done()
-        self.pump()
 
     def _hand_out(self, workers: Sequence[Worker]) -> None:
         """Each ticket to the worker that has least to do, as far as they have room for its caller."""
-        room = AHEAD * self._ready.capacity
+        room = AHEAD * self.capacity
         for caller, queue in list(self._queues.items()) if workers else []:
             while queue:
                 ticket = next(iter(queue))

@@ -50,8 +50,8 @@ class Owner(Protocol):
 
     def answered(self, worker: "Worker", answers: Sequence[Done | Failed]) -> None: ...
 
-    def ended(self, worker: "Worker", problem: str) -> None:
-        """Called once, at once; with no problem if it was told to stop."""
+    def ended(self, worker: "Worker", last: Stopped) -> None:
+        """Called once, at once."""
 
 
 class Worker:
@@ -151,8 +151,8 @@ class Worker:
                     self._ready.set_result(message)
                 case Refused(said):
                     self._ready.set_exception(ModelError(said))
-                case Stopped(problem):
-                    self._stop(problem)
+                case Stopped():
+                    self._stop(message)
         self.answers += len(answers)
         if answers:
             self._owner.answered(self, answers)
@@ -175,13 +175,13 @@ class Worker:
         else:
             self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
 
-    def _stop(self, problem: str) -> None:
+    def _stop(self, last: Stopped) -> None:
         if self._timer:
             self._timer.cancel()
         self._gone.set_result(None)
         if not self._ready.done():
-            self._ready.set_exception(WorkerDied(f"the worker ended before it was ready: {problem}"))
-        self._owner.ended(self, problem)
+            self._ready.set_exception(WorkerDied(f"the worker ended before it was ready: {last.problem}"))
+        self._owner.ended(self, last)
 
 
 class Post:

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
+from service.__main__ import GROUPS
 from service.settings import Settings, SettingsError, load_settings
 from tests.conftest import sentences
 
@@ -38,6 +39,9 @@ def test_help_names_every_setting() -> None:
     assert done.returncode == 0
     for name in Settings.model_fields:
         assert "--" + name.replace("_", "-") in done.stdout
+    for begin, head in GROUPS.items():
+        assert begin in Settings.model_fields and f"\n{head}:\n" in done.stdout
+    assert "--require-key {true,false}" in done.stdout and "(default: 100_000)" in done.stdout
     assert "curl http://localhost:8000/translate" in done.stdout
 
 

@@ -201,7 +201,8 @@ def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Pat
             Ask(),
         ],
     )
-    assert said[0] == Ready((direction,), options, version_of(small_model), ("cpu",), capacity=said[0].capacity)
+    ready = Ready((direction,), options, version_of(small_model), ("cpu",), said[0].capacity, said[0].no_gpu)
+    assert said[0] == ready and ready.no_gpu
     assert said[1] == Done(1, expected)
     assert isinstance(said[2], Done) and said[2].translation.text == " "
     assert isinstance(said[3], Failed) and said[3].code == "cannot_translate"

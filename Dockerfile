@@ -1,0 +1,91 @@
+ARG BASE_IMAGE=python:3.11-slim
+
+# The service in a container; README.md says how to run it, scripts/image.sh builds and checks it.
+#   docker build .                                        torch as the package index has it, which on Linux is with CUDA
+#   docker build --build-arg DEVICE=cpu --build-arg TORCH_INDEX=URL .    PyTorch's own index of builds for CPUs
+#   docker build --target demo .                          with a model that is trained while it is built
+#   docker build --target baked .                         with those of ./models, or of what MODELS names in it
+# --secret id=pip-conf,src=pip.conf gives pip its settings, for an index of your own; no layer keeps them.
+
+# What the service needs, from the lock. It has no pip: that of the base fills it.
+FROM ${BASE_IMAGE} AS packages
+ARG DEVICE=cuda
+ARG TORCH_INDEX=""
+WORKDIR /build
+RUN python -m venv --without-pip /venv
+COPY pyproject.toml requirements.lock ./
+RUN --mount=type=secret,id=pip-conf,target=/etc/pip.conf \
+    python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' \
+        > requirements.txt \
+    && python -m pip --python /venv/bin/python install --no-cache-dir ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} \
+        --constraint requirements.lock --requirement requirements.txt \
+    && rm -rf /venv/lib/python*/site-packages/torch/include /venv/lib/python*/site-packages/torch/test \
+    && find /venv/lib/python*/site-packages/torch/bin -type f ! -name torch_shm_manager -delete
+RUN if [ "$DEVICE" = cpu ] && ls -d /venv/lib/python*/site-packages/nvidia* > /dev/null 2>&1; then \
+        echo "DEVICE=cpu, but torch came with CUDA. Name an index of builds for CPUs: TORCH_INDEX, or in pip-conf." >&2; \
+        exit 1; \
+    fi
+
+# The project's wheel, with kernels for every processor; and the list of what is in the image.
+FROM packages AS build
+# hadolint ignore=DL3008
+RUN command -v c++ > /dev/null \
+    || { apt-get update && apt-get install --yes --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*; }
+COPY LICENSE README.md ./
+COPY mt mt
+COPY service service
+COPY scripts/packaging scripts/packaging
+COPY scripts/recipes scripts/recipes
+RUN --mount=type=secret,id=pip-conf,target=/etc/pip.conf \
+    python -m pip install --no-cache-dir --no-deps --target /app . \
+    && ls /app/mt/kernels/prebuilt/plain.so
+RUN --mount=type=secret,id=pip-conf,target=/etc/pip.conf \
+    python -m venv --without-pip /sbom \
+    && python -m pip --python /sbom/bin/python install --no-cache-dir --constraint requirements.lock cyclonedx-bom==7.5.0 \
+    && PYTHONPATH=/app /sbom/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+        --output-file /app/sbom.cdx.json /venv/bin/python
+
+FROM ${BASE_IMAGE} AS runtime
+ARG BASE_IMAGE
+ARG VERSION=""
+ARG REVISION=""
+LABEL org.opencontainers.image.title="mt-service" \
+      org.opencontainers.image.description="Translation by models of your own, over HTTP" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.base.name="${BASE_IMAGE}"
+RUN find / -xdev -depth \( -name pip -o -name 'pip[0-9-]*' -o -name 'setuptools*' -o -name 'wheel-*' -o -name ensurepip \
+        -o -name python-wheels \) -not -path '/proc/*' -exec rm -rf {} + \
+    && mkdir /models
+COPY --from=packages /venv /venv
+COPY --from=build /app /app
+# Its root may be read-only: what writes anything writes to /tmp.
+ENV PATH=/venv/bin:$PATH \
+    PYTHONPATH=/app \
+    PYTHONUNBUFFERED=1 \
+    HOME=/tmp \
+    MT_HOST=0.0.0.0 \
+    MT_MODELS=/models \
+    NVIDIA_VISIBLE_DEVICES=all \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility
+USER 10001:10001
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=5s --start-period=120s CMD ["python", "-m", "service.probe"]
+ENTRYPOINT ["python", "-m", "service"]
+
+FROM build AS training
+COPY scripts scripts
+ENV PATH=/venv/bin:$PATH PYTHONPATH=/app MT_DATA=data
+RUN python scripts/fetch_data.py phrasebook \
+    && python scripts/prepare.py scripts/recipes/phrasebook.toml \
+    && python scripts/train.py scripts/recipes/phrasebook.toml --device cpu --processes 2
+
+FROM runtime AS demo
+COPY --from=training /build/runs/phrasebook-en-de/model /models/phrasebook-en-de
+
+FROM runtime AS baked
+ARG MODELS=models
+COPY --chown=10001:10001 ${MODELS} /models
+
+FROM runtime AS service

@@ -1,0 +1,315 @@
+#!/usr/bin/env bash
+# Builds the container image, runs it as hardened as it can be, and checks it.
+#   bash scripts/image.sh [OPTION ...] [VERB]
+#
+#   (none)           build, then check, with a table of seconds and sizes at the end
+#   build            only build
+#   check            only check what was built
+#   speed FILE       how fast the image translates a file of sentences, beside .venv on this machine: both in turns
+#   engine WORD ...  run podman or docker with the settings that are used here, such as: engine images
+#   clean            remove what was kept to build faster
+#
+#   --device cpu|cuda    what torch is to run on (cpu); for cpu, pip must find a build of torch without CUDA:
+#   --torch-index URL    where PyTorch publishes those, unless pip's own settings lead to one
+#   --target NAME        service, demo (with a model that is trained meanwhile) or baked (with ./models) (service)
+#   --tag NAME           of the image (localhost/mt-service:DEVICE, or :TARGET)
+#   --models FOLDER      the models to check with (tests/frozen); those in the image, for demo and baked
+#   --base IMAGE         another base than the Dockerfile's
+#   --work FOLDER        for what is kept (mt-image in TMPDIR, or in /var/tmp)
+#   --install            install podman by apt-get where there is no engine (for root, on Debian)
+#
+# It uses docker where its daemon answers, or else podman. Where no registry can be reached it makes a stand-in for the
+# base from Debian's packages, by mmdebstrap, and says so. Pip's settings on this machine (pip config list) are given to
+# the build as its secret. Exit status: 1 where a check failed, 2 for wrong usage, 77 where no engine can work.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+device=cpu torch_index='' target=service tag='' models='' base='' work=${TMPDIR:-/var/tmp}/mt-image install=no
+standin=localhost/mt-standin:python3.11
+packages=(podman runc mmdebstrap)
+declare -A budget=([cpu]=1500000000 [cuda]=7000000000) # bytes
+ready_within=10 goodbye=40                             # seconds
+
+usage() { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; }
+say() { printf '%s\n' "$*" >&2; }
+fail() { # fail STATUS MESSAGE
+    say "$2"
+    exit "$1"
+}
+
+failed=0 table=()
+check() { # check TEXT COMMAND ...
+    if "${@:2}" > "$logs/check.log" 2>&1; then say "ok    $1"; else
+        say "FAIL  $1"
+        tail -5 "$logs/check.log" >&2
+        failed=1
+    fi
+}
+figure() { table+=("$(printf '%-28s %s' "$1" "$2")"); }
+step() { # step NAME COMMAND ...: its output in a log, its seconds in the table
+    local begun=$EPOCHREALTIME
+    if ! "${@:2}" > "$logs/$1.log" 2>&1; then
+        tail -30 "$logs/$1.log" | cut -c1-300 >&2
+        fail 1 "FAIL  $1 (all of it in $logs/$1.log)"
+    fi
+    figure "$1, seconds" "$(awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')"
+}
+
+find_engine() { # sets `engine`, an array
+    if command -v docker > /dev/null && docker info > /dev/null 2>&1; then
+        engine=(docker)
+        return
+    fi
+    if ! command -v podman > /dev/null && [ "$install" = yes ]; then
+        say "Installing ${packages[*]} by apt-get."
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install --yes -qq --no-install-recommends \
+            "${packages[@]}"; } > /dev/null || fail 77 "apt-get could not install them."
+    fi
+    command -v podman > /dev/null ||
+        fail 77 "Neither docker's daemon nor podman is there. To install it: apt-get install ${packages[*]}, or --install"
+    engine=(podman)
+    if [ ! -d /run/systemd/system ]; then
+        lone_podman
+    fi
+}
+
+lone_podman() { # podman where no systemd runs, as in a container: without its help, with a store of our own
+    local files processes driver=vfs probe=$work/probe
+    files=$(ulimit -Hn) processes=$(ulimit -Hu)
+    [ "$files" != unlimited ] || files=65536
+    { [ "$processes" != unlimited ] && [ "$processes" -lt 4096 ]; } || processes=4096
+    mkdir -p "$probe"/{lower,upper,scratch,merged}
+    if mount -t overlay overlay "$probe/merged" \
+        -o "lowerdir=$probe/lower,upperdir=$probe/upper,workdir=$probe/scratch" 2> /dev/null; then
+        umount "$probe/merged"
+        driver=overlay
+    fi
+    printf '%s\n' '[storage]' "driver = \"$driver\"" "graphroot = \"$work/store\"" "runroot = \"$work/run\"" \
+        > "$work/storage.conf"
+    printf '%s\n' '[containers]' "default_ulimits = [\"nofile=$files:$files\", \"nproc=$processes:$processes\"]" \
+        '[engine]' 'runtime = "runc"' 'cgroup_manager = "cgroupfs"' 'events_logger = "file"' "tmp_dir = \"$work/tmp\"" \
+        > "$work/containers.conf"
+    export CONTAINERS_STORAGE_CONF=$work/storage.conf CONTAINERS_CONF=$work/containers.conf
+}
+
+choose_base() { # sets `base`
+    [ -z "$base" ] || return 0
+    base=$(sed -n '1s/^ARG BASE_IMAGE=//p' "$root/Dockerfile")
+    if "${engine[@]}" image inspect "$base" > /dev/null 2>&1 ||
+        timeout 300 "${engine[@]}" pull --quiet "$base" > "$logs/pull.log" 2>&1; then
+        return
+    fi
+    say "STAND-IN: $base cannot be pulled; the image is built on Debian's packages instead."
+    base=$standin
+    if ! "${engine[@]}" image inspect "$standin" > /dev/null 2>&1; then
+        command -v mmdebstrap > /dev/null || fail 77 "mmdebstrap is not there to make it: apt-get install mmdebstrap"
+        step stand-in make_standin
+    fi
+}
+
+make_standin() { # the release of Debian that has Python 3.11; with what the base's users expect of it
+    local sources=() listed=/etc/apt/sources.list.d/debian.sources
+    if grep -qs '^Suites:.*bookworm' "$listed"; then
+        sources=("$listed") # perhaps a mirror
+    fi
+    # shellcheck disable=SC2016 # $1 is the hook's
+    mmdebstrap --mode=root --variant=minbase --include=ca-certificates,python3,python3-pip,python3-venv \
+        --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+        --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
+        --customize-hook='ln -s /usr/bin/python3 "$1/usr/local/bin/python"' \
+        --customize-hook='rm -f "$1/etc/resolv.conf" "$1/etc/hostname" "$1"/usr/lib/python3*/EXTERNALLY-MANAGED' \
+        bookworm "$work/standin.tar" "${sources[@]}"
+    "${engine[@]}" import --change 'ENV LANG=C.UTF-8' --change 'CMD ["python3"]' "$work/standin.tar" "$standin"
+    rm "$work/standin.tar"
+}
+
+build() {
+    local words=(--build-arg "BASE_IMAGE=$base" --build-arg "DEVICE=$device" --build-arg "TORCH_INDEX=$torch_index")
+    words+=(--build-arg "VERSION=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/pyproject.toml")")
+    words+=(--build-arg "REVISION=$(git -C "$root" rev-parse HEAD 2> /dev/null || true)")
+    words+=(--target "$target" --tag "$tag" --network host)
+    rm -rf "$work/pip"
+    mkdir -p "$work/pip"
+    local mounts=()
+    mapfile -t mounts < <(python3 "$root/scripts/packaging/pip_conf.py" "$work/pip")
+    if [ "${engine[0]}" = docker ] && grep -qs /mnt "$work/pip/pip.conf"; then
+        say "Pip's settings are left out: docker cannot mount what they name on this machine's disk."
+    elif [ -e "$work/pip/pip.conf" ]; then
+        words+=(--secret "id=pip-conf,src=$work/pip/pip.conf")
+    fi
+    if [ "${engine[0]}" = podman ]; then # whose own format has no HEALTHCHECK
+        words+=(--format docker --volume "$work/pip:/mnt:ro")
+        local mount
+        for mount in "${mounts[@]}"; do
+            words+=(--volume "$mount:ro")
+        done
+        [ "$base" != "$standin" ] || words+=(--pull=never)
+    fi
+    "${engine[@]}" build "${words[@]}" "$root"
+}
+
+hardened=(--read-only --cap-drop all --security-opt no-new-privileges --network none --pids-limit 512
+    --tmpfs "/tmp:rw,nosuid,nodev,size=256m,mode=1777")
+
+start() {
+    local words=("${hardened[@]}")
+    [ -z "$models" ] || words+=(--volume "$models:/models:ro")
+    if [ "$device" = cuda ] && has_gpu; then
+        [ "${engine[0]}" = docker ] && words+=(--gpus all) || words+=(--device nvidia.com/gpu=all)
+    fi
+    "${engine[@]}" run --detach --name "$name" "${words[@]}" "$tag"
+    read -r seconds processor < <(inside wait 120) || {
+        "${engine[@]}" logs "$name"
+        return 1
+    }
+}
+inside() { "${engine[@]}" exec --interactive "$name" python - "$@" < "$root/scripts/packaging/inside.py"; }
+image() { "${engine[@]}" image inspect "$tag" --format "$1"; }
+
+has_gpu() { command -v nvidia-smi > /dev/null && nvidia-smi; }
+says_so() { "${engine[@]}" logs "$name" 2>&1 | grep "no GPU: the CPU translates"; }
+refuses() { # without a GPU, to run on one
+    local said status=0
+    said=$("${engine[@]}" run --rm "${hardened[@]}" --volume "${models:-$root/tests/frozen}:/models:ro" \
+        --env MT_DEVICE=cuda "$tag" 2>&1) || status=$?
+    [ "$status" = 2 ] && grep "device 'cuda' cannot be used" <<< "$said"
+}
+
+healthy() {
+    if [ "${engine[0]}" = podman ]; then
+        podman healthcheck run "$name"
+        return
+    fi
+    local _
+    for _ in {1..30}; do
+        [ "$(docker inspect "$name" --format '{{.State.Health.Status}}')" != healthy ] || return 0
+        sleep 1
+    done
+    return 1
+}
+
+drains() { # SIGTERM, while a request is being answered
+    rm -f "$logs/long"
+    inside long > "$logs/long" &
+    local asked=$!
+    until [ -s "$logs/long" ]; do
+        kill -0 "$asked" || return 1
+        sleep 0.02
+    done
+    "${engine[@]}" kill --signal TERM "$name"
+    wait "$asked" && [ "$(tail -1 "$logs/long")" = answered ] &&
+        [ "$(timeout "$goodbye" "${engine[@]}" wait "$name")" = 0 ] &&
+        "${engine[@]}" logs "$name" 2>&1 | grep '"requests": 1, "event": "stopping"'
+}
+
+no_trace() { # of this machine: neither its paths, nor its name, nor where its pip looks
+    local words=(-e "$root" -e "$work") host
+    host=$(cat /etc/hostname 2> /dev/null || true)
+    [ "${#host}" -lt 8 ] || words+=(-e "$host")
+    ! image '{{json .Config}}' | grep -F "${words[@]}" &&
+        ! "${engine[@]}" history --no-trunc "$tag" | grep -F "${words[@]}" -e /mnt -e pip.conf -e http:// -e https:// &&
+        ! "${engine[@]}" run --rm --network none --entrypoint grep "$tag" -rlF "${words[@]}" /app /etc /models /venv
+}
+
+lint() { # without a word where hadolint is not there
+    local found=$root/.venv/bin/hadolint
+    [ -x "$found" ] || found=$(command -v hadolint) || return 0
+    check "hadolint finds nothing" "$found" "$root/Dockerfile"
+}
+
+check_image() {
+    local size
+    name=mt-image-check-$$
+    trap '"${engine[@]}" rm --force "$name" > /dev/null 2>&1' EXIT
+    lint
+    size=$(image '{{.Size}}')
+    figure "size, megabytes" "$((size / 1000000)) (budget $((budget[$device] / 1000000)))"
+    check "its size is within the budget" test "$size" -le "${budget[$device]}"
+    check "its user is a number other than 0" grep -E '^[1-9][0-9]*(:|$)' <<< "$(image '{{.Config.User}}')"
+    check "its entry point is no shell" grep -F '["python","-m","service"]' <<< "$(image '{{json .Config.Entrypoint}}')"
+    check "nothing of this machine is left in it" no_trace
+    step start start
+    figure "ready, seconds" "$seconds, $processor of them on a processor (at most $ready_within)"
+    check "it is ready within $ready_within s" awk -v s="$processor" -v most="$ready_within" 'BEGIN { exit s > most }'
+    inside house > "$logs/house" || failed=1
+    cat "$logs/house" >&2
+    check "it translates" test -n "$(inside translate "A man rides a bike.")"
+    check "its HEALTHCHECK passes" healthy
+    if ! has_gpu > "$logs/nvidia-smi.log" 2>&1; then
+        check "without a GPU it says so, and translates" says_so
+        check "MT_DEVICE=cuda is refused then" refuses
+    fi
+    figure "memory, megabytes" "$(($(inside memory) / 1000000)) (of its processes' own)"
+    check "SIGTERM: it answers what it has accepted, and exits with 0" drains
+}
+
+speed() { # speed FILE
+    local text=$1 round here there program=$root/scripts/packaging/speed.py
+    local model
+    figure "sentences a second" "of wall-clock time (of a processor's time)"
+    model=$(find "$models/" -mindepth 2 -maxdepth 2 -name config.json -printf '%h\n' | head -1)
+    for round in 1 2 3 4; do
+        here=$("$root/.venv/bin/python" "$program" "$model" "$text")
+        there=$("${engine[@]}" run --rm --interactive "${hardened[@]}" --volume "$models:/models:ro" \
+            --volume "$(realpath "$text"):/text:ro" --entrypoint python "$tag" - \
+            "/models/$(basename "$model")" /text < "$program")
+        figure "round $round" "$here here, $there in the image"
+    done
+}
+
+main() {
+    while [ $# -gt 0 ]; do
+        case $1 in
+            -h | --help) usage && exit 0 ;;
+            --install) install=yes && shift && continue ;;
+            --device | --torch-index | --target | --tag | --models | --base | --work) ;;
+            -*) fail 2 "$1 is no option. $(usage)" ;;
+            *) break ;;
+        esac
+        [ $# -gt 1 ] || fail 2 "$1 needs a value"
+        local option=${1#--}
+        printf -v "${option//-/_}" '%s' "$2"
+        shift 2
+    done
+    local verb=${1:-all}
+    case $verb:$device:$target in
+        *:cpu:service | *:cuda:service | *:cpu:demo | *:cuda:demo | *:cpu:baked | *:cuda:baked) ;;
+        *) fail 2 "--device $device --target $target: accepted are cpu or cuda, and service, demo or baked" ;;
+    esac
+    [ -n "$tag" ] || tag=localhost/mt-service:$([ "$target" = service ] && echo "$device" || echo "$target")
+    [ -n "$models" ] || [ "$target" != service ] || models=$root/tests/frozen
+    [ -z "$models" ] || models=$(realpath "$models")
+    work=$(realpath -m "$work") logs=$work/logs
+    mkdir -p "$logs"
+    find_engine
+    case $verb in
+        all | build | check) ;;
+        engine)
+            shift
+            exec "${engine[@]}" "$@"
+            ;;
+        speed) [ $# = 2 ] && [ -r "$2" ] || fail 2 "speed needs a file of sentences" ;;
+        clean)
+            [ "${engine[0]}" = docker ] || podman system prune --all --force
+            rm -rf "$work"
+            exit
+            ;;
+        *) fail 2 "$verb is no verb. $(usage)" ;;
+    esac
+    say "${engine[0]}, logs in $logs"
+    case $verb in all | build)
+        choose_base
+        step build build
+        ;;
+    esac
+    case $verb in
+        all | check) check_image ;;
+        speed) speed "$2" ;;
+    esac
+    printf '%s\n' "${table[@]}"
+    if [ $failed = 1 ]; then
+        fail 1 "The image check failed."
+    fi
+}
+
+main "$@"; exit # in one line: this file may change while it runs

@@ -1,0 +1,187 @@
+"""What can be known of the image and its manifests by reading them."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from service.__main__ import LONGEST_GOODBYE
+from service.metrics import FLEET
+from service.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCKERFILE = ROOT / "Dockerfile"
+DEPLOY = ROOT / "service" / "deploy"
+BASE = DEPLOY / "kubernetes" / "base"
+CPU = DEPLOY / "kubernetes" / "cpu"
+DEFAULTS = Settings.model_fields
+DRAIN = DEFAULTS["grace_seconds"].default + LONGEST_GOODBYE
+
+
+def document(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def resources() -> dict[str, Any]:
+    """By kind; what kustomize would read."""
+    return {
+        found["kind"]: found
+        for name in document(BASE / "kustomization.yaml")["resources"]
+        if (found := document(BASE / name))
+    }
+
+
+def pod(deployment: Any) -> Any:
+    return deployment["spec"]["template"]["spec"]
+
+
+def patched(deployment: Any) -> Any:
+    """As the overlay without a GPU has it (RFC 6902, as far as it is used there)."""
+    found = json.loads(json.dumps(deployment))
+    for step in yaml.safe_load(document(CPU / "kustomization.yaml")["patches"][0]["patch"]):
+        *path, last = [part.replace("~1", "/") for part in step["path"].split("/")[1:]]
+        place = found
+        for part in path:
+            place = place[int(part)] if isinstance(place, list) else place[part]
+        assert last in place
+        if step["op"] == "remove":
+            del place[last]
+        else:
+            place[last] = step["value"]
+    return found
+
+
+def instructions() -> Iterator[tuple[str, str]]:
+    """Of the Dockerfile: `("COPY", "mt mt")`."""
+    lines = [line for line in DOCKERFILE.read_text().splitlines() if not line.lstrip().startswith("#")]
+    for line in "\n".join(lines).replace("\\\n", " ").splitlines():
+        if line.strip():
+            name, _, rest = line.partition(" ")
+            yield name, rest
+
+
+def test_the_base_is_an_argument_and_no_host_is_named() -> None:
+    assert DOCKERFILE.read_text().startswith("ARG BASE_IMAGE=python:3.11-slim\n")
+    assert not re.search(
+        r"https?://|--index-url|[a-z0-9]\.(io|com|org)/", "\n".join(f"{a} {b}" for a, b in instructions())
+    )
+    assert {base for name, base in instructions() if name == "FROM" and "BASE_IMAGE" in base} == {
+        "${BASE_IMAGE} AS packages",
+        "${BASE_IMAGE} AS runtime",
+    }
+    *_, last = (base for name, base in instructions() if name == "FROM")
+    assert last == "runtime AS service"  # what is built where no target is named
+
+
+def test_the_build_is_given_what_it_copies() -> None:
+    """And nothing else: neither the models of this checkout, nor its tests, its history or its environment."""
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    given = {line.removeprefix("!") for line in ignored if line.startswith("!")}
+    copied = [words.split()[:-1] for name, words in instructions() if name == "COPY" and "--from" not in words]
+    paths = [word.replace("${MODELS}", "models") for words in copied for word in words if not word.startswith("--")]
+    found = {path.partition("/")[0] for path in paths}
+    assert ignored[1] == "*" and given == found
+
+
+def test_hadolint_finds_nothing() -> None:
+    beside = Path(sys.executable).parent / "hadolint"
+    hadolint = str(beside) if beside.exists() else shutil.which("hadolint")
+    if hadolint is None:
+        pytest.skip("hadolint is not installed")
+    done = subprocess.run([hadolint, "--no-color", DOCKERFILE], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_budgets_are_named() -> None:
+    script = (ROOT / "scripts" / "image.sh").read_text()
+    assert "budget=([cpu]=1500000000 [cuda]=7000000000)" in script and "ready_within=10" in script
+
+
+@pytest.mark.parametrize("version", ["1.30.0", "1.33.0", "1.36.0"])
+def test_manifests_fit_the_schemas_of_kubernetes(version: str) -> None:
+    validate = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed").validate
+    found = resources()
+    assert set(found) == {
+        *("PersistentVolumeClaim", "Deployment", "Service", "PodDisruptionBudget", "HorizontalPodAutoscaler")
+    }
+    for each in [*found.values(), patched(found["Deployment"])]:
+        validate(each, version, strict=True)
+
+
+def test_every_manifest_is_listed() -> None:
+    assert {path.name for path in BASE.iterdir()} == {
+        "kustomization.yaml",
+        *document(BASE / "kustomization.yaml")["resources"],
+    }
+
+
+def test_manifests_know_each_other() -> None:
+    found = resources()
+    labels = found["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert labels == found["Deployment"]["spec"]["selector"]["matchLabels"] == found["Service"]["spec"]["selector"]
+    assert labels == found["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"]
+    assert found["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"] == found["Deployment"]["metadata"]["name"]
+    (port,) = found["Service"]["spec"]["ports"]
+    (container,) = pod(found["Deployment"])["containers"]
+    assert port["targetPort"] == container["ports"][0]["name"]
+    claims = [volume["persistentVolumeClaim"]["claimName"] for volume in pod(found["Deployment"])["volumes"][:1]]
+    assert claims == [found["PersistentVolumeClaim"]["metadata"]["name"]]
+
+
+def test_a_pod_is_hardened_and_outlives_its_drain() -> None:
+    spec = pod(resources()["Deployment"])
+    (container,) = spec["containers"]
+    user = next(words for name, words in instructions() if name == "USER").partition(":")[0]
+    assert spec["securityContext"]["runAsUser"] == int(user) > 0 and spec["securityContext"]["runAsNonRoot"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    pause = int(container["lifecycle"]["preStop"]["exec"]["command"][-1])
+    assert spec["terminationGracePeriodSeconds"] > pause + DRAIN
+    start = container["startupProbe"]
+    assert start["periodSeconds"] * start["failureThreshold"] >= DEFAULTS["load_seconds"].default
+    paths = {name: container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "readiness", "liveness")}
+    assert paths == {"startup": "/readyz", "readiness": "/readyz", "liveness": "/livez"}
+
+
+def test_one_overlay_takes_the_gpu_away() -> None:
+    deployment = resources()["Deployment"]
+    assert pod(deployment)["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+    (container,) = pod(patched(deployment))["containers"]
+    assert "nvidia.com/gpu" not in container["resources"]["limits"]
+    assert {"name": "MT_DEVICE", "value": "cpu"} in container["env"]
+
+
+def test_replicas_follow_a_figure_of_ours() -> None:
+    (metric,) = resources()["HorizontalPodAutoscaler"]["spec"]["metrics"]
+    assert metric["pods"]["metric"]["name"] in {f"mt_{figure.name}" for figure in FLEET if not figure.grows}
+
+
+def test_compose_reserves_the_gpu_and_waits_for_the_drain() -> None:
+    services = document(DEPLOY / "compose.yaml")["services"]
+    (device,) = services["gpu"]["deploy"]["resources"]["reservations"]["devices"]
+    assert device["driver"] == "nvidia" and device["capabilities"] == ["gpu"]
+    assert "deploy" not in services["cpu"] and services["cpu"]["profiles"]
+    for each in services.values():
+        assert each["read_only"] and each["cap_drop"] == ["ALL"] and each["restart"] == "unless-stopped"
+        assert int(each["stop_grace_period"].removesuffix("s")) > DRAIN
+
+
+def test_compose_takes_its_file() -> None:
+    for command in (["docker", "compose"], ["docker-compose"]):
+        if shutil.which(command[0]) and not subprocess.run([*command, "version"], capture_output=True).returncode:
+            break
+    else:
+        pytest.skip("docker compose is not installed")
+    file = str(DEPLOY / "compose.yaml")
+    done = subprocess.run([*command, "-f", file, "config", "--quiet"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -40,7 +40,7 @@ def assert_same_run(a: Path, b: Path) -> None:
         assert max(far.values()) < 1e-4, far
 
 
-@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize("dropout", [0.0, pytest.param(0.3, marks=pytest.mark.slow)])
 def test_two_processes_are_one(place: Any, dropout: float) -> None:
     """With dropout, too: it is seeded by the batch, whichever process it falls to."""
     recipe = (*RECIPE, f"model.dropout={dropout}")
@@ -50,6 +50,7 @@ def test_two_processes_are_one(place: Any, dropout: float) -> None:
     assert_same_run(place.folder / "one", place.folder / "two")
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_processes(place: Any) -> None:
     recipe = (*RECIPE, "model.dropout=0.3", "tokenizer.dropout=0.1")
     place.run(place.command("train.py", *recipe, "--run", "one"))

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2317 # what `step` and `check` call is reachable
 # Builds the container image, runs it as hardened as it can be, and checks it.
 #   bash scripts/image.sh [OPTION ...] [VERB]
 #
@@ -30,7 +31,7 @@ packages=(podman runc mmdebstrap)
 declare -A budget=([cpu]=1500000000 [cuda]=7000000000) # bytes
 ready_within=10 goodbye=40                             # seconds
 
-usage() { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '3,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; }
 say() { printf '%s\n' "$*" >&2; }
 fail() { # fail STATUS MESSAGE
     say "$2"
@@ -288,7 +289,11 @@ main() {
             shift
             exec "${engine[@]}" "$@"
             ;;
-        speed) [ $# = 2 ] && [ -r "$2" ] || fail 2 "speed needs a file of sentences" ;;
+        speed)
+            if [ $# != 2 ] || [ ! -r "$2" ]; then
+                fail 2 "speed needs a file of sentences"
+            fi
+            ;;
         clean)
             [ "${engine[0]}" = docker ] || podman system prune --all --force
             rm -rf "$work"

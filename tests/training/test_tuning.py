@@ -14,6 +14,8 @@ from mt.data.batching import load_batch
 from mt.data.dataset import Prepared, load_prepared, prepare, prepared_folder
 from mt.distributed import World
 from mt.errors import MTError, RecipeError
+from mt.interop.importer import import_model
+from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer
 from mt.training.loss import batch_loss
@@ -21,7 +23,8 @@ from mt.training.report import Reporter
 from mt.training.state import trained
 from mt.training.trainer import Trainer
 from mt.training.tuning import first_model, new_model, plain_weights, read_recipe
-from tests.training.conftest import WORDS, write_corpora
+from tests.interop.opus import Opus
+from tests.training.conftest import ROOT, WORDS, write_corpora
 
 RECIPE = """
 name = "tuned"
@@ -307,3 +310,34 @@ def test_a_pattern_may_freeze_some_adapters(read: Read, place: Path) -> None:
     model = first_model(recipe, prepared(recipe, place).tokenizer)
     assert trained(model)
     assert all(name.startswith("decoder.") for name in trained(model))
+
+
+def test_an_imported_model_with_two_vocabularies_and_one_with_tags(read: Read, place: Path, tmp_path: Path) -> None:
+    """Its target is encoded by its own tokenizer, and smoothing leaves out what it never writes."""
+    for name, opus, tagged in (
+        ("two", Opus(two_vocabularies=True), 0),
+        ("tags", Opus(tags=[">>de<<", ">>fr<<"]), 1),
+    ):
+        import_model(str(opus.write(tmp_path / name / "opus")), tmp_path / name / "model", ["en-de"])
+        recipe = read(f"tuning.model='{tmp_path / name / 'model'}'", "training.max_updates=2")
+        data = load_prepared(prepare(recipe, tmp_path / "prepared"))
+        trainer = Trainer(recipe, data, tmp_path / name, torch.device("cpu"), World())
+        assert data.train.target[3].tolist() == data.tokenizer.target.encode(data.train.texts("target", [3])[0])
+        assert [len(tag) for tag in trainer.batches.tags] == [tagged]
+        before = weights_of(trainer.model)
+        assert train(trainer)
+        with Reporter(trainer.run, "test", 2, 2) as report:
+            weights, _, _ = trainer.finish(report)
+        assert weights.keys() == before.keys()
+        silent = before["embedding.bias"] == NEVER
+        assert silent.any()
+        assert torch.equal(weights["embedding.bias"][silent], before["embedding.bias"][silent])
+        assert trainer.describe().source_vocabulary_size == (len(data.tokenizer) if name == "two" else None)
+    said = refused(read, f"tuning.model='{tmp_path / 'two' / 'model'}'", "tokenizer.dropout=0.1")
+    assert "tokenizer.dropout = 0.1, but the model's tokenizer is not BPE; accepted: 0" in said
+
+
+def test_the_example_tunes_a_model_from_english_to_german(place: Path) -> None:
+    recipe = read_recipe(ROOT / "scripts/recipes/tune-docs-en-de.toml", [f"tuning.model='{place / 'old'}'"])
+    assert (recipe.directions, recipe.model.d_model, recipe.decoding.beam_size) == (("en-de",), 16, 2)
+    assert recipe.tuning is not None and recipe.tuning.adapter_rank and recipe.tuning.watch

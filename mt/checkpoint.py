@@ -153,7 +153,7 @@ def save_model(
 
 def load_model(folder: Path, device: torch.device) -> LoadedModel:
     """Load a model directory. Raises ModelError or TokenizerError, which say what is wrong with which file."""
-    description = _read_description(folder)
+    description = read_description(folder)
     tokenizer = load_tokenizer(folder)
     _check_sizes(folder, tokenizer, description)
     weights = load_weights(folder / "model.safetensors")
@@ -241,7 +241,8 @@ def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
     return {name: (tensor / len(paths)).float() for name, tensor in total.items()}
 
 
-def _read_description(folder: Path) -> Description:
+def read_description(folder: Path) -> Description:
+    """`config.json` of a model directory. Raises ModelError that says what is wrong with it."""
     path = folder / "config.json"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))

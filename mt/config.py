@@ -7,7 +7,7 @@ wrong is reported together, each problem with its key, its value and what would 
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -124,6 +124,15 @@ class CorpusConfig(Section):
         return root / self.path.replace("{language}", language)
 
 
+def _corpora(given: Any) -> Any:
+    """A path alone stands for its corpus, and a corpus alone for a list of it."""
+    if isinstance(given, str | Mapping):
+        given = [given]
+    if not isinstance(given, Sequence):
+        return given
+    return [{"path": corpus} if isinstance(corpus, str) else corpus for corpus in given]
+
+
 class CleaningConfig(Section):
     """Which training pairs stay; validation and test sets are never cleaned.
 
@@ -166,11 +175,7 @@ class DataConfig(Section):
     @field_validator("train", "valid", "test", mode="before")
     @classmethod
     def _path_alone(cls, corpora: Any) -> Any:
-        if isinstance(corpora, str | Mapping):
-            corpora = [corpora]
-        if not isinstance(corpora, Sequence):
-            return corpora
-        return [{"path": corpus} if isinstance(corpus, str) else corpus for corpus in corpora]
+        return _corpora(corpora)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -250,6 +255,33 @@ class DecodingConfig(Section):
     max_length_offset: int = Field(10, ge=1)
 
 
+class TuningConfig(Section):
+    """A trained model that training begins with: its weights, architecture and tokenizer; and what of it may change.
+
+    `[model]` then changes dropout rates, `[tokenizer]` its dropout, and nothing else; `[decoding]` is the model's own
+    but for the keys that are given.
+    """
+
+    model: Path
+    """A model directory, trained here or imported."""
+    directions: tuple[str, ...] = ()
+    """What that model translates; filled in from it."""
+    frozen: tuple[str, ...] = ()
+    """Parameters that are not trained, by name, where * stands for anything: ["encoder.*", "embedding.*"]."""
+    adapter_rank: int = Field(0, ge=0)
+    """Above 0, only low-rank adapters of the attention's query and value are trained (Hu et al. 2022), and folded into
+    the weights of what is published. 4 to 16 are usual, with a learning rate ten times that of all weights."""
+    adapter_scale: float = Field(1.0, gt=0)
+    """What an adapter is multiplied by; the paper's alpha / r."""
+    watch: tuple[CorpusConfig, ...] = ()
+    """Corpora of what the model must not forget: their loss is shown at each validation."""
+
+    @field_validator("watch", mode="before")
+    @classmethod
+    def _path_alone(cls, corpora: Any) -> Any:
+        return _corpora(corpora)
+
+
 class Recipe(Section):
     """A whole recipe. `seed` decides the initial weights, dropout, BPE-dropout and the order of the data."""
 
@@ -261,6 +293,13 @@ class Recipe(Section):
     model: ModelConfig
     training: TrainingConfig = TrainingConfig()
     decoding: DecodingConfig = DecodingConfig()
+    tuning: TuningConfig | None = None
+    """Left out, training begins with random weights."""
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """What the model translates in the end: what it is trained on and, if it is tuned, what it did before."""
+        return tuple(dict.fromkeys((*(self.tuning.directions if self.tuning else ()), *self.data.directions)))
 
     @property
     def run_name(self) -> str:
@@ -271,19 +310,31 @@ class Recipe(Section):
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     """Read a recipe and apply `section.key=value` overrides, whose values are TOML (bare words are strings).
 
-    Raises RecipeError with every problem of the file and the overrides.
+    Raises RecipeError with every problem of the file and the overrides. mt/training/tuning.py reads recipes that tune.
     """
+    return checked(path, *read_values(path, overrides))
+
+
+def read_values(path: Path, overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """What a recipe says, after `overrides`, and what is wrong with those. Raises RecipeError if it is not TOML."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise RecipeError(f"{path}: there is no such recipe") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise RecipeError(f"{path}: not a TOML file: {error}") from error
-    found = [problem for override in overrides if (problem := _apply(values, override))]
+    return values, [problem for override in overrides if (problem := _apply(values, override))]
+
+
+def checked(
+    path: Path, values: Mapping[str, Any], found: Sequence[str], also: Callable[[Recipe], Iterable[str]] = lambda _: ()
+) -> Recipe:
+    """The recipe with these values. Raises RecipeError with its problems, `found` ones and those that `also` names."""
     try:
         recipe = Recipe.model_validate(values)
     except ValidationError as error:
         raise RecipeError(problems(str(path), [*found, *map(_explain, _causes(error))])) from error
+    found = [*found, *also(recipe)]
     if found:
         raise RecipeError(problems(str(path), found))
     return recipe
@@ -292,6 +343,8 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
 def save_recipe(recipe: Recipe, path: Path) -> None:
     """Write a recipe with every default spelt out, so that a later default cannot change what it means."""
     values = recipe.model_dump(mode="json", exclude_none=True)
+    if recipe.tuning:  # the rest of this section is the model's own
+        values["tokenizer"] = {"dropout": recipe.tokenizer.dropout}
     path.write_text(tomli_w.dumps(values), encoding="utf-8")
 
 

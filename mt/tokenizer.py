@@ -164,6 +164,18 @@ class Tokenizer:
             raise TokenizerError(f"the tokenizer has no tag for the language {language!r}")
         return piece
 
+    @property
+    def tagged(self) -> tuple[str, ...]:
+        """The languages that have a tag."""
+        control = (piece for id, piece in enumerate(self._pieces) if id > EOS and self._processor.is_control(id))
+        return tuple(piece.removeprefix("<2").removesuffix(">") for piece in control)
+
+    @property
+    def merges(self) -> bool:
+        """Whether it is BPE, whose merges can be dropped: their order is their score, in whole numbers."""
+        scores = (self._processor.get_score(id) for id in range(self._processor.vocab_size()))
+        return all(score.is_integer() for score in scores)
+
     def opening(self, target: str, directions: Sequence[str]) -> list[int]:
         """What stands before a source that is to be translated into `target`: its tag, if there are several directions.
 
@@ -277,6 +289,10 @@ class VocabularyTokenizer(Tokenizer):
         if language not in self.vocabulary.tags:
             raise TokenizerError(f"the tokenizer has no tag for the language {language!r}")
         return self._id_of[self.vocabulary.tags[language]]
+
+    @property
+    def tagged(self) -> tuple[str, ...]:
+        return tuple(self.vocabulary.tags)
 
     def opening(self, target: str, directions: Sequence[str]) -> list[int]:
         """The tag of `target`, if the model has tags at all."""

@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from mt.config import Recipe, load_recipe
+from mt.config import Recipe
 from mt.data.dataset import Prepared, load_prepared, prepare
 from mt.errors import MTError
+from mt.training.tuning import read_recipe
 
 RUNS = Path("runs")
 
@@ -26,7 +27,7 @@ def main() -> int:
     arguments = parser.parse_intermixed_args()
     console = Console(stderr=True)
     try:
-        recipe = load_recipe(arguments.recipe, arguments.overrides)
+        recipe = read_recipe(arguments.recipe, arguments.overrides)
         show(prepare_with_progress(recipe, arguments.out, console), console)
     except MTError as error:
         console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from mt import evaluation
 from mt.checkpoint import LoadedModel, save_model
-from mt.config import Recipe, load_recipe, save_recipe
+from mt.config import Recipe, save_recipe
 from mt.data.corpus import Pair
 from mt.data.dataset import Prepared, load_prepared, prepared_folder, read_corpus
 from mt.distributed import SEPARATE_STORES, World, accompanied, barrier, joined, meets_the_dead, restarts
@@ -26,9 +26,11 @@ from mt.training.card import Published, write_card
 from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
 from mt.training.memory import keep_freed_memory
 from mt.training.report import Reporter
+from mt.training.state import trained
 from mt.training.trainer import Trainer
+from mt.training.tuning import read_recipe
 
-UNCHANGEABLE = ("seed", "data", "cleaning", "tokenizer", "model")  # sections of a recipe, once a run has begun
+UNCHANGEABLE = ("seed", "data", "cleaning", "tokenizer", "model", "tuning")  # parts of a recipe, once a run has begun
 CALIBRATION_PAIRS = 32
 MOST_PROCESSES = 4  # with more, each has too small a part of an update
 Tests = dict[str, list[Pair]]  # by direction
@@ -54,7 +56,7 @@ def main() -> int:
     console = Console(stderr=True)
     try:
         check_restarts(arguments.resume)
-        recipe = load_recipe(arguments.recipe, arguments.overrides)
+        recipe = read_recipe(arguments.recipe, arguments.overrides)
         run = arguments.run or RUNS / recipe.run_name
         device = select_device(arguments.device)
         processes = share_cores(device, arguments.processes, arguments.threads)
@@ -116,8 +118,10 @@ def train(recipe: Recipe, run: Path, device: torch.device, world: World, resume:
     ) as report:
         if resumed:
             report.say(f"resumed at update {trainer.progress.updates:,}")
+        parameters = sum(p.numel() for p in trainer.model.parameters())
+        changing = sum(p.numel() for p in trained(trainer.model).values())
         report.say(
-            f"{sum(p.numel() for p in trainer.model.parameters()):,} parameters, "
+            f"{parameters:,} parameters{f', {changing:,} of them trained' if changing < parameters else ''}, "
             f"{len(trainer.batches.usable):,} of {len(data.train):,} pairs are short enough, "
             f"{world.size} process(es) on {device}, {torch.get_num_threads()} thread(s) each"
         )
@@ -168,7 +172,7 @@ def check_run(recipe: Recipe, kept: Path, resume: bool) -> None:
         return
     if not resume:
         raise TrainingError(f"{kept.parent} holds a run already; accepted: --resume to go on with it, or another --run")
-    before = load_recipe(kept)
+    before = read_recipe(kept)
     changed = [key for key in UNCHANGEABLE if getattr(before, key) != getattr(recipe, key)]
     if changed:
         raise TrainingError(
@@ -188,9 +192,11 @@ def keep_recipe(recipe: Recipe, kept: Path) -> None:
 def publish(recipe: Recipe, data: Prepared, tests: Tests, trainer: Trainer, report: Reporter) -> None:
     """Choose the weights, score them on the test set and write the model directory."""
     weights, origin, valid_bleu = trainer.finish(report)
-    translator = Translator.over(LoadedModel(trainer.model_of(weights), data.tokenizer, trainer.describe()))
+    model = trainer.model_of(weights)
+    translator = Translator.over(LoadedModel(model, data.tokenizer, trainer.describe()))
     scores = score_tests(tests, translator)
-    published = Published(origin, valid_bleu, str(trainer.device))
+    losses = trainer.validation.losses(model) if recipe.tuning else {}
+    published = Published(origin, valid_bleu, str(trainer.device), losses)
     card = write_card(recipe, data, trainer.progress, published, scores)
     confidence = fit_confidence(translator, trainer.validation.pairs(CONFIDENCE_PAIRS))
     calibration = trainer.validation.pairs(CALIBRATION_PAIRS)

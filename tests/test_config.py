@@ -177,7 +177,8 @@ def test_a_file_that_is_no_recipe(tmp_path: Path, content: bytes | None, says: s
 
 @pytest.mark.parametrize("path", RECIPES, ids=[path.stem for path in RECIPES])
 def test_our_recipes_load_and_survive_saving(tmp_path: Path, path: Path) -> None:
-    recipe = load_recipe(path)
+    tunes = "[tuning]" in path.read_text(encoding="utf-8")  # with the architecture of a model that is not here
+    recipe = load_recipe(path, ["model.size=tiny"] if tunes else [])
     save_recipe(recipe, tmp_path / "saved.toml")
     assert load_recipe(tmp_path / "saved.toml") == recipe
 

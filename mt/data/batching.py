@@ -155,9 +155,8 @@ class TrainingBatches:
         self.tokenizer = tokenizer
         self.recipe = recipe
         self.world = world
-        self.tags = direction_tags(tokenizer, recipe.data.directions)
-        tag_length = 0 if self.tags == [[]] else 1
-        self.source_lengths = dataset.source.lengths + 1 + tag_length
+        self.tags = direction_tags(tokenizer, recipe.data.directions, recipe.directions)
+        self.source_lengths = dataset.source.lengths + 1 + max(map(len, self.tags))
         self.target_lengths = dataset.target.lengths + 1
         limit = min(recipe.data.max_tokens, recipe.model.max_length)
         fits = (self.source_lengths <= limit) & (self.target_lengths <= limit)
@@ -202,9 +201,9 @@ class TrainingBatches:
         if not dropout:
             return load_batch(self.dataset, self.tags, indices)
         sides = []
-        for number, side in enumerate(("source", "target")):
+        for number, (side, tokenizer) in enumerate((("source", self.tokenizer), ("target", self.tokenizer.target))):
             seed = int(np.random.SeedSequence((self.recipe.seed, epoch, int(indices[0]), number)).generate_state(1)[0])
-            sides.append(self.tokenizer.encode_with_dropout(self.dataset.texts(side, indices), dropout, seed))
+            sides.append(tokenizer.encode_with_dropout(self.dataset.texts(side, indices), dropout, seed))
         limit = self.recipe.model.max_length - 2
         sources = [
             [*self.tags[self.dataset.direction[index]], *ids[:limit], EOS]
@@ -219,6 +218,9 @@ def load_batch(dataset: ParallelDataset, tags: Sequence[list[int]], indices: np.
     return make_batch(sources, [dataset.target[index].tolist() for index in indices], indices)
 
 
-def direction_tags(tokenizer: Tokenizer, directions: Sequence[str]) -> list[list[int]]:
-    """What stands before a source, for each direction: its target's tag, or nothing if there is one direction."""
-    return [tokenizer.opening(direction.split("-")[1], directions) for direction in directions]
+def direction_tags(tokenizer: Tokenizer, directions: Sequence[str], known: Sequence[str] = ()) -> list[list[int]]:
+    """What stands before a source, for each direction: its target's tag, or nothing if the model has one direction.
+
+    `known` are all directions of the model, if it has others.
+    """
+    return [tokenizer.opening(direction.split("-")[1], known or directions) for direction in directions]

@@ -1,7 +1,8 @@
 """Parallel text on disk: encoded once, memory-mapped, so that a corpus larger than memory trains as a small one does.
 
-A prepared folder holds `tokenizer.model`, `meta.json` and a folder each for `train` and `valid`. Its name carries a
-fingerprint of all that went into it, so that a changed recipe or corpus is never served stale data.
+A prepared folder holds the tokenizer, `meta.json` and a folder each for `train`, `valid` and, if a model is tuned, each
+corpus that is watched, `watch-0` and so on. Its name carries a fingerprint of all that went into it, so that a changed
+recipe, corpus or model to tune is never served stale data.
 """
 
 import hashlib
@@ -9,7 +10,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -20,7 +21,7 @@ from mt.config import CorpusConfig, Recipe
 from mt.data.cleaning import Cleaner
 from mt.data.corpus import Pair, read_parallel, read_tsv
 from mt.errors import DataError, problems
-from mt.tokenizer import Tokenizer, train_tokenizer
+from mt.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
 VERSION = 1  # of what `prepare` writes: part of the fingerprint
 CHUNK = 20_000  # pairs encoded at a time
@@ -112,6 +113,8 @@ class Prepared:
     train: ParallelDataset
     valid: ParallelDataset
     meta: dict[str, object]
+    watch: dict[str, ParallelDataset] = field(default_factory=dict)
+    """By the path that the recipe gives."""
 
 
 def read_corpus(corpus: CorpusConfig, root: Path, direction: str) -> Iterator[Pair]:
@@ -130,7 +133,7 @@ def corpus_files(recipe: Recipe) -> list[Path]:
         languages = recipe.data.languages
         return sorted({c.file(recipe.data.root, language) for part in parts for c in part for language in languages})
 
-    files = files_of(recipe.data.train, recipe.data.valid)
+    files = files_of(recipe.data.train, recipe.data.valid, _watched(recipe))
     missing = [str(file) for file in [*files, *files_of(recipe.data.test)] if not file.is_file()]
     if missing:
         raise DataError(
@@ -141,9 +144,16 @@ def corpus_files(recipe: Recipe) -> list[Path]:
 
 
 def prepared_folder(recipe: Recipe, under: Path) -> Path:
-    """Where a recipe's prepared data lies: its name, and a fingerprint of its settings and files."""
+    """Where a recipe's prepared data lies: its name, and a fingerprint of its settings and files.
+
+    Raises DataError for missing files, TokenizerError if the model to tune has no tokenizer that can be loaded.
+    """
     data = recipe.data.model_dump_json(include={"root", "directions", "train", "valid"})
-    described = f"{VERSION} {data} {recipe.cleaning.model_dump_json()} {recipe.tokenizer.model_dump_json()}"
+    tokenizer = recipe.tokenizer.model_dump_json()
+    if recipe.tuning:
+        watched = recipe.tuning.model_dump_json(include={"watch"})
+        tokenizer = f"{load_tokenizer(recipe.tuning.model).digest} {watched}"
+    described = f"{VERSION} {data} {recipe.cleaning.model_dump_json()} {tokenizer}"
     files = [f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in corpus_files(recipe)]
     digest = hashlib.sha256("\n".join([described, *files]).encode()).hexdigest()
     return under / f"{recipe.run_name}-{digest[:12]}"
@@ -170,40 +180,55 @@ def prepare(recipe: Recipe, under: Path, threads: int = 1, progress: Progress = 
 
 def load_prepared(folder: Path) -> Prepared:
     """Map a folder that `prepare` made."""
+    meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
     return Prepared(
         folder,
-        Tokenizer.load(folder / "tokenizer.model"),
+        load_tokenizer(folder),
         ParallelDataset.load(folder / "train"),
         ParallelDataset.load(folder / "valid"),
-        json.loads((folder / "meta.json").read_text(encoding="utf-8")),
+        meta,
+        {path: ParallelDataset.load(folder / f"watch-{n}") for n, path in enumerate(meta.get("watch", ()))},
     )
+
+
+def _watched(recipe: Recipe) -> tuple[CorpusConfig, ...]:
+    return recipe.tuning.watch if recipe.tuning else ()
 
 
 def _write_prepared(recipe: Recipe, folder: Path, threads: int, progress: Progress) -> None:
     dropped: dict[str, list[dict[str, object]]] = {}
-    for part, corpora in (("train", recipe.data.train), ("valid", recipe.data.valid)):
+    parts = {"train": recipe.data.train, "valid": recipe.data.valid}
+    watched = _watched(recipe)
+    parts |= {f"watch-{number}": (corpus,) for number, corpus in enumerate(watched)}
+    for part, corpora in parts.items():
         (folder / part).mkdir(parents=True)
         _write_text(recipe, corpora, folder / part, dropped if part == "train" else None, progress)
-    languages = recipe.data.languages if len(recipe.data.directions) > 1 else ()
-    tokenizer = Tokenizer(
-        train_tokenizer(
-            _tokenizer_sentences(folder / "train", recipe.tokenizer.training_sentences),
-            vocabulary_size=recipe.tokenizer.vocabulary_size,
-            languages=languages,
-            nfkc=recipe.tokenizer.nfkc,
-            threads=threads,
-        )
-    )
-    (folder / "tokenizer.model").write_bytes(tokenizer.serialised)
-    for part in ("train", "valid"):
+    tokenizer = load_tokenizer(recipe.tuning.model) if recipe.tuning else _train_tokenizer(recipe, folder, threads)
+    for name, content in tokenizer.files.items():
+        (folder / name).write_bytes(content)
+    for part in parts:
         _write_ids(folder / part, tokenizer, threads, partial(progress, f"encode {part}"))
     meta = {
         "directions": list(recipe.data.directions),
         "vocabulary_size": len(tokenizer),
-        "pairs": {part: len(np.load(folder / part / "direction.npy")) for part in ("train", "valid")},
+        "pairs": {part: len(np.load(folder / part / "direction.npy")) for part in parts},
+        "watch": [corpus.path for corpus in watched],
         "dropped": dropped,
     }
     (folder / "meta.json").write_text(json.dumps(meta, indent=2, ensure_ascii=False), encoding="utf-8")
+
+
+def _train_tokenizer(recipe: Recipe, folder: Path, threads: int) -> Tokenizer:
+    """Of the text in `folder/train`."""
+    return Tokenizer(
+        train_tokenizer(
+            _tokenizer_sentences(folder / "train", recipe.tokenizer.training_sentences),
+            vocabulary_size=recipe.tokenizer.vocabulary_size,
+            languages=recipe.data.languages if len(recipe.data.directions) > 1 else (),
+            nfkc=recipe.tokenizer.nfkc,
+            threads=threads,
+        )
+    )
 
 
 def _write_text(
@@ -216,6 +241,7 @@ def _write_text(
     """The pairs of every corpus and direction as text; with `dropped`, cleaned, and what was dropped and why in it."""
     writers = [RaggedWriter(folder / f"{side}_text", np.uint8) for side in ("source", "target")]
     directions: list[int] = []
+    none: list[str] = []  # directions without a pair
     for index, direction in enumerate(recipe.data.directions):
         cleaner = Cleaner(recipe.cleaning, *direction.split("-"))
         pairs = (pair for corpus in corpora for pair in read_corpus(corpus, recipe.data.root, direction))
@@ -228,11 +254,13 @@ def _write_text(
             if len(directions) % CHUNK == 0:
                 progress(f"read {folder.name}", len(directions))
         if len(directions) == before:
-            raise DataError(
-                f"no {folder.name} pairs are left for {direction}; accepted: a corpus that holds both languages"
-            )
+            none.append(direction)
         if dropped is not None:
             dropped[direction] = [asdict(row) for row in cleaner.report()]
+    if none and (folder.name in ("train", "valid") or not directions):
+        raise DataError(
+            f"no {folder.name} pairs are left for {', '.join(none)}; accepted: a corpus that holds both languages"
+        )
     for writer in writers:
         writer.close()
     np.save(folder / "direction.npy", np.array(directions, np.uint16))
@@ -248,13 +276,13 @@ def _tokenizer_sentences(folder: Path, limit: int) -> Iterator[str]:
 
 
 def _write_ids(folder: Path, tokenizer: Tokenizer, threads: int, progress: Callable[[int], None]) -> None:
-    dtype = np.uint16 if len(tokenizer) <= 1 << 16 else np.int32
-    for side in ("source", "target"):
+    for side, own in (("source", tokenizer), ("target", tokenizer.target)):
+        dtype = np.uint16 if len(own) <= 1 << 16 else np.int32
         texts = Ragged(folder / f"{side}_text")
         writer = RaggedWriter(folder / side, dtype)
         indices = iter(range(len(texts)))
         while chunk := list(islice(indices, CHUNK)):
-            encoded = tokenizer.encode_many([texts[index].tobytes().decode() for index in chunk], threads)
+            encoded = own.encode_many([texts[index].tobytes().decode() for index in chunk], threads)
             writer.append(np.array(ids, dtype) for ids in encoded)
             progress(chunk[-1] + 1)
         writer.close()

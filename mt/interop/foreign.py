@@ -19,11 +19,9 @@ from mt.config import ModelConfig
 from mt.errors import ModelError, MTError, problems
 from mt.interop.languages import THREE_LETTERS
 from mt.interop.mapping import Table, misplaced, place
+from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
 from mt.tokenizer import BOS, PAD, SPECIAL_PIECES, Vocabulary, VocabularyTokenizer
-
-NEVER = -1000.0
-"""The bias of a piece that the other toolkit does not have: a probability of 0, and a logit that sums survive."""
 
 TAG = re.compile(r">>.+<<")
 SHOWN = 20  # tags that an error names

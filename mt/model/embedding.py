@@ -8,6 +8,9 @@ from torch import Tensor, nn
 from mt.config import ModelConfig
 from mt.model.dropout import Dropout
 
+NEVER = -1000.0
+"""The bias of a piece that must not come out: a probability of 0, and a logit that sums survive."""
+
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
     """PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos of the same: [length, d_model]."""

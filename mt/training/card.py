@@ -1,13 +1,14 @@
 """The card of a model directory: what a reader must know before trusting its translations."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
 from mt.config import Recipe
 from mt.data.dataset import Prepared
 from mt.evaluation import Report
+from mt.training.report import WATCHED
 from mt.training.state import Progress
 
 
@@ -18,6 +19,7 @@ class Published:
     origin: str
     valid_bleu: float
     device: str
+    losses: Mapping[str, float] = field(default_factory=dict)  # of a model that was tuned, as Validation names them
 
 
 def write_card(
@@ -47,18 +49,57 @@ def write_card(
                 for score in report.scores
             ]
         lines.append("")
+    lines += _tuned(recipe, progress, published)
+    begin = f", beginning with `{recipe.tuning.model}`" if recipe.tuning else ""
     lines += [
         "## How it was trained",
         "",
-        f"- Text: {corpora} ({len(data.train):,} pairs after cleaning); one BPE vocabulary of {len(data.tokenizer):,}.",
+        f"- Text: {corpora} ({len(data.train):,} pairs after cleaning); {_vocabulary(recipe, data)}.",
         f"- Transformer: {model.encoder_layers}+{model.decoder_layers} layers, d_model {model.d_model}, "
         f"d_ff {model.d_ff}, {model.heads} heads, {model.norm}-norm, dropout {model.dropout}.",
-        f"- {progress.updates:,} updates of about {recipe.training.update_tokens:,} target tokens, "
+        f"- {progress.updates:,} updates{begin}, of about {recipe.training.update_tokens:,} target tokens, "
         f"{progress.seconds / 60:.0f} minutes, seed {recipe.seed}.",
         f"- Weights: {published.origin}.",
         "- The recipe, with every value, is `recipe.toml` in the run's folder.",
         "",
-        "It has read nothing else: expect poor translations of text unlike these corpora.",
+    ]
+    if recipe.tuning is None:
+        lines += ["It has read nothing else: expect poor translations of text unlike these corpora.", ""]
+    return "\n".join(lines)
+
+
+def _vocabulary(recipe: Recipe, data: Prepared) -> str:
+    if recipe.tuning is None:
+        return f"one BPE vocabulary of {len(data.tokenizer):,}"
+    sizes = dict.fromkeys((len(data.tokenizer), len(data.tokenizer.target)))
+    return f"the vocabulary of that model ({' and '.join(f'{size:,}' for size in sizes)})"
+
+
+def _tuned(recipe: Recipe, progress: Progress, published: Published) -> list[str]:
+    """What a model was tuned from, and what that brought and cost."""
+    tuning = recipe.tuning
+    if tuning is None:
+        return []
+    what = "all weights"
+    if tuning.frozen:
+        what = f"all weights but {', '.join(tuning.frozen)}"
+    if tuning.adapter_rank:
+        what = f"adapters of rank {tuning.adapter_rank}, scale {tuning.adapter_scale}, folded in"
+        what += f"; not trained: {', '.join(tuning.frozen)}" if tuning.frozen else ""
+    before = progress.before
+    rows = [f"| validation BLEU | {before['valid_bleu']:.2f} | {published.valid_bleu:.2f} |"]
+    rows += [
+        f"| {name.removeprefix(WATCHED).replace('valid_loss', 'validation loss')} | {before[name]:.3f} | {loss:.3f} |"
+        for name, loss in published.losses.items()
+    ]
+    return [
+        "## Tuned",
+        "",
+        f"From `{tuning.model}`, whose own card and licence hold for this model, too. Trained: {what}. Losses are in "
+        "nats a target token; a corpus by its path is one that the model was not to forget.",
+        "",
+        "| | before | after |",
+        "|---|---|---|",
+        *rows,
         "",
     ]
-    return "\n".join(lines)

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 
 from mt.data.batching import Batch
+from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
 from mt.tokenizer import PAD
 
@@ -44,7 +45,9 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
     def forward(ctx: Any, states: Tensor, weight: Tensor, labels: Tensor, smoothing: float) -> Tensor:
         even = smoothing / weight.shape[0]
         all_rows = even * weight.sum(0, dtype=torch.float32)  # [D]
-        to_weight = (-even * states.sum(0, dtype=torch.float32)).to(weight.dtype).expand_as(weight)
+        to_weight = None
+        if ctx.needs_input_grad[1]:  # not if the weight is frozen
+            to_weight = (-even * states.sum(0, dtype=torch.float32)).to(weight.dtype).expand_as(weight)
         to_states = torch.empty_like(states)
         loss = states.new_zeros((), dtype=torch.float32)
         size = max(1, CHUNK // weight.shape[0])
@@ -60,7 +63,8 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             loss += (log_sum - (1 - smoothing) * at_label).sum() - all_rows @ x.sum(0, dtype=torch.float32)
             probabilities[label] -= 1 - smoothing
             torch.addmm(-all_rows.to(x.dtype), probabilities, weight, out=to_x)
-            to_weight = torch.addmm(to_weight, probabilities.t(), x)
+            if to_weight is not None:
+                to_weight = torch.addmm(to_weight, probabilities.t(), x)
         ctx.save_for_backward(to_states, to_weight)
         return loss
 
@@ -68,7 +72,8 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         to_states, to_weight = ctx.saved_tensors
         (scale,) = gradients
-        return to_states * scale.to(to_states.dtype), to_weight * scale.to(to_weight.dtype), None, None
+        to_weight = None if to_weight is None else to_weight * scale.to(to_weight.dtype)
+        return to_states * scale.to(to_states.dtype), to_weight, None, None
 
 
 def agreeing_cross_entropy(states: Tensor, weight: Tensor, labels: Tensor, smoothing: float, r_drop: float) -> Tensor:
@@ -139,9 +144,13 @@ def batch_loss(model: Transformer, batch: Batch, smoothing: float, r_drop: float
     states, labels, weight = states[real], batch.labels[real], model.embedding.projection
     if not torch.is_grad_enabled():
         return smoothed_cross_entropy(model.embedding.project(states), labels, smoothing)
-    if model.embedding.bias is not None:  # W x + b is [W b] [x 1]
+    bias = model.embedding.bias
+    if bias is not None:  # W x + b is [W b] [x 1]
         states = pad(states, (0, 1), value=1.0)
-        weight = torch.cat((weight, model.embedding.bias[:, None]), 1)
+        # Smoothing must not ask for pieces that never come out: each would add e / V * 1000 to the loss of a token.
+        possible = bias > NEVER / 2
+        weight = torch.cat((weight, bias[:, None]), 1)[possible]
+        labels = (possible.cumsum(0) - 1)[labels]
     if r_drop:
         passes = states.view(2, -1, states.shape[1])
         return agreeing_cross_entropy(passes, weight, labels[: passes.shape[1]], smoothing, r_drop)

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch.utils.tensorboard.writer import SummaryWriter
 
+WATCHED = "watch_loss:"  # begins the name of a figure, which ends with the path of the corpus
 LINES = 20  # progress lines a run prints where there is no terminal to draw on
 
 
@@ -86,7 +87,9 @@ class Reporter:
         with matplotlib.rc_context({"font.size": 9, "axes.grid": True, "grid.alpha": 0.3}):
             figure = Figure(figsize=(9, 3.5), layout="constrained")
             losses, scores = figure.subplots(1, 2)
-            for name, label in (("train_loss", "training, smoothed"), ("valid_loss", "validation")):
+            watched = dict.fromkeys(name for record in records for name in record if name.startswith(WATCHED))
+            labels = {"train_loss": "training, smoothed", "valid_loss": "validation"}
+            for name, label in (labels | {name: name.removeprefix(WATCHED) for name in watched}).items():
                 losses.plot(*_curve(records, name), marker=".", markersize=2, label=label)
             scores.plot(*_curve(records, "valid_bleu"), marker=".", color="tab:green")
             losses.set(xlabel="updates", ylabel="nats a target token")
@@ -102,7 +105,7 @@ def _curve(records: list[dict[str, float]], name: str) -> tuple[list[float], lis
 
 
 def _forget_after(path: Path, update: int) -> None:
-    """Drop records past the checkpoint that a run resumes from: they will be written again."""
+    """Drop records past the checkpoint that a run resumes from, all if there is none: they will be written again."""
     if not path.exists():
         return
     kept = []
@@ -111,7 +114,7 @@ def _forget_after(path: Path, update: int) -> None:
             record = json.loads(line)
         except ValueError:  # a line cut short by a kill
             continue
-        if record["update"] <= update:
+        if update and record["update"] <= update:
             kept.append(line + "\n")
     aside = path.with_suffix(".part")
     aside.write_text("".join(kept), encoding="utf-8")

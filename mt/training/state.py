@@ -2,8 +2,9 @@
 
 A checkpoint is a directory, `checkpoints/00001500` for update 1,500:
 
-1. `model.safetensors`: the parameters, by name.
-2. `optimizer.safetensors`: Adam's two moments and step count, and the exponential average if there is one.
+1. `model.safetensors`: all parameters, by name.
+2. `optimizer.safetensors`: Adam's two moments and step count, and the exponential average if there is one, of those
+   parameters that are trained.
 3. `state.json`: counters, the position in the data, what validation has said so far.
 
 The schedule has no state of its own: the learning rate follows from the counters. Nor has chance: the order of the data
@@ -39,11 +40,17 @@ class Progress:
     best_score: float = -1.0  # BLEU on the validation set
     best_update: int = 0
     stale_validations: int = 0  # since the best
+    before: dict[str, float] = field(default_factory=dict)  # of a model that is tuned, what validation said at first
+
+
+def trained(model: nn.Module) -> dict[str, nn.Parameter]:
+    """The parameters of a model that are not frozen, by name."""
+    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
 @dataclass(frozen=True)
 class RunState:
-    """The live objects of a run; `average` is the exponential average of the parameters, or empty."""
+    """The live objects of a run; `average` is the exponential average of the trained parameters, or empty."""
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
@@ -56,7 +63,7 @@ def save_checkpoint(folder: Path, state: RunState) -> Path:
     """Write `folder/<update>`; returns its path. All processes must call this: one writes, what all of them hold."""
     path = folder / f"{state.progress.updates:08d}"
     tensors = {f"average.{name}": tensor for name, tensor in state.average.items()}
-    for name, parameter in state.model.named_parameters():
+    for name, parameter in trained(state.model).items():
         tensors |= {f"{key}.{name}": state.optimizer.state[parameter][key] for key in MOMENTS}
     weights, tensors = gathered(state.model.state_dict(), state.world), gathered(tensors, state.world)
     if not state.world.leads:
@@ -76,8 +83,7 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
     weights = load_weights(path / "model.safetensors")
     check_weights(weights, state.model, path / "model.safetensors")
     tensors = load_weights(path / "optimizer.safetensors")
-    names = [name for name, _ in state.model.named_parameters()]
-    missing = [f"{key}.{name}" for key in MOMENTS for name in names if f"{key}.{name}" not in tensors]
+    missing = [f"{key}.{name}" for key in MOMENTS for name in trained(state.model) if f"{key}.{name}" not in tensors]
     if missing:
         raise ModelError(problems(f"{path / 'optimizer.safetensors'} lacks tensors of this model", missing))
     try:
@@ -88,7 +94,7 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
     expected = state.model.state_dict()
     state.model.load_state_dict({name: placed(weights[name], expected[name]) for name in expected})
     vars(state.progress).update(vars(restored))
-    for name, parameter in state.model.named_parameters():
+    for name, parameter in trained(state.model).items():
         step, *moments = (tensors[f"{key}.{name}"] for key in MOMENTS)
         values = (step.to(parameter.device, copy=True), *(placed(moment, parameter) for moment in moments))
         state.optimizer.state[parameter] = dict(zip(MOMENTS, values, strict=True))

@@ -21,7 +21,7 @@ from mt.tokenizer import PAD
 from mt.training.loader import ahead
 from mt.training.loss import batch_loss
 from mt.training.precision import WorkingCopy
-from mt.training.report import Reporter
+from mt.training.report import WATCHED, Reporter
 from mt.training.schedule import learning_rate
 from mt.training.sharding import Loss, ShardedLoss, gathered, whole
 from mt.training.speed import peak_operations, training_operations
@@ -33,7 +33,9 @@ from mt.training.state import (
     prune_checkpoints,
     restore_checkpoint,
     save_checkpoint,
+    trained,
 )
+from mt.training.tuning import first_model, new_model, plain_weights, source_vocabulary_size
 from mt.training.validation import Validation
 
 RECORD_EVERY = 10  # updates
@@ -88,6 +90,13 @@ def is_out_of_memory(error: RuntimeError) -> bool:
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
+def _in_words(figures: Mapping[str, float]) -> str:
+    """What validation says, for a line of the report."""
+    watched = [f"{name.removeprefix(WATCHED)} {loss:.3f}" for name, loss in figures.items() if name.startswith(WATCHED)]
+    said = f"validation loss {figures['valid_loss']:.3f}, {figures['valid_bleu']:.2f} BLEU"
+    return said + (f" | watched loss: {', '.join(watched)}" if watched else "")
+
+
 class Trainer:
     """One run of a recipe over prepared data, in a folder; every process of a `World` has one."""
 
@@ -101,7 +110,7 @@ class Trainer:
         self.world = world
         torch.manual_seed(recipe.seed)
         self.sharded = self.config.shard and world.size > 1
-        self.model = Transformer(recipe.model, len(data.tokenizer))
+        self.model = first_model(recipe, data.tokenizer)
         loss: Loss = torch.compile(batch_loss, dynamic=True) if self.config.compile else batch_loss
         if self.sharded:  # pieces go to the device, one layer at a time
             self.loss: Loss = ShardedLoss(loss, self.model, self.config.precision, device, world)
@@ -110,7 +119,7 @@ class Trainer:
             self.loss = loss
             self.working = WorkingCopy(self.model.to(device), self.config.precision)
         self.optimizer = torch.optim.AdamW(
-            self.model.parameters(),
+            trained(self.model).values(),
             lr=0.0,
             betas=self.config.adam_betas,
             eps=self.config.adam_epsilon,
@@ -119,7 +128,7 @@ class Trainer:
         )
         average = {}
         if self.config.ema_decay is not None:
-            average = {name: p.detach().clone() for name, p in self.model.named_parameters()}
+            average = {name: p.detach().clone() for name, p in trained(self.model).items()}
         self.progress = Progress()
         self.state = RunState(self.model, self.optimizer, average, self.progress, world)
         self.batches = TrainingBatches(data.train, data.tokenizer, recipe, world)
@@ -154,6 +163,11 @@ class Trainer:
         began = time.monotonic() - progress.seconds
         since = Since()
         over = stopped = False
+        if self.recipe.tuning and not progress.updates:
+            progress.before = self._figures()
+            report.record(0, progress.before)
+            report.say(f"before tuning | {_in_words(progress.before)}")
+            since.mark = time.monotonic()
         updates = self.batches.updates(progress.position)
         for update in ahead(updates) if self.device.type == "cuda" else updates:
             over, stopped = self._is_over()
@@ -209,27 +223,28 @@ class Trainer:
         if best.exists():
             candidates[f"checkpoint of update {self.progress.best_update:,}"] = load_weights(best)
         if self.state.average and (average := load_average(saved[-1])):
-            candidates["exponential average"] = average
+            candidates["exponential average"] = load_weights(saved[-1] / "model.safetensors") | average
         scored = []
         for name, weights in candidates.items():
             bleu = self.validation.bleu(self.model_of(weights))
             report.say(f"{name}: {bleu:.2f} BLEU on the validation set")
             scored.append((bleu, name))
         bleu, name = max(scored)
-        return candidates[name], name, bleu
+        return plain_weights(candidates[name], self.recipe), name, bleu
 
     def model_of(self, weights: Mapping[str, Tensor]) -> Transformer:
         """A model of its own, whole, on the device and ready to translate."""
-        model = Transformer(self.recipe.model, len(self.data.tokenizer))
-        model.load_state_dict(weights)
+        model = new_model(self.recipe, self.data.tokenizer)
+        model.load_state_dict(plain_weights(weights, self.recipe))
         return model.to(self.device).eval()
 
     def describe(self) -> Description:
         """What the model directory says of the model."""
         return Description(
             name=self.recipe.run_name,
-            directions=self.recipe.data.directions,
-            vocabulary_size=len(self.data.tokenizer),
+            directions=self.recipe.directions,
+            vocabulary_size=self.model.vocabulary_size,
+            source_vocabulary_size=source_vocabulary_size(self.recipe, self.data.tokenizer),
             model=self.recipe.model,
             decoding=self.recipe.decoding,
         )
@@ -275,7 +290,7 @@ class Trainer:
         if spoilt:
             problem = "; ".join(filter(None, gather_objects(self.world, problem)))
         elif not self.sharded:  # else each backward pass has done it
-            all_reduce_gradients(self.world, self.model.parameters(), self.working.dtype)
+            all_reduce_gradients(self.world, trained(self.model).values(), self.working.dtype)
         return Totals(total_loss, total_tokens, operations, problem)
 
     def _add_gradients(self, batch: Batch) -> Tensor | None:
@@ -332,7 +347,7 @@ class Trainer:
             group["lr"] = rate
         self.optimizer.step()
         if self.config.ema_decay is not None:
-            for name, parameter in self.model.named_parameters():
+            for name, parameter in trained(self.model).items():
                 self.state.average[name].lerp_(parameter.detach(), 1 - self.config.ema_decay)
         return norm
 
@@ -355,29 +370,34 @@ class Trainer:
     def _validate(self, report: Reporter) -> None:
         """Loss and BLEU on the validation set; all processes learn the outcome, as the leading one computes it."""
         progress = self.progress
-        figures = torch.zeros(2, dtype=torch.float64, device=self.device)
-        working = self._whole()
-        if self.world.leads:
-            working.refresh()
-            figures += torch.tensor([self.validation.loss(working.model), self.validation.bleu(working.master)]).to(
-                figures
-            )
-        barrier(self.world)
-        loss, bleu = all_reduce(self.world, figures).tolist()
+        figures = self._figures()
+        bleu = figures["valid_bleu"]
         better = bleu > progress.best_score
         progress.stale_validations = 0 if better else progress.stale_validations + 1
         if better:
             progress.best_score, progress.best_update = bleu, progress.updates
-        report.record(progress.updates, {"valid_loss": loss, "valid_bleu": bleu})
+        report.record(progress.updates, figures)
         report.say(
-            f"update {progress.updates:,} | {progress.seconds / 60:.1f} min | validation loss {loss:.3f}, "
-            f"{bleu:.2f} BLEU" + (", the best so far" if better else "")
+            f"update {progress.updates:,} | {progress.seconds / 60:.1f} min | {_in_words(figures)}"
+            + (" | the best BLEU so far" if better else "")
         )
         report.draw()
 
+    def _figures(self) -> dict[str, float]:
+        """Those of `Validation.names`: all processes learn what the leading one computes."""
+        names = self.validation.names
+        figures = torch.zeros(len(names), dtype=torch.float64, device=self.device)
+        working = self._whole()
+        if self.world.leads:
+            working.refresh()
+            found = {**self.validation.losses(working.model), "valid_bleu": self.validation.bleu(working.master)}
+            figures += torch.tensor([found[name] for name in names]).to(figures)
+        barrier(self.world)
+        return dict(zip(names, all_reduce(self.world, figures).tolist(), strict=True))
+
     def _whole(self) -> WorkingCopy:
-        """The model in one piece. If it is sharded, all processes must ask, and only the leading one is given it."""
-        if not self.sharded:
+        """The model in one piece, adapters folded in. If it is sharded, only the leading process is given it."""
+        if not self.sharded and not (self.recipe.tuning and self.recipe.tuning.adapter_rank):
             return self.working
         weights = gathered(self.model.state_dict(), self.world)
         return WorkingCopy(self.model_of(weights), self.config.precision) if self.world.leads else self.working

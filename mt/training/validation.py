@@ -1,4 +1,4 @@
-"""What the validation set says of a model: its loss, and the BLEU of its translations."""
+"""What the validation set says of a model: its loss, the BLEU of its translations, and the loss on other corpora."""
 
 import numpy as np
 import torch
@@ -7,12 +7,13 @@ from mt import evaluation
 from mt.checkpoint import CalibrationPair, Description, LoadedModel
 from mt.config import Recipe
 from mt.data.batching import direction_tags, load_batch, plan_batches
-from mt.data.dataset import Prepared
+from mt.data.dataset import ParallelDataset, Prepared
 from mt.engine.translator import Translator
 from mt.errors import TrainingError
 from mt.model.transformer import Transformer
 from mt.tokenizer import PAD
 from mt.training.loss import batch_loss
+from mt.training.report import WATCHED
 
 BATCH_TOKENS = 4096  # padded, in a batch of the loss
 
@@ -25,24 +26,36 @@ class Validation:
         self.recipe = recipe
         self.data = data
         self.description = description
-        self.lengths = (data.valid.source.lengths + 2, data.valid.target.lengths + 1)  # + tag and EOS; + EOS
         limit = recipe.model.max_length
-        self.readable = np.flatnonzero(np.maximum(*self.lengths) <= limit)
-        if not len(self.readable):
-            raise TrainingError(
-                f"none of the {len(data.valid):,} validation pairs is short enough for model.max_length {limit}; "
-                "accepted: a higher one"
-            )
+        self.readable = _readable(data.valid, limit)
+        self.sets = {"valid_loss": (data.valid, self.readable)}
+        self.sets |= {f"{WATCHED}{path}": (there, _readable(there, limit)) for path, there in data.watch.items()}
+        for dataset, readable in self.sets.values():
+            if not len(readable):
+                raise TrainingError(
+                    f"none of the {len(dataset):,} validation pairs is short enough for model.max_length {limit}; "
+                    "accepted: a higher one"
+                )
+
+    @property
+    def names(self) -> list[str]:
+        """Of the figures: `valid_loss`, `valid_bleu`, and a loss for each corpus that is watched."""
+        first, *watched = self.sets
+        return [first, "valid_bleu", *watched]
+
+    def losses(self, model: Transformer) -> dict[str, float]:
+        """On the validation set and on each corpus that is watched."""
+        return {name: self._loss(model, *readable) for name, readable in self.sets.items()}
 
     @torch.inference_mode()
-    def loss(self, model: Transformer) -> float:
+    def _loss(self, model: Transformer, dataset: ParallelDataset, readable: np.ndarray) -> float:
         """Cross-entropy without smoothing, in nats a target token."""
         model.eval()
-        tags = direction_tags(self.data.tokenizer, self.recipe.data.directions)
+        tags = direction_tags(self.data.tokenizer, self.recipe.data.directions, self.recipe.directions)
         device = next(model.parameters()).device
         loss, tokens = 0.0, 0
-        for indices in plan_batches(*self.lengths, BATCH_TOKENS, self.readable):
-            batch = load_batch(self.data.valid, tags, indices).to(device)
+        for indices in plan_batches(*_lengths(dataset), BATCH_TOKENS, readable):
+            batch = load_batch(dataset, tags, indices).to(device)
             loss += float(batch_loss(model, batch, 0.0))
             tokens += int((batch.labels != PAD).sum())
         return loss / tokens
@@ -74,3 +87,13 @@ class Validation:
         fits = self.readable
         chosen: np.ndarray = fits[np.linspace(0, len(fits) - 1, min(count, len(fits))).astype(int)]
         return chosen
+
+
+def _lengths(dataset: ParallelDataset) -> tuple[np.ndarray, np.ndarray]:
+    """Of the sources, with a tag and EOS; of the targets, with EOS."""
+    return dataset.source.lengths + 2, dataset.target.lengths + 1
+
+
+def _readable(dataset: ParallelDataset, limit: int) -> np.ndarray:
+    """The pairs that are at most so long."""
+    return np.flatnonzero(np.maximum(*_lengths(dataset)) <= limit)

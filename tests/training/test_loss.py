@@ -9,6 +9,7 @@ from torch.nn.functional import cross_entropy, log_softmax
 
 from mt.config import ModelConfig
 from mt.data.batching import Batch, make_batch
+from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
 from mt.tokenizer import PAD
 from mt.training import loss as loss_module
@@ -156,6 +157,27 @@ def test_an_output_layer_of_its_own_and_its_bias_count() -> None:
         smoothed_cross_entropy(logits, batch.labels[0], 0.1), [embedding.output, embedding.bias]
     )
     torch.testing.assert_close(found, list(expected))
+
+
+@pytest.mark.parametrize("r_drop", [0.0, 1.0])
+def test_smoothing_leaves_out_what_never_comes_out(r_drop: float) -> None:
+    """As if an imported model's pieces without a probability were no pieces; they get no gradient."""
+    torch.manual_seed(1)
+    sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 32, "heads": 2, "dropout": 0.0}
+    model = Transformer(ModelConfig.model_validate({**sizes, "tie_output": False, "logits_bias": True}), VOCABULARY)
+    embedding = model.eval().embedding
+    assert embedding.output is not None and embedding.bias is not None
+    with torch.no_grad():
+        embedding.bias[[0, 2]] = NEVER
+    batch = make_batch([[4, 5, 3]], [[6, 7]], np.array([0]))
+    loss = batch_loss(model, batch, 0.1, r_drop)
+    loss.backward()
+    logits = model(batch.source, batch.source_mask, batch.target)[0][:, [1, *range(3, VOCABULARY)]]
+    expected = smoothed_cross_entropy(logits, batch.labels[0] - 2, 0.1)  # 3, 6 and 7 have moved by two places
+    torch.testing.assert_close(loss, expected)
+    assert embedding.bias.grad is not None and embedding.output.grad is not None
+    assert not embedding.bias.grad[[0, 2]].any() and not embedding.output.grad[[0, 2]].any()
+    assert embedding.bias.grad[[1, *range(3, VOCABULARY)]].all()
 
 
 def agreeing(states: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor, r_drop: float) -> torch.Tensor:

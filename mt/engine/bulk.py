@@ -2,13 +2,19 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from time import monotonic
 
-from mt.engine.messages import Request
+from mt.engine.messages import Request, Result
 from mt.engine.plan import Failure, Plan, Translation
 from mt.engine.threads import AnyEngine
 
 TOKENS_A_TEXT = 64
 """A chunk of a stream ends where its texts have this many source tokens on average, so that long ones fit in memory."""
+
+SETTLING = 0.01
+"""Seconds of a step after which what else has finished waits for the next one: to put back a number that a model lost
+takes another pass through it, and a page of them must not keep other callers waiting, nor look like a worker that hangs.
+"""
 
 
 class Desk:
@@ -17,6 +23,12 @@ class Desk:
     def __init__(self, engine: AnyEngine) -> None:
         self.engine = engine
         self._waiting: dict[int, Plan] = {}  # by request
+        self._results: deque[Result] = deque()  # that no plan has taken yet
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is yet to be done."""
+        return self.engine.busy or bool(self._results)
 
     def submit(self, plans: Iterable[Plan]) -> None:
         """Queue the sentences of these plans, the longest first, so that those of like length run together."""
@@ -30,27 +42,36 @@ class Desk:
         ids = [request.id for plan in plans for request in plan.requests if self._waiting.pop(request.id, None)]
         if ids:
             self.engine.cancel(ids)
+            self._results = deque(result for result in self._results if result.id in self._waiting)
 
     def step(self) -> list[Plan]:
-        """One step of the engine; the plans that it finished. Where a sentence fails, the others are not waited for."""
+        """One step of the engine; the plans that are finished. Where a sentence fails, the others are not waited for."""
         finished = []
-        for result in self.engine.step():
-            plan = self._waiting.pop(result.id, None)
-            if plan is None:
-                continue
-            for request in plan.take(result):
-                self._waiting[request.id] = plan
-                self.engine.submit(request)
-            if plan.problem:
-                self.cancel([plan])
-            if plan.done:
-                finished.append(plan)
+        if self.engine.busy:
+            self._results += self.engine.step()
+        stop = monotonic() + SETTLING
+        while self._results:
+            finished += self._settle(self._results.popleft())
+            if monotonic() >= stop:
+                break
         return finished
+
+    def _settle(self, result: Result) -> list[Plan]:
+        """Hand a result over; the plan, if that was the last of it."""
+        plan = self._waiting.pop(result.id, None)
+        if plan is None:
+            return []
+        for request in plan.take(result):
+            self._waiting[request.id] = plan
+            self.engine.submit(request)
+        if plan.problem:
+            self.cancel([plan])
+        return [plan] if plan.done else []
 
     def finish(self, plan: Plan) -> None:
         """Step until this plan, which was submitted, is done."""
         while not plan.done:
-            assert self.engine.busy
+            assert self.busy
             self.step()
 
     def run(self, plans: list[Plan]) -> None:

@@ -90,7 +90,7 @@ class Bench:
 
     @property
     def busy(self) -> bool:
-        return bool(self._arrivals) or self.translator.engine.busy
+        return bool(self._arrivals) or self.translator.desk.busy
 
     def pulse(self) -> Pulse:
         """How it is now."""
@@ -136,7 +136,7 @@ class Bench:
 
     def step(self) -> list[FromWorker]:
         """One decoder step; what it finished."""
-        if not self.translator.engine.busy:
+        if not self.translator.desk.busy:
             return []
         answers = []
         for plan in self.translator.desk.step():

@@ -115,3 +115,27 @@ def test_what_cannot_be_asked_for_is_said_at_once(translator: Translator) -> Non
         translator.stream([], source="xx")
     with pytest.raises(RequestError):
         translator.stream([], options=replace(translator.options, beam_size=0))
+
+
+def test_a_step_settles_for_a_short_time_only(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mt.engine.bulk.SETTLING", 0.0)
+    desk, text = translator.desk, " ".join(sentences(20))
+    expected = translator.translate([text])[0].text
+    plan = translator.planner().plan(text)
+    desk.submit([plan])
+    while not plan.done:
+        before = len(desk._waiting)
+        desk.step()
+        assert before - len(desk._waiting) <= 1
+    assert plan.translation().text == expected and not desk.busy
+
+
+def test_results_that_nobody_waits_for_are_dropped(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mt.engine.bulk.SETTLING", 0.0)
+    desk = translator.desk
+    plan = translator.planner().plan(" ".join(sentences(1) * 20))
+    desk.submit([plan])
+    while not desk._results:
+        desk.step()
+    desk.cancel([plan])
+    assert not desk.busy and desk.step() == []

@@ -4,7 +4,6 @@ Nothing else in the project knows of ranks.
 """
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,11 +16,13 @@ from typing import TypeVar
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch._C._distributed_c10d import TCPStore
 
 T = TypeVar("T")
 
 SILENCE = timedelta(minutes=30)  # within an update; a process, or machine, that is heard nothing of for so long is lost
 SEPARATE_STORES = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"
+MEETING = {"TORCHELASTIC_USE_AGENT_STORE": "True"}  # rank 0, too, meets the others in a store that is there
 PATIENCE = timedelta(hours=24)  # while one process prepares the data or validates, the others wait for it
 
 
@@ -49,10 +50,9 @@ def accompanied(command: Sequence[str], processes: int) -> Iterator[None]:
     if processes == 1:
         yield
         return
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(processes)}
+    here = "127.0.0.1"
+    store = TCPStore(here, 0, processes, is_master=True, wait_for_workers=False)  # a port that is ours already
+    shared = {"MASTER_ADDR": here, "MASTER_PORT": str(store.port), "WORLD_SIZE": str(processes), **MEETING}
     with tempfile.TemporaryFile() as said:
         helpers = []
         for rank in map(str, range(1, processes)):

@@ -22,6 +22,7 @@ from mt.data.dataset import Prepared, load_prepared, prepared_folder, read_corpu
 from mt.distributed import SEPARATE_STORES, World, accompanied, barrier, joined, meets_the_dead, restarts
 from mt.engine.translator import Translator, select_device
 from mt.errors import DataError, MTError, TrainingError, problems
+from mt.locks import held
 from mt.training.card import Published, write_card
 from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
 from mt.training.memory import keep_freed_memory
@@ -62,7 +63,7 @@ def main() -> int:
         processes = share_cores(device, arguments.processes, arguments.threads)
         keep_freed_memory()
         helpers = accompanied([sys.executable, *sys.argv], processes)
-        with helpers, joined(device.type) as world:
+        with helpers, joined(device.type) as world, alone_in(run, world):
             if device.type == "cuda":
                 device = torch.device("cuda", world.local_rank if world.size > 1 else device.index or 0)
                 torch.cuda.set_device(device)
@@ -164,6 +165,18 @@ def check_restarts(resume: bool) -> None:
         found.append(f"new processes would look for dead ones; accepted: {SEPARATE_STORES} torchrun ...")
     if restarts() and found:
         raise TrainingError(problems("torchrun --max-restarts cannot start this again", found))
+
+
+@contextmanager
+def alone_in(run: Path, world: World) -> Iterator[None]:
+    """Keep other processes out of a run's folder. Raises TrainingError if one is in it."""
+    if not world.leads:
+        yield
+        return
+    with held(run) as mine:
+        if not mine:
+            raise TrainingError(f"another process trains in {run}; accepted: its end, or another --run")
+        yield
 
 
 def check_run(recipe: Recipe, kept: Path, resume: bool) -> None:

@@ -21,6 +21,7 @@ from mt.config import CorpusConfig, Recipe
 from mt.data.cleaning import Cleaner
 from mt.data.corpus import Pair, read_parallel, read_tsv
 from mt.errors import DataError, problems
+from mt.locks import waited_for
 from mt.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
 VERSION = 1  # of what `prepare` writes: part of the fingerprint
@@ -167,14 +168,16 @@ def prepare(recipe: Recipe, under: Path, threads: int = 1, progress: Progress = 
     folder = prepared_folder(recipe, under)
     if folder.is_dir():
         return folder
-    aside = folder.with_name(folder.name + ".part")
-    shutil.rmtree(aside, ignore_errors=True)
-    try:
-        _write_prepared(recipe, aside, threads, progress)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
-    aside.rename(folder)
+    with waited_for(folder):
+        if not folder.is_dir():  # nor has another process made it meanwhile
+            aside = folder.with_name(folder.name + ".part")
+            shutil.rmtree(aside, ignore_errors=True)
+            try:
+                _write_prepared(recipe, aside, threads, progress)
+            except BaseException:
+                shutil.rmtree(aside, ignore_errors=True)
+                raise
+            aside.rename(folder)
     return folder
 
 

@@ -18,7 +18,7 @@ Pair = tuple[Sequence[int], Sequence[int]]
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """One thread: a pass over a sentence is too short to be shared, and beside the engine's threads others wait long."""
+    """One thread: a pass over a sentence is too short to share, and others wait long beside the engine's threads."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

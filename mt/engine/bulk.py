@@ -13,8 +13,8 @@ TOKENS_A_TEXT = 64
 
 SETTLING = 0.01
 """Seconds of a step after which what else has finished waits for the next one: to put back a number that a model lost
-takes another pass through it, and a page of them must not keep other callers waiting, nor look like a worker that hangs.
-"""
+takes another pass through it, and a page of them must neither keep other callers waiting nor look like a worker that
+hangs."""
 
 
 class Desk:
@@ -45,7 +45,7 @@ class Desk:
             self._results = deque(result for result in self._results if result.id in self._waiting)
 
     def step(self) -> list[Plan]:
-        """One step of the engine; the plans that are finished. Where a sentence fails, the others are not waited for."""
+        """One step of the engine; the plans that are done. Where a sentence fails, the others are not waited for."""
         finished = []
         if self.engine.busy:
             self._results += self.engine.step()

@@ -1,14 +1,17 @@
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mt.config import Recipe
+from mt.config import Recipe, save_recipe
 from mt.data.dataset import ParallelDataset, Ragged, RaggedWriter, load_prepared, prepare, prepared_folder
 from mt.errors import DataError
+from mt.locks import waited_for
 from mt.tokenizer import Tokenizer
 
 Build = Callable[..., Recipe]
@@ -92,6 +95,26 @@ def test_a_second_prepare_does_nothing(tmp_path: Path, tiny_recipe: Build) -> No
     folder = prepare(tiny_recipe(), tmp_path / "prepared")
     again = prepare(tiny_recipe(), tmp_path / "prepared", progress=lambda stage, pairs: stages.append(stage))
     assert (again, stages) == (folder, [])
+
+
+def test_two_processes_that_need_it_at_once_make_it_once(
+    tmp_path: Path, tiny_recipe: Build, counted_pairs: Pairs
+) -> None:
+    save_recipe(tiny_recipe(), tmp_path / "recipe.toml")
+    program = (
+        "import sys; from pathlib import Path; from mt.config import load_recipe; from mt.data.dataset import prepare\n"
+        "recipe = load_recipe(Path(sys.argv[1])); print('begins', flush=True)\n"
+        "prepare(recipe, Path(sys.argv[2]), 1, lambda stage, pairs: print('makes it'))"
+    )
+    command = [sys.executable, "-c", program, tmp_path / "recipe.toml", tmp_path / "prepared"]
+    folder = prepared_folder(tiny_recipe(), tmp_path / "prepared")
+    with waited_for(folder):
+        both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        assert [process.stdout.readline() for process in both if process.stdout] == ["begins\n"] * 2
+    said = [process.communicate()[0] for process in both]
+    assert sorted("makes it" in each for each in said) == [False, True]
+    assert pairs_of(load_prepared(folder).train) == counted_pairs(0, 50)
+    assert [path.name for path in (tmp_path / "prepared").iterdir()] == [folder.name]
 
 
 def test_the_folders_name_tells_recipes_and_corpora_apart(

@@ -4,6 +4,7 @@ The scripts run in this process: an error that is no MTError would come out of t
 """
 
 import runpy
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -90,6 +91,20 @@ def test_a_run_that_is_there_already(refused: Refused, place: Any) -> None:
     (place.folder / "kept.toml").rename(place.folder / "run" / "recipe.toml")
     said = refused("train.py", "--run", "run")
     assert "run holds a run already; accepted: --resume to go on with it, or another --run" in said
+
+
+def test_a_run_that_another_process_trains(refused: Refused, place: Any) -> None:
+    holder = (
+        "from pathlib import Path; from mt.locks import held\n"
+        "with held(Path('run')): print('held', flush=True); input()"
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", holder], cwd=place.folder, stdin=pipe, stdout=pipe) as process:
+        assert process.stdout and process.stdout.readline()
+        said = refused("train.py", "--run", "run", "--resume", "--threads", "1")
+        process.communicate(b"\n")
+    assert "another process trains in run; accepted: its end, or another --run" in said
+    assert not (place.folder / "run").exists()
 
 
 def test_resuming_with_another_model(refused: Refused, place: Any) -> None:

@@ -1,6 +1,6 @@
 """What each token of a translation looks at: one forced pass of the model, for the few sentences that need it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,6 +14,11 @@ from mt.tokenizer import BOS, PAD
 
 Pair = tuple[Sequence[int], Sequence[int]]
 """A source with tag and EOS, and a bare translation."""
+
+Weights = list[list[float]]
+"""[T][S]: of a bare target on a source, with its tag and without EOS."""
+
+MOST_AT_ONCE = 2**24  # weights of a pass, unless a sentence alone has more
 
 
 @contextmanager
@@ -29,24 +34,22 @@ def _alone() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Attender:
-    """Cross-attention of the layer and heads that align best. `tagged` is the number of ids before a source's own."""
+    """Cross-attention of the layer and heads that align best."""
 
     model: Transformer
     device: torch.device
-    tagged: int
 
     @_alone()
     @torch.inference_mode()
-    def __call__(self, source: Sequence[int], target: Sequence[int]) -> list[list[float]]:
-        """Weights [T][S] of a bare target on a source with tag and EOS, which are left out.
+    def __call__(self, pairs: Sequence[Pair]) -> list[Weights]:
+        """What each target looks at, from passes over as many pairs as fit.
 
         The step that predicts a token is the one that looks at what it translates: step t reads token t - 1, BOS first.
         """
-        if not target:
-            return []
-        fed = padded([[BOS, *target[:-1]]], PAD, self.device)
-        attention = self.model.cross_attention(padded([source], PAD, self.device), real([source], self.device), fed)
-        return self.aligned(attention[:, 0, :, : len(target)])
+        found: list[Weights] = []
+        for group in self.groups(pairs):
+            found += [self.aligned(weights[:, :, :-1]) for weights in self.layers([pairs[each] for each in group])]
+        return found
 
     @_alone()
     @torch.inference_mode()
@@ -62,8 +65,26 @@ class Attender:
             for number, (source, steps) in enumerate(zip(sources, fed, strict=True))
         ]
 
-    def aligned(self, weights: Tensor) -> list[list[float]]:
-        """[L, H, T, S] with tag and EOS of the source -> the weights [T][S] that align best, without these."""
-        own = weights[..., self.tagged :].float().cpu()
-        found: list[list[float]] = align(own[:, None], [own.shape[-1] - 1], [own.shape[-2]])[0].soft.tolist()
+    def groups(self, pairs: Iterable[Pair]) -> Iterator[list[int]]:
+        """The numbers of pairs that one pass takes, in order."""
+        heads = self.model.config.decoder_layers * self.model.config.heads
+        group: list[int] = []
+        longest = (0, 0)
+        for number, (source, target) in enumerate(pairs):
+            size = (len(source), len(target) + 1)
+            wider = (max(longest[0], size[0]), max(longest[1], size[1]))
+            if group and heads * wider[0] * wider[1] * (len(group) + 1) > MOST_AT_ONCE:
+                yield group
+                group, wider = [], size
+            group.append(number)
+            longest = wider
+        if group:
+            yield group
+
+    def aligned(self, weights: Tensor) -> Weights:
+        """[L, H, T, S] with EOS of the source -> the weights [T][S] that align best, without it."""
+        if not weights.shape[2]:
+            return []
+        own = weights.float().cpu()
+        found: Weights = align(own[:, None], [own.shape[-1] - 1], [own.shape[-2]])[0].soft.tolist()
         return found

@@ -13,7 +13,6 @@ from mt.text.protect import Kind
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
 MOST_WEIGHTS = 500_000  # that are told of the sentences of a text
-MOST_AT_ONCE = 2**24  # weights of a pass, unless a sentence alone has more
 LARGEST = 2**27  # weights of a sentence
 DIGITS = 4  # of a weight
 
@@ -92,8 +91,11 @@ class Observer:
         views = [self._view(source, found) for source, found in sentences]
         sights = [Sight()] * len(views)
         left = MOST_WEIGHTS
-        for group in self._groups([view.ids for view in views]):
-            for number, weights in zip(group, self.attender.layers([views[each].ids for each in group]), strict=True):
+        shown = [number for number, view in enumerate(views) if self._shown(view.ids)]
+        for group in self.attender.groups([views[number].ids for number in shown]):
+            numbers = [shown[each] for each in group]
+            weights_of = self.attender.layers([views[number].ids for number in numbers])
+            for number, weights in zip(numbers, weights_of, strict=True):
                 attention = None
                 if self.insight.attention and weights.numel() <= left:
                     left -= weights.numel()
@@ -118,24 +120,11 @@ class Observer:
             ((*self.tag, *encoded[0], EOS), encoded[1]),
         )
 
-    def _groups(self, pairs: Sequence[Pair]) -> Iterator[list[int]]:
-        """The numbers of pairs that are looked at together, in order."""
+    def _shown(self, pair: Pair) -> bool:
+        source, target = len(pair[0]), len(pair[1]) + 1
         config = self.attender.model.config
         heads = config.decoder_layers * config.heads
-        group: list[int] = []
-        longest = (0, 0)
-        for number, (source, target) in enumerate(pairs):
-            size = (len(source), len(target) + 1)
-            if max(size) > self.longest or heads * size[0] * size[1] > LARGEST:
-                continue
-            wider = (max(longest[0], size[0]), max(longest[1], size[1]))
-            if group and heads * wider[0] * wider[1] * (len(group) + 1) > MOST_AT_ONCE:
-                yield group
-                group, wider = [], size
-            group.append(number)
-            longest = wider
-        if group:
-            yield group
+        return max(source, target) <= self.longest and heads * source * target <= LARGEST
 
     def _map(self, view: "View", weights: Tensor) -> AttentionMap:
         source = tuple(self.tokenizer.pieces(view.ids[0]))
@@ -150,7 +139,7 @@ class Observer:
             [reading.places[place] for place in begins_of(side.pieces(ids), SPACE_MARK)]
             for side, reading, ids in zip((self.tokenizer, self.tokenizer.target), view.readings, own, strict=True)
         )
-        aligned = self.attender.aligned(weights[:, :, :-1])
+        aligned = self.attender.aligned(weights[:, :, :-1, len(self.tag) :])
         return word_links(view.source, view.target, Attention(source, target, aligned), view.copies)
 
 

@@ -1,5 +1,6 @@
 """What becomes of a text: the sentences that the engine is asked for, and the translation that their results make."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -8,10 +9,11 @@ from itertools import accumulate
 from mt.checkpoint import Confidence
 from mt.decoding.options import SearchOptions
 from mt.decoding.rows import Hypothesis
+from mt.engine.attention import Weights
 from mt.engine.confidence import expected_quality
 from mt.engine.insight import AttentionMap, Look, Sight
 from mt.engine.messages import Request, Result
-from mt.engine.sentence import Alternative, Attend, Means, Steps, joined, plainly, translate, within, worthless
+from mt.engine.sentence import Alternative, Asked, Looks, Means, Steps, joined, plainly, translate, within, worthless
 from mt.engine.spelling import Speller
 from mt.errors import RequestError
 from mt.text import protect, segment
@@ -71,14 +73,14 @@ class Failure:
 
 
 @dataclass(eq=False)
-class _Sentence:
+class Sentence:
     """A sentence of a plan: the steps that it takes, and the requests that it waits for."""
 
     source: str
     steps: Steps
-    waits: list[Request]
+    waits: list[Request] = field(default_factory=list)
     results: dict[int, Result] = field(default_factory=dict)
-    asked: int = 1  # times
+    asked: int = 0  # times
     found: tuple[Alternative, ...] = ()
     seen: Sight = field(default_factory=Sight)
 
@@ -88,7 +90,7 @@ class Plan:
     """A text on its way through the engine: `requests` ask for its sentences, in order; `take` their results.
 
     A sentence whose translation will not do asks again: `take` returns what is to be submitted then, and `requests` has
-    it, too.
+    it, too. What sentences need to see of their translations is in `looks`, and to be handed to `see`.
     """
 
     text: str
@@ -96,21 +98,24 @@ class Plan:
     pieces: list[Piece]
     requests: list[Request]
     problem: str = ""  # why there will be no translation
-    _sentences: list[_Sentence] = field(default_factory=list)
-    _waiting: dict[int, _Sentence] = field(default_factory=dict)  # by request
+    _sentences: list[Sentence] = field(default_factory=list)
+    looks: deque[tuple[Sentence, Looks]] = field(default_factory=deque)
+    _waiting: dict[int, Sentence] = field(default_factory=dict)  # by request
+    _left: int = 0  # sentences without their translation
 
     @property
     def done(self) -> bool:
-        return bool(self.problem) or not self._waiting
+        return bool(self.problem) or not self._left
 
     def add(self, piece: Piece, kept: Sequence[Range] = ()) -> None:
         """One more piece at the end, before any result is taken; of a sentence, these characters stay as they are."""
         self.pieces.append(piece)
         if not piece.kept:
             steps = self.planner.steps(piece.text, kept)
-            sentence = _Sentence(piece.text, steps, next(steps))
+            sentence = Sentence(piece.text, steps)
             self._sentences.append(sentence)
-            self._wait(sentence)
+            self._left += 1
+            self._ask(sentence, next(steps))
 
     def take(self, result: Result) -> list[Request]:
         """The result of one of the requests; what is to be asked now."""
@@ -120,20 +125,13 @@ class Plan:
             self._fail(sentence, result.problem)
         if self.problem or len(sentence.results) < len(sentence.waits):
             return []
-        results = [sentence.results.pop(request.id) for request in sentence.waits]
-        try:
-            sentence.waits = sentence.steps.send(results)
-        except StopIteration as stop:
-            sentence.found = stop.value
-        except Exception as error:  # whatever a model can raise concerns this text alone
-            self._fail(sentence, f"{type(error).__name__}: {error}")
-        else:
-            sentence.asked += 1
-            self._wait(sentence)
-            return sentence.waits
-        if self.done and not self.problem:
-            self._look()
-        return []
+        return self._go_on(sentence, [sentence.results.pop(request.id) for request in sentence.waits])
+
+    def see(self, sentence: Sentence, seen: Sequence[Weights] | Exception) -> list[Request]:
+        """What one of the `looks` brought; what is to be asked now."""
+        if isinstance(seen, Exception):
+            self._fail(sentence, f"{type(seen).__name__}: {seen}")
+        return self._go_on(sentence, seen) if not self.problem and not isinstance(seen, Exception) else []
 
     def translation(self) -> Translation:
         """What the results make. Raises RequestError if one of them is a problem."""
@@ -168,11 +166,32 @@ class Plan:
         except RequestError as error:
             return Failure(self.text, str(error))
 
-    def _wait(self, sentence: _Sentence) -> None:
-        self.requests.extend(sentence.waits)
-        self._waiting.update((request.id, sentence) for request in sentence.waits)
+    def _go_on(self, sentence: Sentence, told: Sequence[Result] | Sequence[Weights]) -> list[Request]:
+        """With what it asked for; what it asks the engine now."""
+        try:
+            asked = sentence.steps.send(told)
+        except StopIteration as stop:
+            sentence.found = stop.value
+            self._left -= 1
+        except Exception as error:  # whatever a model can raise concerns this text alone
+            self._fail(sentence, f"{type(error).__name__}: {error}")
+        else:
+            return self._ask(sentence, asked)
+        if self.done and not self.problem:
+            self._observe()
+        return []
 
-    def _look(self) -> None:
+    def _ask(self, sentence: Sentence, asked: Asked) -> list[Request]:
+        if isinstance(asked, Looks):
+            self.looks.append((sentence, asked))
+            return []
+        sentence.asked += 1
+        sentence.waits = asked
+        self.requests.extend(asked)
+        self._waiting.update((request.id, sentence) for request in asked)
+        return asked
+
+    def _observe(self) -> None:
         """What is to be seen of all sentences, in one go."""
         if self.planner.look is None or not self._sentences:
             return
@@ -184,7 +203,7 @@ class Plan:
         for sentence, sight in zip(self._sentences, seen, strict=True):
             sentence.seen = sight
 
-    def _fail(self, sentence: _Sentence, problem: str) -> None:
+    def _fail(self, sentence: Sentence, problem: str) -> None:
         if not self.problem:
             self.problem = f"the text that begins {sentence.source[:40]!r} cannot be translated: {problem}"
 
@@ -207,7 +226,6 @@ class Planner:
     options: SearchOptions
     sentences: bool  # whether each text is one sentence
     caller: int  # whose turn it is
-    attend: Attend
     whole: bool  # whether spans and capitals are seen to, and translations that will not do asked for again
     terms: Terms = field(default_factory=Terms)
     spell: Callable[[Tokenizer], Speller] = Speller
@@ -266,7 +284,6 @@ class Planner:
             request=lambda text, options: Request(next(self.ids), self._encode(text), options, caller=self.caller),
             alternative=self.alternative,
             pieces=self.tokenizer.pieces,
-            attend=self.attend,
             tagged=len(self.tag),
             source=self.source,
             target=self.target,

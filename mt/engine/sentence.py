@@ -3,9 +3,11 @@
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
+from typing import Any
 
 from mt.decoding.options import SearchOptions
 from mt.decoding.rows import Hypothesis
+from mt.engine.attention import Pair, Weights
 from mt.engine.enforcement import displaced, doubled, needs, substituted
 from mt.engine.messages import Request, Result
 from mt.engine.spelling import Needed, Speller
@@ -55,10 +57,6 @@ def joined(text: str, chosen: Sequence[Alternative]) -> Alternative:
     )
 
 
-Attend = Callable[[Sequence[int], Sequence[int]], list[list[float]]]
-"""Of a source with tag and EOS, and a bare translation: weights [T][S] on the source without these."""
-
-
 @dataclass(frozen=True)
 class Means:
     """What sentences are translated with: text to requests, hypotheses to text, and what a translation looks at."""
@@ -66,7 +64,6 @@ class Means:
     request: Callable[[str, SearchOptions], Request]
     alternative: Callable[[Hypothesis], Alternative]
     pieces: Callable[[Sequence[int]], list[str]]
-    attend: Attend
     tagged: int  # ids of a request's source before the sentence's own
     source: str  # language
     target: str
@@ -75,8 +72,18 @@ class Means:
     speller: Callable[[], Speller]
 
 
-Steps = Generator[list[Request], list[Result], tuple[Alternative, ...]]
-"""Asks for sentences, any number at a time, and is sent their results, in order; the n-best list is what it returns."""
+@dataclass(frozen=True)
+class Looks:
+    """Asks what translations look at; the answer is the weights of each pair."""
+
+    pairs: tuple[Pair, ...]
+
+
+Asked = list[Request] | Looks
+"""Sentences, any number at a time, for which results are sent, in order; or looks, for which weights are."""
+
+Steps = Generator[Asked, Any, tuple[Alternative, ...]]
+"""Asks, and is sent what was asked for; the n-best list is what it returns."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,7 @@ class Answer:
         return self.written[0]
 
 
-Asking = Generator[list[Request], list[Result], list[Answer]]
+Asking = Generator[Asked, Any, list[Answer]]
 
 
 def translate(sentence: str, means: Means, kept: Sequence[Range] = ()) -> Steps:
@@ -136,7 +143,7 @@ def translate(sentence: str, means: Means, kept: Sequence[Range] = ()) -> Steps:
         answer = next(iter((yield from _ask([answer.draft], left_out, means, means.options))), answer)
     if not means.options.sample:
         answer = yield from _out_of_circles(answer, left_out, means)
-    found = _restored(answer, means)
+    found = yield from _restored(answer, means)
     if not means.options.sample and repetition.too_short(answer.draft.text, found[0].text):
         found = yield from _in_halves(answer.draft, found, means)
     if means.terms.glossary:
@@ -148,8 +155,8 @@ def translate(sentence: str, means: Means, kept: Sequence[Range] = ()) -> Steps:
 
 def plainly(sentence: str, means: Means) -> Steps:
     """The n-best list of a sentence as the model gives it."""
-    (result,) = yield [means.request(sentence, means.options)]
-    return tuple(map(means.alternative, result.hypotheses))
+    results: list[Result] = yield [means.request(sentence, means.options)]
+    return tuple(map(means.alternative, results[0].hypotheses))
 
 
 def worthless(sentence: str, kept: Sequence[Range] = ()) -> bool:
@@ -166,7 +173,7 @@ def _ask(drafts: Sequence[Draft], left_out: frozenset[Kind], means: Means, optio
         for draft, found in zip(drafts, spans, strict=True)
     ]
     requests = [means.request(cut.text, options) for cut in cuts]
-    results = yield requests
+    results: list[Result] = yield requests
     return [
         _answer(draft, found, cut, request, result, means)
         for draft, found, cut, request, result in zip(drafts, spans, cuts, requests, results, strict=True)
@@ -179,9 +186,7 @@ def _answer(draft: Draft, spans: tuple[Span, ...], cut: Cut, request: Request, r
     return Answer(draft, spans, cut, request, tuple(map(means.alternative, result.hypotheses)), tokens)
 
 
-def _out_of_circles(
-    answer: Answer, left_out: frozenset[Kind], means: Means
-) -> Generator[list[Request], list[Result], Answer]:
+def _out_of_circles(answer: Answer, left_out: frozenset[Kind], means: Means) -> Generator[Asked, Any, Answer]:
     """Ask again, without repetition, for a translation that goes in circles or ran into its longest length."""
     options = answer.request.options
     if options.no_repeat_ngram or not _endless(answer, means):
@@ -210,7 +215,9 @@ def _in_halves(draft: Draft, whole: tuple[Alternative, ...], means: Means) -> St
     answers = (yield from _ask(parts, _LOOSE | _COPIED, means, means.options)) if len(parts) > 1 else []
     if len(answers) < len(parts) or not answers:
         return whole
-    lists = [_restored(answer, means) for answer in answers]
+    lists = []
+    for answer in answers:
+        lists.append((yield from _restored(answer, means)))
     found = []
     for rank in range(max(map(len, lists))):
         chosen = [each[min(rank, len(each) - 1)] for each in lists]
@@ -232,17 +239,17 @@ def _with_terms(answer: Answer, found: tuple[Alternative, ...], any_case: bool, 
     missing = lacking(wanted, found[0].text, means.target)
     if not missing:
         return _holding(wanted, found, means) if wanted else found
-    links = _links(answer, 0, means)
+    links = yield from _links(answer, means)
     avoided = displaced(missing, links, means.target)
     better: list[tuple[int, float, tuple[Alternative, ...]]] = []
     for _ in range(ROUNDS):
-        (result,) = yield [_worded(answer, needs(wanted, avoided, links, means.target), avoided, means)]
-        if not result.hypotheses:
+        results: list[Result] = yield [_worded(answer, needs(wanted, avoided, links, means.target), avoided, means)]
+        if not results[0].hypotheses:
             break
-        again = _answer(answer.draft, answer.spans, answer.cut, answer.request, result, means)
+        again = _answer(answer.draft, answer.spans, answer.cut, answer.request, results[0], means)
         longer = len(again.best.text.split()) > len(answer.best.text.split())
-        twice = doubled(missing, _links(again, 0, means), means.target) if longer else {}
-        written = _holding(wanted, _restored(again, means), means)
+        twice = doubled(missing, (yield from _links(again, means)), means.target) if longer else {}
+        written = _holding(wanted, (yield from _restored(again, means)), means)
         if written and not _endless(again, means):
             better.append((sum(map(len, twice.values())), -again.best.score, written))
         if not twice:
@@ -284,29 +291,33 @@ def _holding(wanted: Sequence[Found], found: Iterable[Alternative], means: Means
     return tuple(each for each in found if not lacking(wanted, each.text, means.target))
 
 
-def _links(answer: Answer, rank: int, means: Means) -> Links:
-    """How the words of a translation match those that it was asked for."""
-    written = answer.written[rank]
-    own = means.pieces(answer.request.source)[means.tagged : -1]
-    weights = means.attend(answer.request.source, answer.tokens[rank])
-    attention = Attention(begins_of(own, SPACE_MARK), begins_of(written.pieces, SPACE_MARK), weights)
-    return Links(answer.cut.text, written.text, attention)
+def _links(answer: Answer, means: Means) -> Generator[Asked, Any, Links]:
+    """How the words of the best translation match those that it was asked for."""
+    (attention,) = yield from _attention(answer, [0], means)
+    return Links(answer.cut.text, answer.best.text, attention)
 
 
-def _restored(answer: Answer, means: Means) -> tuple[Alternative, ...]:
+def _restored(answer: Answer, means: Means) -> Steps:
     """The alternatives with everything in them that must come back whole."""
-    if not answer.spans:
-        return answer.written
-    return tuple(
-        replace(each, text=_restored_text(answer, each, tokens, means))
-        for each, tokens in zip(answer.written, answer.tokens, strict=True)
-    )
+    cut, spans = answer.cut, answer.spans
+    torn = [
+        rank for rank, each in enumerate(answer.written) if spans and (cut.stretches or protect.lost(spans, each.text))
+    ]
+    found = list(answer.written)
+    for rank, attention in zip(torn, (yield from _attention(answer, torn, means)), strict=True):
+        found[rank] = replace(found[rank], text=protect.restore(cut, spans, found[rank].text, attention))
+    return tuple(found)
 
 
-def _restored_text(answer: Answer, alternative: Alternative, tokens: tuple[int, ...], means: Means) -> str:
-    if not answer.cut.stretches and not protect.lost(answer.spans, alternative.text):
-        return alternative.text
-    own = means.pieces(answer.request.source)[means.tagged : -1]
-    weights = means.attend(answer.request.source, tokens)
-    attention = Attention(begins_of(own, SPACE_MARK), begins_of(alternative.pieces, SPACE_MARK), weights)
-    return protect.restore(answer.cut, answer.spans, alternative.text, attention)
+def _attention(answer: Answer, ranks: Sequence[int], means: Means) -> Generator[Asked, Any, list[Attention]]:
+    """What these of the alternatives look at, as the model wrote them."""
+    if not ranks:
+        return []
+    source = answer.request.source
+    weights: list[Weights] = yield Looks(tuple((source, answer.tokens[rank]) for rank in ranks))
+    tagged = means.tagged
+    own = begins_of(means.pieces(source)[tagged:-1], SPACE_MARK)
+    return [
+        Attention(own, begins_of(answer.written[rank].pieces, SPACE_MARK), [row[tagged:] for row in rows])
+        for rank, rows in zip(ranks, weights, strict=True)
+    ]

@@ -77,7 +77,8 @@ class Translator:
         self.dtype = Dtype.FLOAT32
         self.shortlist = False  # whether one limits what comes out
         self.confidence: Confidence | None = None  # how good translations are likely to be, if that was fitted
-        self.desk = Desk(self.engine)
+        self.attender = Attender(model, device)
+        self.desk = Desk(self.engine, self.attender)
         self._ids = count()
         self._spell = lru_cache(maxsize=1)(Speller)
 
@@ -233,8 +234,9 @@ class Translator:
         from_language, into = self.direction_of(source, target)
         options = options or self.options
         tag = tuple(self.tokenizer.opening(into, self.directions))
-        attender = Attender(self.model, self.scorer.device, len(tag))
-        observer = Observer(self.tokenizer, attender, tag, from_language, self._longest, insight) if insight else None
+        look = None
+        if insight:
+            look = Observer(self.tokenizer, self.attender, tag, from_language, self._longest, insight)
         return Planner(
             tokenizer=self.tokenizer,
             ids=self._ids,
@@ -245,11 +247,10 @@ class Translator:
             options=replace(options, max_length=min(options.max_length, self._longest)),
             sentences=sentences,
             caller=next(self._ids),
-            attend=attender,
             whole=whole,
             terms=terms or Terms(),
             spell=self._spell,
-            look=observer,
+            look=look,
             confidence=self.confidence,
         )
 

@@ -1,7 +1,7 @@
 """Streams of texts: in order, a bounded number at a time, whatever happens to one of them."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from mt import Failure, Translation, Translator
-from mt.engine.bulk import TOKENS_A_TEXT
+from mt.engine.attention import Pair, Weights
+from mt.engine.bulk import LOOKS, TOKENS_A_TEXT, Desk
+from mt.engine.messages import Request, Result
+from mt.engine.plan import Plan
 from mt.engine.threads import AnyEngine
 from mt.errors import LanguageError, RequestError
 from tests.conftest import sentences
+from tests.engine.test_plan import Table
 
 
 @pytest.fixture(scope="module")
@@ -117,17 +121,65 @@ def test_what_cannot_be_asked_for_is_said_at_once(translator: Translator) -> Non
         translator.stream([], options=replace(translator.options, beam_size=0))
 
 
-def test_a_step_settles_for_a_short_time_only(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_settles_for_a_short_time_only_one_caller_after_another(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mt.engine.bulk.SETTLING", 0.0)
-    desk, text = translator.desk, " ".join(sentences(20))
-    expected = translator.translate([text])[0].text
-    plan = translator.planner().plan(text)
-    desk.submit([plan])
-    while not plan.done:
+    desk, texts = translator.desk, [" ".join(sentences(20)), sentences(1)[0]]
+    expected = [found.text for found in translator.translate(texts)]
+    plans = [translator.planner().plan(text) for text in texts]
+    desk.submit(plans)
+    done: list[Plan] = []
+    while len(done) < 2:
         before = len(desk._waiting)
-        desk.step()
+        done += desk.step()
         assert before - len(desk._waiting) <= 1
-    assert plan.translation().text == expected and not desk.busy
+    assert done == plans[::-1] and [plan.translation().text for plan in plans] == expected
+    assert not desk.busy
+
+
+@dataclass
+class TableEngine:
+    """An engine that answers from a table."""
+
+    table: Table
+    requests: list[Request] = field(default_factory=list)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.requests)
+
+    def submit(self, request: Request) -> None:
+        self.requests.append(request)
+
+    def cancel(self, ids: Collection[int]) -> None:
+        self.requests = [request for request in self.requests if request.id not in ids]
+
+    def step(self) -> list[Result]:
+        results = [self.table.answer(request) for request in self.requests]
+        self.requests = []
+        return results
+
+
+def test_several_texts_are_looked_at_together_and_one_that_fails_is_alone_in_it() -> None:
+    table, sizes = Table({f"see {number} men": ["sieh zwölf Mann"] for number in range(40)}), []
+
+    def attend(pairs: Sequence[Pair]) -> list[Weights]:
+        sizes.append(len(pairs))
+        if any(table.words.decode(source[:-1]) == "see 7 men" for source, _ in pairs):
+            raise RuntimeError("not this one")
+        return table.attend(pairs)
+
+    desk = Desk(TableEngine(table), attend)  # type: ignore[arg-type]
+    planner = table.planner()
+    plans = [planner.plan(f"see {number} men") for number in range(40)]
+    desk.run(plans)
+    assert [plan.problem.partition(": ")[2] for plan in plans if plan.problem] == ["RuntimeError: not this one"]
+    assert [plan.translation().text for plan in plans if not plan.problem] == [
+        f"sieh {number} Mann" for number in range(40) if number != 7
+    ]
+    assert sizes == [LOOKS, *[1] * LOOKS, LOOKS, 40 - 2 * LOOKS]
+    assert not desk.busy
 
 
 def test_results_that_nobody_waits_for_are_dropped(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,4 +190,5 @@ def test_results_that_nobody_waits_for_are_dropped(translator: Translator, monke
     while not desk._results:
         desk.step()
     desk.cancel([plan])
-    assert not desk.busy and desk.step() == []
+    while desk.busy:
+        assert desk.step() == []

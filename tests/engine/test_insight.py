@@ -177,7 +177,7 @@ def test_however_sentences_are_grouped_the_same_is_seen(
 ) -> None:
     text = " ".join(sentences(8))
     together = seen(translator, [text])[0]
-    monkeypatch.setattr(module, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr("mt.engine.attention.MOST_AT_ONCE", 1)
     assert [each.links for each in seen(translator, [text])[0].sentences] == [e.links for e in together.sentences]
     monkeypatch.setattr(module, "LARGEST", 1)
     assert [each.links for each in seen(translator, [text])[0].sentences] == [()] * 8

@@ -10,6 +10,7 @@ import pytest
 from mt import Translator
 from mt.decoding.options import SearchOptions
 from mt.decoding.rows import Hypothesis
+from mt.engine.attention import Pair, Weights
 from mt.engine.messages import Request, Result
 from mt.engine.plan import Plan, Planner
 from mt.engine.sentence import NO_REPEAT
@@ -61,7 +62,6 @@ class Table:
             options=options or SearchOptions(),
             sentences=True,
             caller=0,
-            attend=lambda source, target: [[float(s == t) for s in range(len(source) - 1)] for t in range(len(target))],
             whole=whole,
         )
 
@@ -82,10 +82,20 @@ class Table:
             ),
         )
 
+    def attend(self, pairs: Sequence[Pair]) -> list[Weights]:
+        """Word for word."""
+        return [
+            [[float(s == t) for s in range(len(source) - 1)] for t in range(len(target))] for source, target in pairs
+        ]
+
     def run(self, plan: Plan) -> Plan:
         waiting = list(plan.requests)
-        while waiting and not plan.done:
-            waiting += plan.take(self.answer(waiting.pop(0)))
+        while (waiting or plan.looks) and not plan.done:
+            if plan.looks:
+                sentence, looks = plan.looks.popleft()
+                waiting += plan.see(sentence, self.attend(looks.pairs))
+            else:
+                waiting += plan.take(self.answer(waiting.pop(0)))
         assert plan.done
         return plan
 
@@ -203,11 +213,18 @@ def test_a_first_question_that_fails_fails_the_text() -> None:
         table.run(table.planner().plan("a man")).translation()
 
 
-def test_what_is_raised_while_a_sentence_is_put_together_is_its_own_problem() -> None:
+@pytest.mark.parametrize(
+    ("seen", "problem"), [(ZeroDivisionError("none"), "ZeroDivisionError: none"), ([], "ValueError")]
+)
+def test_what_is_raised_while_a_sentence_is_put_together_is_its_own_problem(
+    seen: list[Weights] | Exception, problem: str
+) -> None:
     table = Table({"see 12 men": ["sieh zwölf Mann"]})
     plan = table.planner().plan("see 12 men")
-    object.__setattr__(plan.planner._means, "attend", lambda source, target: 1 / 0)
-    assert "ZeroDivisionError" in table.run(plan).problem
+    assert plan.take(table.answer(plan.requests[0])) == [] and not plan.done
+    sentence, _ = plan.looks.popleft()
+    assert plan.see(sentence, seen) == []
+    assert plan.done and problem in plan.problem
 
 
 def test_follow_ups_are_among_the_requests_so_that_they_can_be_cancelled() -> None:

@@ -48,7 +48,11 @@ def wanted(translator: Translator, texts: list[str]) -> list[Request]:
     for plan in plans:
         submit(plan, list(plan.requests))
     for result in engine_results(engine):
-        submit(waiting[result.id], waiting[result.id].take(result))
+        plan = waiting[result.id]
+        submit(plan, plan.take(result))
+        while plan.looks:
+            sentence, looks = plan.looks.popleft()
+            submit(plan, plan.see(sentence, translator.attender(looks.pairs)))
     return found
 
 

@@ -87,6 +87,7 @@ class NoInitialValues(TorchFunctionMode):
 
 DRAWN = {"normal_", "uniform_", "xavier_uniform_", "kaiming_uniform_"}
 
+CALIBRATION_PAIRS = 32  # that a model brings along
 CALIBRATION = TypeAdapter(tuple[CalibrationPair, ...])
 
 
@@ -180,6 +181,18 @@ def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> 
     aside = folder / ".shortlist.part"
     _save(shortlist.tensors(), aside, {"tokenizer": tokenizer.digest})
     _put(aside, folder / "shortlist.safetensors")
+
+
+def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
+    """Put these pairs into a model directory; those of their directions that are there are replaced.
+
+    Raises ModelError if what is there cannot be read.
+    """
+    path, aside = folder / "calibration.json", folder / ".calibration.part"
+    replaced = {pair.direction for pair in pairs}
+    others = [pair for pair in _read_calibration(path) if pair.direction not in replaced]
+    aside.write_bytes(CALIBRATION.dump_json((*others, *pairs), indent=1))
+    _put(aside, path)
 
 
 def save_confidence(folder: Path, confidence: Confidence) -> None:

@@ -1,10 +1,11 @@
-"""Fit a model's confidence: how good each of its translations is likely to be.
+"""Fit a model's confidence, how good each of its translations is likely to be, and give it text to check int8 with.
 
     python scripts/calibrate.py runs/multi30k-en-de/model --source val.en --reference val.de
     python scripts/evaluate.py runs/multi30k-en-de/model --source test.en --reference test.de --reliability plot.png
 
-Training does so on its validation set; this is for a model that has no confidence.json, or whose texts are of another
-kind than those it was trained on. Give a thousand sentences with translations, none of which the model was trained on.
+Training does so on its validation set; this is for a model that was imported, or whose texts are of another kind than
+those it was trained on. From then on `--dtype auto` takes int8 on a CPU, unless that makes the text less probable. Give
+a thousand sentences with translations, none of which the model was trained on.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from mt.checkpoint import CalibrationPair, save_confidence
+from mt.checkpoint import CALIBRATION_PAIRS, CalibrationPair, save_calibration, save_confidence
 from mt.data.corpus import read_parallel
 from mt.engine.translator import Translator
 from mt.errors import LanguageError, MTError
@@ -39,7 +40,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
-    parser.add_argument("model", type=Path, help="a model directory; confidence.json is written into it")
+    parser.add_argument(
+        "model", type=Path, help="a model directory; confidence.json and calibration.json are written into it"
+    )
     parser.add_argument(
         "--source", type=Path, metavar="FILE", required=True, help="one sentence a line; maybe .gz, .xz"
     )
@@ -59,12 +62,16 @@ def run(options: argparse.Namespace, console: Console) -> None:
         CalibrationPair(direction=direction, source=pair.source, target=pair.target)
         for pair in read_parallel(options.source, options.reference)
     ]
-    with console.status(f"translating {len(pairs):,} sentences"):
+    texts = [pair for pair in pairs if pair.source.strip()]
+    save_calibration(options.model, texts[:: max(1, -(-len(texts) // CALIBRATION_PAIRS))])
+    translator = Translator.load(options.model, options.device)  # in int8, if that is well
+    with console.status(f"translating {len(pairs):,} sentences in {translator.dtype}"):
         confidence = fit_confidence(translator, pairs)
     save_confidence(options.model, confidence)
     console.print(
         f"{options.model / 'confidence.json'}: chrF / 100 is about {confidence.intercept:.3f} + "
-        f"{confidence.slope:.3f} x the mean probability of tokens, by {confidence.sentences:,} sentences",
+        f"{confidence.slope:.3f} x the mean probability of tokens, by {confidence.sentences:,} sentences in "
+        f"{translator.dtype}",
         soft_wrap=True,
     )
 

@@ -15,7 +15,7 @@ from prepare import RUNS, prepare_with_progress
 from rich.console import Console
 
 from mt import evaluation
-from mt.checkpoint import LoadedModel, save_model
+from mt.checkpoint import CALIBRATION_PAIRS, LoadedModel, save_model
 from mt.config import Recipe, save_recipe
 from mt.data.corpus import Pair
 from mt.data.dataset import Prepared, load_prepared, prepared_folder, read_corpus
@@ -32,7 +32,6 @@ from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
 
 UNCHANGEABLE = ("seed", "data", "cleaning", "tokenizer", "model", "tuning")  # parts of a recipe, once a run has begun
-CALIBRATION_PAIRS = 32
 MOST_PROCESSES = 4  # with more, each has too small a part of an update
 Tests = dict[str, list[Pair]]  # by direction
 

@@ -5,9 +5,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 
 from mt import Translator
-from mt.checkpoint import CalibrationPair
+from mt.checkpoint import CalibrationPair, load_model, save_calibration
 from mt.errors import DataError
 from mt.training.confidence import fit_confidence
 from scripts import evaluate
@@ -45,6 +46,17 @@ def test_a_model_is_given_its_confidence(
     means = [sum(row[name] * row["sentences"] for row in found["bins"]) for name in ("confidence", "chrf")]
     assert means[0] == pytest.approx(means[1])  # as least squares keep the mean
     assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_model_is_given_text_to_check_int8_with(model: Path, files: list[str]) -> None:
+    assert Translator.load(model, "cpu").dtype == "float32"
+    pair = CalibrationPair(direction="fr-en", source="une", target="a")
+    save_calibration(model, [pair])
+    assert main([str(model), *files]) == 0
+    kept, *added = load_model(model, torch.device("cpu")).calibration
+    assert kept == pair and [each.source for each in added] == SOURCES
+    save_calibration(model, added[:2])
+    assert load_model(model, torch.device("cpu")).calibration == (pair, *added[:2])
 
 
 def test_what_cannot_be_done_is_said(

@@ -5,6 +5,7 @@ ARG BASE_IMAGE=python:3.11-slim
 #   docker build --build-arg DEVICE=cpu --build-arg TORCH_INDEX=URL .    PyTorch's own index of builds for CPUs
 #   docker build --target demo .                          with a model that is trained while it is built
 #   docker build --target baked .                         with those of ./models, or of what MODELS names in it
+# VERSION and REVISION, build arguments too, go into its labels.
 # --secret id=pip-conf,src=pip.conf gives pip its settings, for an index of your own; no layer keeps them.
 
 # What the service needs, from the lock. It has no pip: that of the base fills it.

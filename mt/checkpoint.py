@@ -9,7 +9,7 @@ runs no code: weights are safetensors, metadata is JSON, and both are checked be
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -239,14 +239,17 @@ def check_weights(weights: Mapping[str, Tensor], model: nn.Module, path: Path) -
         raise ModelError(problems(f"{path} does not fit its config.json", sorted(found)))
 
 
-def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """The mean of the weights of several files (Vaswani et al. 2017, section 6.1).
+Weights = Mapping[str, Tensor]
+
+
+def average_weights(paths: Sequence[Path], plain: Callable[[Weights], Weights] = dict) -> dict[str, Tensor]:
+    """The mean of the weights of several files (Vaswani et al. 2017, section 6.1), each made `plain` before.
 
     Raises ModelError if a file cannot be loaded, or holds other tensors than the first.
     """
-    total = {name: tensor.double() for name, tensor in load_weights(paths[0]).items()}
+    total = {name: tensor.double() for name, tensor in plain(load_weights(paths[0])).items()}
     for path in paths[1:]:
-        weights = load_weights(path)
+        weights = plain(load_weights(path))
         if {name: w.shape for name, w in weights.items()} != {name: t.shape for name, t in total.items()}:
             raise ModelError(f"{path}: not the tensors of {paths[0]}; accepted: checkpoints of one model")
         for name, tensor in weights.items():

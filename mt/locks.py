@@ -1,6 +1,6 @@
-"""One process at a time in a folder: a lock that ends with the process that holds it, however that ends.
+"""One process at a time: a lock on a path that ends with the process that holds it, however that ends.
 
-A record lock (POSIX, fcntl), which the processes that its holder forks do not keep, on a hidden file beside the folder.
+A record lock (POSIX, fcntl), which the processes that its holder forks do not keep, on a hidden file beside the path.
 """
 
 import fcntl
@@ -11,18 +11,18 @@ from pathlib import Path
 
 
 @contextmanager
-def waited_for(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock as soon as no other process does. The folder itself need not be there."""
-    with _locked(folder, fcntl.LOCK_EX):
+def waited_for(path: Path) -> Iterator[None]:
+    """Hold the lock of a file or folder, which need not be there itself, as soon as no other process does."""
+    with _locked(path, fcntl.LOCK_EX):
         yield
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[bool]:
-    """Hold the folder's lock, which is true; false if another process does."""
+def held(path: Path) -> Iterator[bool]:
+    """Hold the lock of a file or folder, which need not be there itself: true; or false, if another process does."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(_locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB))
+            stack.enter_context(_locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB))
         except BlockingIOError:
             yield False
         else:
@@ -30,17 +30,24 @@ def held(folder: Path) -> Iterator[bool]:
 
 
 @contextmanager
-def _locked(folder: Path, how: int) -> Iterator[None]:
-    folder = folder.resolve()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    path = folder.with_name(f".{folder.name}.lock")
+def _locked(path: Path, how: int) -> Iterator[None]:
+    path = path.resolve()
+    lock = path.with_name(f".{path.name}.lock")
     while True:
-        with path.open("a") as file:
+        with lock.open("a") as file:
             fcntl.lockf(file, how)
-            if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            if not _is(lock, file.fileno()):
                 continue  # who held it before us has removed it
             try:
                 yield
             finally:
-                path.unlink()
+                lock.unlink()
             return
+
+
+def _is(path: Path, number: int) -> bool:
+    """Whether this open file has that name."""
+    try:
+        return os.path.samestat(os.fstat(number), path.stat())
+    except FileNotFoundError:
+        return False

@@ -30,6 +30,7 @@ standin=localhost/mt-standin:python3.11
 packages=(podman runc mmdebstrap)
 declare -A budget=([cpu]=1500000000 [cuda]=7000000000) # bytes
 ready_within=10 goodbye=40                             # seconds
+as_fast=0.95                                           # of this machine's speed
 
 usage() { sed -n '3,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; }
 say() { printf '%s\n' "$*" >&2; }
@@ -130,7 +131,8 @@ build() {
     words+=(--build-arg "REVISION=$(git -C "$root" rev-parse HEAD 2> /dev/null || true)")
     words+=(--target "$target" --tag "$tag" --network host)
     rm -rf "$work/pip"
-    mkdir -p "$work/pip"
+    trap 'rm -rf "$work/pip"' EXIT # there may be a password in it
+    mkdir -m 700 "$work/pip"
     local mounts=()
     mapfile -t mounts < <(python3 "$root/scripts/packaging/pip_conf.py" "$work/pip")
     if [ "${engine[0]}" = docker ] && grep -qs /mnt "$work/pip/pip.conf"; then
@@ -147,6 +149,7 @@ build() {
         [ "$base" != "$standin" ] || words+=(--pull=never)
     fi
     "${engine[@]}" build "${words[@]}" "$root"
+    rm -rf "$work/pip"
 }
 
 hardened=(--read-only --cap-drop all --security-opt no-new-privileges --network none --pids-limit 512
@@ -204,12 +207,20 @@ drains() { # SIGTERM, while a request is being answered
 }
 
 no_trace() { # of this machine: neither its paths, nor its name, nor where its pip looks
-    local words=(-e "$root" -e "$work") host
+    local words=(-e "$root" -e "$work") hosts=() host said
     host=$(cat /etc/hostname 2> /dev/null || true)
     [ "${#host}" -lt 8 ] || words+=(-e "$host")
-    ! image '{{json .Config}}' | grep -F "${words[@]}" &&
-        ! "${engine[@]}" history --no-trunc "$tag" | grep -F "${words[@]}" -e /mnt -e pip.conf -e http:// -e https:// &&
-        ! "${engine[@]}" run --rm --network none --entrypoint grep "$tag" -rlF "${words[@]}" /app /etc /models /venv
+    mapfile -t hosts < <(python3 -m pip config list | grep -oE "://[^/' ]+" | sed 's#.*[/@]##' | grep -vx pypi.org | sort -u)
+    for host in "${hosts[@]}"; do words+=(-e "$host"); done
+    said=$(image '{{json .Config}}' && "${engine[@]}" history --no-trunc "$tag") && [ -n "$said" ] &&
+        finds_nothing grep -F "${words[@]}" -e /mnt/ -e pip.conf <<< "$said" &&
+        finds_nothing "${engine[@]}" run --rm --network none --user 0 --entrypoint grep "$tag" \
+            -rlF "${words[@]}" /app /etc /models /venv
+}
+finds_nothing() { # COMMAND ...: a grep, which can also fail
+    local status=0
+    "$@" || status=$?
+    [ "$status" = 1 ]
 }
 
 lint() { # without a word where hadolint is not there
@@ -231,7 +242,7 @@ check_image() {
     check "nothing of this machine is left in it" no_trace
     step start start
     figure "ready, seconds" "$seconds, $processor of them on a processor (at most $ready_within)"
-    check "it is ready within $ready_within s" awk -v s="$processor" -v most="$ready_within" 'BEGIN { exit s > most }'
+    check "it is ready within $ready_within s of a processor" awk -v s="$processor" -v most="$ready_within" 'BEGIN { exit s > most }'
     inside house > "$logs/house" || failed=1
     cat "$logs/house" >&2
     check "it translates" test -n "$(inside translate "A man rides a bike.")"
@@ -244,18 +255,25 @@ check_image() {
     check "SIGTERM: it answers what it has accepted, and exits with 0" drains
 }
 
+median() { printf '%s\n' "$@" | sort -g | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'; }
 speed() { # speed FILE
     local text=$1 round here there program=$root/scripts/packaging/speed.py
-    local model
+    local model rates=()
     figure "sentences a second" "of wall-clock time (of a processor's time)"
     model=$(find "$models/" -mindepth 2 -maxdepth 2 -name config.json -printf '%h\n' | head -1)
+    [ -n "$model" ] || fail 2 "speed needs --models FOLDER, and a model in it"
     for round in 1 2 3 4; do
         here=$("$root/.venv/bin/python" "$program" "$model" "$text")
         there=$("${engine[@]}" run --rm --interactive "${hardened[@]}" --volume "$models:/models:ro" \
             --volume "$(realpath "$text"):/text:ro" --entrypoint python "$tag" - \
             "/models/$(basename "$model")" /text < "$program")
         figure "round $round" "$here here, $there in the image"
+        rates+=("${there%% *} ${here%% *}")
     done
+    local ratio
+    ratio=$(awk -v a="$(median "${rates[@]% *}")" -v b="$(median "${rates[@]#* }")" 'BEGIN { printf "%.2f", a / b }')
+    figure "the image beside the host" "$ratio (at least $as_fast)"
+    check "it is as fast as the host" awk -v r="$ratio" -v least="$as_fast" 'BEGIN { exit r < least }'
 }
 
 main() {
@@ -282,6 +300,7 @@ main() {
     [ -z "$models" ] || models=$(realpath "$models")
     work=$(realpath -m "$work") logs=$work/logs
     mkdir -p "$logs"
+    [ -O "$work" ] || fail 2 "$work belongs to somebody else. --work names another folder"
     find_engine
     case $verb in
         all | build | check) ;;

@@ -172,6 +172,7 @@ def alone_in(run: Path, world: World) -> Iterator[None]:
     if not world.leads:
         yield
         return
+    run.parent.mkdir(parents=True, exist_ok=True)
     with held(run) as mine:
         if not mine:
             raise TrainingError(f"another process trains in {run}; accepted: its end, or another --run")

@@ -168,6 +168,7 @@ def prepare(recipe: Recipe, under: Path, threads: int = 1, progress: Progress = 
     folder = prepared_folder(recipe, under)
     if folder.is_dir():
         return folder
+    under.mkdir(parents=True, exist_ok=True)
     with waited_for(folder):
         if not folder.is_dir():  # nor has another process made it meanwhile
             aside = folder.with_name(folder.name + ".part")

@@ -11,11 +11,13 @@ import lzma
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from mt.errors import DataError, problems
+from mt.locks import held
 
 BLOCK = 1 << 20  # bytes
 
@@ -26,12 +28,21 @@ class PartFile:
     def __init__(self, path: Path, job: Mapping[str, Any]) -> None:
         """`job` is JSON: all that the lines depend on. What was begun with the same one is gone on with.
 
-        Raises DataError if it was begun with another one, or if nothing can be written there.
+        Raises DataError if it was begun with another one, if another process is at it, or if nothing can be written
+        there.
         """
         self.path = path
         self._part = path.with_name(path.name + ".part")
         self._record = path.with_name(path.name + ".part.jsonl")
+        with ExitStack() as stack:
+            self._open(job, stack)
+            self._lock = stack.pop_all()
+
+    def _open(self, job: Mapping[str, Any], stack: ExitStack) -> None:
+        path = self.path
         try:
+            if not stack.enter_context(held(path)):
+                raise DataError(f"{path}: another process writes it; accepted: its end, or another file")
             self.lines = _cut_to_lines(self._part)
             faulty = self._check(job) if self.lines else []
             self.problems = len(faulty)
@@ -50,11 +61,12 @@ class PartFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """What was written stays for the next process; if it is nothing, no trace is left."""
-        self._file.close()
-        self._records.close()
-        if not self.lines:
-            self._part.unlink(missing_ok=True)
-            self._record.unlink(missing_ok=True)
+        with self._lock:
+            self._file.close()
+            self._records.close()
+            if not self.lines:
+                self._part.unlink(missing_ok=True)
+                self._record.unlink(missing_ok=True)
 
     def write(self, line: str, problem: bool) -> None:
         """The next line, without its end."""

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -144,11 +145,13 @@ class Trainer:
 
     def resume(self) -> bool:
         """Go on from the newest checkpoint; False if there is none."""
-        saved = checkpoints(self.checkpoints)
-        if saved:
-            restore_checkpoint(saved[-1], self.state)
+        saved = [path.name for path in checkpoints(self.checkpoints)]
+        # What the leading process sees: on a shared disk the newest may not be there for all at once.
+        newest = gather_objects(self.world, saved[-1] if saved else "")[0]
+        if newest:
+            restore_checkpoint(self.checkpoints / newest, self.state)
             self._saved = self.progress.updates
-        return bool(saved)
+        return bool(newest)
 
     def stop(self) -> None:
         """End `train`, with a checkpoint, once the update in progress is done; a signal handler may call this."""
@@ -217,7 +220,8 @@ class Trainer:
         if not saved:
             raise TrainingError(f"{self.checkpoints}: no checkpoint to make a model of")
         last = saved[-min(self.config.average, self.config.keep) :]  # before those, the best may stand alone
-        mean = average_weights([path / "model.safetensors" for path in last])
+        plain = partial(plain_weights, recipe=self.recipe)  # the mean of products is not the product of means
+        mean = average_weights([path / "model.safetensors" for path in last], plain)
         candidates = {f"mean of the last {len(last)} checkpoints": mean}
         best = self.checkpoints / f"{self.progress.best_update:08d}" / "model.safetensors"
         if best.exists():

@@ -108,6 +108,7 @@ def test_two_processes_that_need_it_at_once_make_it_once(
     )
     command = [sys.executable, "-c", program, tmp_path / "recipe.toml", tmp_path / "prepared"]
     folder = prepared_folder(tiny_recipe(), tmp_path / "prepared")
+    folder.parent.mkdir()
     with waited_for(folder):
         both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         assert [process.stdout.readline() for process in both if process.stdout] == ["begins\n"] * 2

@@ -3,8 +3,11 @@
 import gzip
 import json
 import lzma
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -55,6 +58,23 @@ def test_another_job(tmp_path: Path) -> None:
     assert (tmp_path / "out.part").read_bytes() == b"a\n"
     with PartFile(path, JOB) as file:
         assert file.lines == 1
+
+
+def test_another_process_is_at_it(tmp_path: Path) -> None:
+    path = left_behind(tmp_path, b"a\nhalf a li")
+    program = (
+        "import sys; from pathlib import Path; from mt.data.partfile import PartFile\n"
+        f"with PartFile(Path(sys.argv[1]), {JOB}) as file: file.write('b', False); print('at it', flush=True); input()"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, path], stdin=PIPE, stdout=PIPE, text=True) as other:
+        assert other.stdout and other.stdout.readline() == "at it\n"
+        with pytest.raises(DataError, match="another process writes it; accepted: its end, or another file"):
+            PartFile(path, JOB)
+        other.communicate("\n")
+    with PartFile(path, JOB) as file:
+        assert file.lines == 2
+        file.finish()
+    assert path.read_bytes() == b"a\nb\n" and list(tmp_path.iterdir()) == [path]
 
 
 def test_without_a_line_there_is_nothing_to_go_on_with(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor
+from torch.testing import assert_close
 
 from mt.checkpoint import Description, load_model, load_weights, save_model
 from mt.config import DecodingConfig, ModelConfig, Recipe, save_recipe
@@ -20,7 +21,7 @@ from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer
 from mt.training.loss import batch_loss
 from mt.training.report import Reporter
-from mt.training.state import trained
+from mt.training.state import save_checkpoint, trained
 from mt.training.trainer import Trainer
 from mt.training.tuning import first_model, new_model, plain_weights, read_recipe
 from tests.interop.opus import Opus
@@ -341,3 +342,23 @@ def test_the_example_tunes_a_model_from_english_to_german(place: Path) -> None:
     recipe = read_recipe(ROOT / "scripts/recipes/tune-docs-en-de.toml", [f"tuning.model='{place / 'old'}'"])
     assert (recipe.directions, recipe.model.d_model, recipe.decoding.beam_size) == (("en-de",), 16, 2)
     assert recipe.tuning is not None and recipe.tuning.adapter_rank and recipe.tuning.watch
+
+
+def test_the_mean_of_adapters_is_that_of_the_models_that_they_make(
+    make: Make, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = make("run", *ADAPTED, "training.average=2", "training.keep=2")
+    folded = []
+    for seed in range(2):
+        torch.manual_seed(seed)
+        for parameter in trained(trainer.model).values():
+            torch.nn.init.normal_(parameter, std=0.3)
+        folded.append(plain_weights(weights_of(trainer.model), trainer.recipe))
+        trainer.progress.updates += 1
+        save_checkpoint(trainer.checkpoints, trainer.state)
+    monkeypatch.setattr(trainer.validation, "bleu", lambda model: 0.0)
+    with Reporter(trainer.run, "test", 2, 2) as report:
+        mean, origin, _ = trainer.finish(report)
+    assert origin == "mean of the last 2 checkpoints"
+    for name, tensor in mean.items():
+        assert_close(tensor, (folded[0][name] + folded[1][name]) / 2)

@@ -348,6 +348,7 @@ def test_the_mean_of_adapters_is_that_of_the_models_that_they_make(
     make: Make, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trainer = make("run", *ADAPTED, "training.average=2", "training.keep=2")
+    train(trainer)
     folded = []
     for seed in range(2):
         torch.manual_seed(seed)

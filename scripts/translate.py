@@ -7,6 +7,9 @@
 A line may hold several sentences; --sentences says that each is one, as in a test set. With --glossary, each term that
 a line holds is translated as FILE says.
 
+With --ensemble, MODEL and these, which must have one vocabulary, translate together: their probabilities are averaged,
+which is slower and better than each alone. What they write can teach a small model.
+
 With --output, the same command goes on where an earlier one was stopped or killed: until all is done, the lines are in
 FILE.part. A line that cannot be translated leaves its place empty and is named on stderr; the exit status is then 3.
 
@@ -80,6 +83,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--json", action="store_true", help="write a JSON object a line")
     parser.add_argument("--sentences", action="store_true", help="each line is one sentence: do not split it")
+    parser.add_argument(
+        "--ensemble",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="MODEL",
+        help="models that translate together with the first",
+    )
     parser.add_argument("--source", metavar="L", help="language to translate from, where the model has several")
     parser.add_argument("--target", metavar="L", help="language to translate into, where the model has several")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)")

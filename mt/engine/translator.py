@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from mt.checkpoint import Confidence, Description, LoadedModel, load_model
+from mt.checkpoint import Confidence, Description, LoadedModel
 from mt.decoding.options import Normalization, SearchOptions
 from mt.decoding.scorer import ModelScorer
 from mt.engine.attention import Attender
@@ -17,6 +17,7 @@ from mt.engine.batches import Batch, Decoder, SearchDecoder
 from mt.engine.bulk import Desk
 from mt.engine.compiled import CompiledDecoder
 from mt.engine.engine import Engine
+from mt.engine.ensemble import ensemble_decoder, load_members
 from mt.engine.insight import Insight, Observer
 from mt.engine.messages import Request
 from mt.engine.plan import Failure, Planner, Translation
@@ -89,12 +90,17 @@ class Translator:
         dtype: str = "auto",
         threads: int | None = None,
         shortlist: bool = False,
+        others: Sequence[str | Path] = (),
     ) -> "Translator":
         """Load a model directory. `threads` is how many CPU cores translate; all that there are unless it is given.
 
         With `shortlist`, what scripts/shortlist.py wrote beside the model limits the tokens that may come out of each
         sentence, and scores are as if there were no others. It acts on greedy and beam search in the compiled kernels;
-        samples, forced prefixes, repetition penalties and other devices keep the whole vocabulary.
+        samples, forced prefixes, repetition penalties, ensembles and other devices keep the whole vocabulary.
+
+        With `others`, model directories of the same vocabulary and directions, all translate together, as an ensemble:
+        in plain torch, so slower than so many single models. The first says how to search, and its attention is what
+        is looked at. No confidence was fitted to what an ensemble says, so it tells none.
 
         Raises ModelError or TokenizerError, which say what is wrong with which file, device or dtype.
         """
@@ -106,19 +112,21 @@ class Translator:
         if found:
             raise ModelError(problems(f"{path} cannot be loaded as asked", found))
         where = select_device(device)
-        loaded = load_model(Path(path), where)
+        loaded, *more = members = load_members([Path(each) for each in (path, *others)], where)
         if shortlist and loaded.shortlist is None:
             raise ModelError(
                 f"{path}: there is no shortlist here; accepted: a model for which scripts/shortlist.py made one"
             )
-        decoder, chosen = choose_decoder(loaded, where, Dtype(dtype))
+        decoder, chosen = (
+            ensemble_decoder(members, where, Dtype(dtype)) if more else choose_decoder(loaded, where, Dtype(dtype))
+        )
         if shortlist and loaded.shortlist is not None and isinstance(decoder, CompiledDecoder):
             decoder = decoder.keeping_to(loaded.shortlist)
         translator = cls(
             loaded.model, loaded.tokenizer, loaded.description, engine=start_engine(decoder, where, threads)
         )
         translator.dtype = chosen
-        translator.confidence = loaded.confidence
+        translator.confidence = None if more else loaded.confidence
         translator.shortlist = isinstance(decoder, CompiledDecoder) and decoder.shortlist is not None
         return translator
 

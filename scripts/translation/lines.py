@@ -39,7 +39,12 @@ class Job:
     def load(cls, options: argparse.Namespace, terms: Terms) -> "Job":
         """Raises MTError for what nothing can be done about, as a missing model."""
         translator = Translator.load(
-            options.model, options.device, options.dtype, options.threads, shortlist=options.shortlist
+            options.model,
+            options.device,
+            options.dtype,
+            options.threads,
+            shortlist=options.shortlist,
+            others=options.ensemble,
         )
         return cls(translator, options, asked_search(translator, options), terms)
 
@@ -49,6 +54,7 @@ class Job:
         source, target = self.translator.direction_of(options.source, options.target)
         return {
             "model.safetensors": digest(options.model / "model.safetensors"),
+            "ensemble": [digest(each / "model.safetensors") for each in options.ensemble],
             "tokenizer.model": self.translator.tokenizer.digest,
             "source": source,
             "target": target,

@@ -15,7 +15,7 @@ import pytest
 from mt import Translator
 from scripts import translate
 from scripts.translate import main
-from tests.conftest import sentences
+from tests.conftest import sentences, write_model
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ["The dog sees the cat.", "", "  The cat draws the dog. ", " ", "The river."]
@@ -113,6 +113,14 @@ def test_a_glossary_that_cannot_be_used(small_model: Path, tmp_path: Path, capfd
     ]
 
 
+def test_an_ensemble(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    texts, other = tmp_path / "in.en", write_model(tmp_path / "other", ["en-de"], seed=2)
+    texts.write_text("The dog sees the cat.\n")
+    together = Translator.load(small_model, "cpu", others=[other]).translate(["The dog sees the cat."])[0].text
+    assert together != Translator.load(small_model, "cpu").translate(["The dog sees the cat."])[0].text
+    assert output(capfd, small_model, texts, "--ensemble", other) == [together]
+
+
 def test_directions(several_directions: Path, lines: Path, capfd: pytest.CaptureFixture[str]) -> None:
     german, french = (
         output(capfd, several_directions, lines, "--source", "en", "--target", target) for target in ("de", "fr")
@@ -126,6 +134,7 @@ def test_directions(several_directions: Path, lines: Path, capfd: pytest.Capture
         (["MODEL", "no-such-file"], "There is no such corpus file"),
         (["FOLDER", "LINES"], "no model here"),
         (["MODEL", "LINES", "--source", "de"], "de-? is not a direction of this model; accepted: en-de"),
+        (["MODEL", "LINES", "--ensemble", "MODEL", "SEVERAL"], "several has another tokenizer"),
         (["MODEL", "LINES", "--top-k", "5"], "act on samples only: set sample"),
         (["MODEL", "LINES", "--beam-size", "0"], "beam_size is 0: at least 1"),
         (["MODEL", "LINES", "--device", "toaster"], "device 'toaster' cannot be used"),
@@ -133,10 +142,15 @@ def test_directions(several_directions: Path, lines: Path, capfd: pytest.Capture
     ],
 )
 def test_errors(
-    small_model: Path, lines: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
+    small_model: Path,
+    several_directions: Path,
+    lines: Path,
+    capfd: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
 ) -> None:
-    named = {"MODEL": str(small_model), "LINES": str(lines), "FOLDER": str(lines.parent)}
-    assert main([named.get(argument, argument) for argument in arguments]) == 2
+    named = {"MODEL": small_model, "SEVERAL": several_directions, "LINES": lines, "FOLDER": lines.parent}
+    assert main([str(named.get(argument, argument)) for argument in arguments]) == 2
     found = capfd.readouterr()
     assert found.out == ""
     assert found.err.startswith("error: ") and message in found.err

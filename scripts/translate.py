@@ -108,10 +108,20 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     sampling.add_argument("--temperature", type=float, metavar="X", help="below 1 draws safer words (default: 1)")
     sampling.add_argument("--top-k", type=int, metavar="N", help="draw among the N likeliest (default: 0, all)")
     sampling.add_argument("--top-p", type=float, metavar="X", help="draw among the likeliest of sum X (default: 1)")
+    sampling.add_argument(
+        "--mbr",
+        type=int,
+        metavar="N",
+        help="draw N, with --top-p 0.9 unless told, and take what is most like the others",
+    )
     sampling.add_argument("--seed", type=int, metavar="N", help="the same seed draws the same (default: 0)")
     options = parser.parse_args(arguments)
     if options.n_best is not None and not options.json:
         parser.error("--n-best gives several translations a line: add --json")
+    if options.mbr is not None and options.mbr < max(2, options.n_best or 1):
+        parser.error(f"--mbr is {options.mbr}; accepted: at least 2, and at least --n-best")
+    if options.mbr is not None and options.beam_size is not None:
+        parser.error("--mbr draws translations: leave out --beam-size")
     if options.threads is not None and options.threads < 1:
         parser.error(f"--threads is {options.threads}; accepted: at least 1")
     return options

@@ -20,6 +20,9 @@ from mt.text.segment import Piece
 from mt.text.terms import Terms
 from mt.tokenizer import EOS, Tokenizer
 
+Choose = Callable[[tuple[Alternative, ...]], tuple[Alternative, ...]]
+"""What becomes of a sentence's n-best list: at least one of it, the best first."""
+
 
 @dataclass(frozen=True)
 class SentenceTranslation:
@@ -124,7 +127,7 @@ class Plan:
         try:
             sentence.waits = sentence.steps.send(results)
         except StopIteration as stop:
-            sentence.found = stop.value
+            sentence.found = self.planner.choose(stop.value)
         except Exception as error:  # whatever a model can raise concerns this text alone
             self._fail(sentence, f"{type(error).__name__}: {error}")
         else:
@@ -213,6 +216,7 @@ class Planner:
     spell: Callable[[Tokenizer], Speller] = Speller
     look: Look | None = None  # at translations, where somebody wants to know more of them
     confidence: Confidence | None = None
+    choose: Choose = tuple
 
     def plan(self, text: str, kept: Sequence[Range] = ()) -> Plan:
         """A text cut into sentences that are short enough for the model, each of them encoded.

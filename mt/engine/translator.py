@@ -20,7 +20,7 @@ from mt.engine.engine import Engine
 from mt.engine.ensemble import ensemble_decoder, load_members
 from mt.engine.insight import Insight, Observer
 from mt.engine.messages import Request
-from mt.engine.plan import Failure, Planner, Translation
+from mt.engine.plan import Choose, Failure, Planner, Translation
 from mt.engine.precision import Dtype, choose_decoder
 from mt.engine.scheduler import Limits
 from mt.engine.spelling import Speller
@@ -211,6 +211,7 @@ class Translator:
         sentences: bool = False,
         whole: bool = True,
         terms: Terms | None = None,
+        choose: Choose = tuple,
         ahead: int = AHEAD,
     ) -> Iterator[Translation | Failure]:
         """`translate` for texts without end, in constant memory: one outcome a text, in order, as soon as it can be.
@@ -219,7 +220,13 @@ class Translator:
         in its place, and the stream goes on. Raises as `translate` does for a direction or options, at once.
         """
         planner = self.planner(
-            source=source, target=target, options=options, sentences=sentences, whole=whole, terms=terms
+            source=source,
+            target=target,
+            options=options,
+            sentences=sentences,
+            whole=whole,
+            terms=terms,
+            choose=choose,
         )
         return self.desk.stream(map(planner.attempt, texts), ahead)
 
@@ -233,10 +240,12 @@ class Translator:
         whole: bool = True,
         terms: Terms | None = None,
         insight: Insight | None = None,
+        choose: Choose = tuple,
     ) -> Planner:
         """What turns texts into plans, for `run`, or for those who submit them to the `desk` themselves.
 
-        `insight` asks for more about each sentence than `translate` tells. Raises LanguageError.
+        `insight` asks for more about each sentence than `translate` tells; `choose` is what becomes of its n-best list,
+        such as a MinimumRisk. Raises LanguageError.
         """
         from_language, into = self.direction_of(source, target)
         options = options or self.options
@@ -259,6 +268,7 @@ class Translator:
             spell=self._spell,
             look=observer,
             confidence=self.confidence,
+            choose=choose,
         )
 
     def request(

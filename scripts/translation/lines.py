@@ -12,9 +12,13 @@ from typing import Any
 from mt.data.corpus import Fault
 from mt.decoding.options import SearchOptions
 from mt.engine.plan import Failure, Translation
+from mt.engine.risk import MinimumRisk
 from mt.engine.translator import Translator
 from mt.errors import DataError
 from mt.text.terms import Terms
+
+MBR = {"top_p": 0.9}
+"""How translations are drawn for minimum Bayes risk."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class Job:
             "target": target,
             "sentences": options.sentences,
             "json": options.json,
+            "mbr": options.mbr and (options.n_best or 1),
             "device": self.translator.scorer.device.type,
             "dtype": self.translator.dtype,
             "shortlist": digest(options.model / "shortlist.safetensors") if options.shortlist else "",
@@ -100,6 +105,7 @@ class Job:
             options=self.search,
             sentences=self.options.sentences,
             terms=self.terms,
+            choose=tuple if self.options.mbr is None else MinimumRisk(self.options.n_best or 1),
         )
 
 
@@ -149,7 +155,9 @@ def asked_search(translator: Translator, options: argparse.Namespace) -> SearchO
     """The model's own search but for what the command line says. Raises RequestError."""
     names = ("beam_size", "n_best", "length_penalty", "sample", "temperature", "top_k", "top_p", "seed")
     asked: dict[str, Any] = {name: value for name in names if (value := getattr(options, name)) is not None}
-    if not options.sample and "beam_size" not in asked:
+    if options.mbr is not None:
+        asked = {**MBR, **asked, "sample": True, "n_best": options.mbr}
+    elif not options.sample and "beam_size" not in asked:
         asked["beam_size"] = max(translator.options.beam_size, asked.get("n_best", 1))
     return replace(translator.options, **asked)
 

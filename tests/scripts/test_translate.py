@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from mt import Translator
+from mt.evaluation import expected_chrf
 from scripts import translate
 from scripts.translate import main
 from tests.conftest import sentences, write_model
@@ -93,6 +94,22 @@ def test_search_options(small_model: Path, lines: Path, capfd: pytest.CaptureFix
     assert best["score"] == best["log_probability"]
 
 
+def test_minimum_bayes_risk(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    texts = tmp_path / "in.en"
+    texts.write_text("The dog sees the cat.\n")
+    drawn = ["--temperature", "2", "--seed", "1", "--json"]
+    every = ["--sample", "--n-best", "6", "--top-p", "0.9"]
+    candidates = [
+        each["translation"] for each in json.loads(output(capfd, small_model, texts, *every, *drawn)[0])["alternatives"]
+    ]
+    expected = expected_chrf(candidates)
+    best = json.loads(output(capfd, small_model, texts, "--mbr", 6, *drawn)[0])
+    assert best["translation"] == candidates[expected.index(max(expected))] != candidates[0]
+    assert "alternatives" not in best
+    ranked = json.loads(output(capfd, small_model, texts, "--mbr", 6, "--n-best", 3, *drawn)[0])["alternatives"]
+    assert len(ranked) == 3 and ranked[0]["translation"] == best["translation"]
+
+
 def test_a_glossary(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     texts, terms = tmp_path / "in.en", tmp_path / "terms.tsv"
     texts.write_text("The dog sees the cat.\nThe river.\n")
@@ -156,10 +173,13 @@ def test_errors(
     assert found.err.startswith("error: ") and message in found.err
 
 
-@pytest.mark.parametrize("arguments", [["--n-best", "2"], ["--threads", "0"]])
-def test_usage(small_model: Path, arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    ["--n-best 2", "--threads 0", "--mbr 1", "--mbr 4 --beam-size 4", "--mbr 4 --json --n-best 5"],
+)
+def test_usage(small_model: Path, arguments: str, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main([str(small_model), *arguments])
+        main([str(small_model), *arguments.split()])
     assert ended.value.code == 2
     assert "usage:" in capfd.readouterr().err
 

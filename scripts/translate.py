@@ -8,7 +8,8 @@ A line may hold several sentences; --sentences says that each is one, as in a te
 a line holds is translated as FILE says.
 
 With --ensemble, MODEL and these, which must have one vocabulary, translate together: their probabilities are averaged,
-which is slower and better than each alone. What they write can teach a small model.
+which is slower and better than each alone. What they write can teach a small model. With --mbr, N translations are
+drawn, and the one is taken that is most like all the others by chrF (minimum Bayes risk); --n-best then lists the next.
 
 With --output, the same command goes on where an earlier one was stopped or killed: until all is done, the lines are in
 FILE.part. A line that cannot be translated leaves its place empty and is named on stderr; the exit status is then 3.
@@ -112,7 +113,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--mbr",
         type=int,
         metavar="N",
-        help="draw N, with --top-p 0.9 unless told, and take what is most like the others",
+        help="draw N, at temperature 0.5 unless told, and take what is most like the others",
     )
     sampling.add_argument("--seed", type=int, metavar="N", help="the same seed draws the same (default: 0)")
     options = parser.parse_args(arguments)

@@ -17,8 +17,10 @@ from mt.engine.translator import Translator
 from mt.errors import DataError
 from mt.text.terms import Terms
 
-MBR = {"top_p": 0.9}
-"""How translations are drawn for minimum Bayes risk."""
+MBR = {"temperature": 0.5}
+"""How translations are drawn for minimum Bayes risk, unless the command line says. A small model that was trained with
+smoothed labels holds too much for possible: on Multi30k, draws at temperature 0.5 gave better choices, by BLEU and
+chrF2, than those of top_p 0.9; and no vocabulary has to be sorted for each token."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -254,6 +255,18 @@ def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[
     return [metric.sentence_score(hypothesis, [reference]).score for hypothesis, reference in pairs]
 
 
+def expected_chrf(candidates: Sequence[str]) -> list[float]:
+    """Of each candidate, the mean of its chrF2 with all the others as references, from 0 to 100.
+
+    The figures of `sentence_chrf`, but all n-grams are counted once and not for each pair. One candidate alone has 0.
+    """
+    times = Counter(candidates)
+    table = _chrf_of_each_by_each(list(times))
+    total = table @ np.array(list(times.values())) - table.diagonal()
+    expected = dict(zip(times, (total / max(1, len(candidates) - 1)).tolist(), strict=True))
+    return [expected[candidate] for candidate in candidates]
+
+
 def reliability(confidence: Sequence[float], chrf: Sequence[float], bins: int = 10) -> Reliability:
     """How far confidence, from 0 to 1, keeps what it promises of sentence chrF, from 0 to 100.
 
@@ -281,6 +294,30 @@ def worst(
         )
     ]
     return tuple(sorted(scored, key=lambda sentence: (sentence.chrf, sentence.index))[:n])
+
+
+def _chrf_of_each_by_each(texts: Sequence[str]) -> NDArray[np.float64]:
+    """[N, N]: chrF2 of each text with each as its reference (Popović 2015), averaged over orders as sacreBLEU does."""
+    bare = ["".join(text.split()) for text in texts]
+    precision, recall, orders = np.zeros((3, len(bare), len(bare)))
+    for order in range(1, CHRF.CHAR_ORDER + 1):
+        counts = _ngrams(bare, order)
+        lengths = counts.sum(1)
+        matches = np.array([np.minimum(own, counts).sum(1) for own in counts])
+        precision += matches / np.maximum(1, lengths)[:, None]
+        recall += matches / np.maximum(1, lengths)
+        orders += np.minimum(lengths[:, None], lengths) > 0
+    weighted = CHRF.BETA**2 * precision + recall
+    score: NDArray[np.float64] = (1 + CHRF.BETA**2) * precision * recall / np.where(weighted > 0, weighted, 1)
+    return 100 * score / np.maximum(1, orders)
+
+
+def _ngrams(texts: Sequence[str], order: int) -> NDArray[np.int64]:
+    """[N, G]: how often each n-gram of characters that any text has is in each."""
+    own = [[text[begin : begin + order] for begin in range(len(text) - order + 1)] for text in texts]
+    column = {ngram: number for number, ngram in enumerate(dict.fromkeys(chain.from_iterable(own)))}
+    rows = [np.array([column[ngram] for ngram in ngrams], dtype=np.int64) for ngrams in own]
+    return np.array([np.bincount(row, minlength=len(column)) for row in rows])
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:

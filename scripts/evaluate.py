@@ -63,6 +63,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--hypothesis", type=Path, metavar="FILE", help="translations to score instead of a model's, one a line"
     )
     parser.add_argument(
+        "--ensemble",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="MODEL",
+        help="models that translate together with MODEL",
+    )
+    parser.add_argument(
         "--baseline", type=Path, metavar="MODEL", help="another model directory, compared by paired bootstrap"
     )
     parser.add_argument("--direction", metavar="L-L", help="such as en-de; needed where a model translates several")
@@ -96,6 +104,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error("name either --source FILE and --reference FILE, or --tsv FILE")
     if options.hypothesis is not None and options.baseline is not None:
         parser.error("--baseline compares models: name a MODEL, not --hypothesis")
+    if options.hypothesis is not None and options.ensemble:
+        parser.error("--ensemble adds to a model: name a MODEL, not --hypothesis")
     if options.hypothesis is not None and options.reliability is not None:
         parser.error("--reliability is of a model's confidence: name a MODEL, not --hypothesis")
     if options.by is not None and options.tsv is None:
@@ -107,7 +117,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     """Everything that was asked for, as JSON values; tables on the way. Raises MTError."""
-    translator = None if options.model is None else load(options.model, options)
+    translator = None if options.model is None else load(options.model, options, options.ensemble)
     source_language, target_language = direction_of(options, () if translator is None else translator.directions)
     direction = f"{source_language}-{target_language}"
     tokenize = evaluation.checked_tokenizer(options.tokenize, target_language)
@@ -118,6 +128,7 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     else:
         search = asked_search(translator, options)
         found = conditions(options.model, translator, direction, search)
+        found["ensemble"] = [str(each) for each in options.ensemble]
         with console.status(f"translating {len(corpus.sources):,} sentences"):
             translations = translate(translator, corpus, direction, search)
         hypotheses = [translation.text for translation in translations]
@@ -157,9 +168,9 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
     return found
 
 
-def load(model: Path, options: argparse.Namespace) -> Translator:
+def load(model: Path, options: argparse.Namespace, others: Sequence[Path] = ()) -> Translator:
     """Raises ModelError."""
-    return Translator.load(model, options.device, options.dtype, shortlist=options.shortlist)
+    return Translator.load(model, options.device, options.dtype, shortlist=options.shortlist, others=others)
 
 
 def direction_of(options: argparse.Namespace, directions: Sequence[str]) -> tuple[str, str]:

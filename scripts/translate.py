@@ -7,6 +7,10 @@
 A line may hold several sentences; --sentences says that each is one, as in a test set. With --glossary, each term that
 a line holds is translated as FILE says.
 
+With --ensemble, MODEL and these, which must have one vocabulary, translate together: their probabilities are averaged,
+which is slower and better than each alone. What they write can teach a small model. With --mbr, N translations are
+drawn, and the one is taken that is most like all the others by chrF (minimum Bayes risk); --n-best then lists the next.
+
 With --output, the same command goes on where an earlier one was stopped or killed: until all is done, the lines are in
 FILE.part. A line that cannot be translated leaves its place empty and is named on stderr; the exit status is then 3.
 
@@ -80,6 +84,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--json", action="store_true", help="write a JSON object a line")
     parser.add_argument("--sentences", action="store_true", help="each line is one sentence: do not split it")
+    parser.add_argument(
+        "--ensemble",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="MODEL",
+        help="models that translate together with the first",
+    )
     parser.add_argument("--source", metavar="L", help="language to translate from, where the model has several")
     parser.add_argument("--target", metavar="L", help="language to translate into, where the model has several")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)")
@@ -97,10 +109,20 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     sampling.add_argument("--temperature", type=float, metavar="X", help="below 1 draws safer words (default: 1)")
     sampling.add_argument("--top-k", type=int, metavar="N", help="draw among the N likeliest (default: 0, all)")
     sampling.add_argument("--top-p", type=float, metavar="X", help="draw among the likeliest of sum X (default: 1)")
+    sampling.add_argument(
+        "--mbr",
+        type=int,
+        metavar="N",
+        help="draw N, at temperature 0.5 unless told, and take what is most like the others",
+    )
     sampling.add_argument("--seed", type=int, metavar="N", help="the same seed draws the same (default: 0)")
     options = parser.parse_args(arguments)
     if options.n_best is not None and not options.json:
         parser.error("--n-best gives several translations a line: add --json")
+    if options.mbr is not None and options.mbr < max(2, options.n_best or 1):
+        parser.error(f"--mbr is {options.mbr}; accepted: at least 2, and at least --n-best")
+    if options.mbr is not None and options.beam_size is not None:
+        parser.error("--mbr draws translations: leave out --beam-size")
     if options.threads is not None and options.threads < 1:
         parser.error(f"--threads is {options.threads}; accepted: at least 1")
     return options

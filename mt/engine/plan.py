@@ -22,6 +22,9 @@ from mt.text.segment import Piece
 from mt.text.terms import Terms
 from mt.tokenizer import EOS, Tokenizer
 
+Choose = Callable[[tuple[Alternative, ...]], tuple[Alternative, ...]]
+"""What becomes of a sentence's n-best list: at least one of it, the best first."""
+
 
 @dataclass(frozen=True)
 class SentenceTranslation:
@@ -171,7 +174,7 @@ class Plan:
         try:
             asked = sentence.steps.send(told)
         except StopIteration as stop:
-            sentence.found = stop.value
+            sentence.found = self.planner.choose(stop.value)
             self._left -= 1
         except Exception as error:  # whatever a model can raise concerns this text alone
             self._fail(sentence, f"{type(error).__name__}: {error}")
@@ -231,6 +234,7 @@ class Planner:
     spell: Callable[[Tokenizer], Speller] = Speller
     look: Look | None = None  # at translations, where somebody wants to know more of them
     confidence: Confidence | None = None
+    choose: Choose = tuple
 
     def plan(self, text: str, kept: Sequence[Range] = ()) -> Plan:
         """A text cut into sentences that are short enough for the model, each of them encoded.

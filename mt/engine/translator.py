@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from mt.checkpoint import Confidence, Description, LoadedModel, load_model
+from mt.checkpoint import Confidence, Description, LoadedModel
 from mt.decoding.options import Normalization, SearchOptions
 from mt.decoding.scorer import ModelScorer
 from mt.engine.attention import Attender
@@ -17,9 +17,10 @@ from mt.engine.batches import Batch, Decoder, SearchDecoder
 from mt.engine.bulk import Desk
 from mt.engine.compiled import CompiledDecoder
 from mt.engine.engine import Engine
+from mt.engine.ensemble import ensemble_decoder, load_members
 from mt.engine.insight import Insight, Observer
 from mt.engine.messages import Request
-from mt.engine.plan import Failure, Planner, Translation
+from mt.engine.plan import Choose, Failure, Planner, Translation
 from mt.engine.precision import Dtype, choose_decoder
 from mt.engine.scheduler import Limits
 from mt.engine.spelling import Speller
@@ -90,12 +91,17 @@ class Translator:
         dtype: str = "auto",
         threads: int | None = None,
         shortlist: bool = False,
+        others: Sequence[str | Path] = (),
     ) -> "Translator":
         """Load a model directory. `threads` is how many CPU cores translate; all that there are unless it is given.
 
         With `shortlist`, what scripts/shortlist.py wrote beside the model limits the tokens that may come out of each
         sentence, and scores are as if there were no others. It acts on greedy and beam search in the compiled kernels;
-        samples, forced prefixes, repetition penalties and other devices keep the whole vocabulary.
+        samples, forced prefixes, repetition penalties, ensembles and other devices keep the whole vocabulary.
+
+        With `others`, model directories of the same vocabulary and directions, all translate together, as an ensemble:
+        in plain torch, so slower than so many single models. The first says how to search, and its attention is what
+        is looked at. No confidence was fitted to what an ensemble says, so it tells none.
 
         Raises ModelError or TokenizerError, which say what is wrong with which file, device or dtype.
         """
@@ -107,19 +113,21 @@ class Translator:
         if found:
             raise ModelError(problems(f"{path} cannot be loaded as asked", found))
         where = select_device(device)
-        loaded = load_model(Path(path), where)
+        loaded, *more = members = load_members([Path(each) for each in (path, *others)], where)
         if shortlist and loaded.shortlist is None:
             raise ModelError(
                 f"{path}: there is no shortlist here; accepted: a model for which scripts/shortlist.py made one"
             )
-        decoder, chosen = choose_decoder(loaded, where, Dtype(dtype))
+        decoder, chosen = (
+            ensemble_decoder(members, where, Dtype(dtype)) if more else choose_decoder(loaded, where, Dtype(dtype))
+        )
         if shortlist and loaded.shortlist is not None and isinstance(decoder, CompiledDecoder):
             decoder = decoder.keeping_to(loaded.shortlist)
         translator = cls(
             loaded.model, loaded.tokenizer, loaded.description, engine=start_engine(decoder, where, threads)
         )
         translator.dtype = chosen
-        translator.confidence = loaded.confidence
+        translator.confidence = None if more else loaded.confidence
         translator.shortlist = isinstance(decoder, CompiledDecoder) and decoder.shortlist is not None
         return translator
 
@@ -204,6 +212,7 @@ class Translator:
         sentences: bool = False,
         whole: bool = True,
         terms: Terms | None = None,
+        choose: Choose = tuple,
         ahead: int = AHEAD,
     ) -> Iterator[Translation | Failure]:
         """`translate` for texts without end, in constant memory: one outcome a text, in order, as soon as it can be.
@@ -212,7 +221,13 @@ class Translator:
         in its place, and the stream goes on. Raises as `translate` does for a direction or options, at once.
         """
         planner = self.planner(
-            source=source, target=target, options=options, sentences=sentences, whole=whole, terms=terms
+            source=source,
+            target=target,
+            options=options,
+            sentences=sentences,
+            whole=whole,
+            terms=terms,
+            choose=choose,
         )
         return self.desk.stream(map(planner.attempt, texts), ahead)
 
@@ -226,10 +241,12 @@ class Translator:
         whole: bool = True,
         terms: Terms | None = None,
         insight: Insight | None = None,
+        choose: Choose = tuple,
     ) -> Planner:
         """What turns texts into plans, for `run`, or for those who submit them to the `desk` themselves.
 
-        `insight` asks for more about each sentence than `translate` tells. Raises LanguageError.
+        `insight` asks for more about each sentence than `translate` tells; `choose` is what becomes of its n-best list,
+        such as a MinimumRisk. Raises LanguageError.
         """
         from_language, into = self.direction_of(source, target)
         options = options or self.options
@@ -252,6 +269,7 @@ class Translator:
             spell=self._spell,
             look=look,
             confidence=self.confidence,
+            choose=choose,
         )
 
     def request(

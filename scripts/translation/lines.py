@@ -12,9 +12,15 @@ from typing import Any
 from mt.data.corpus import Fault
 from mt.decoding.options import SearchOptions
 from mt.engine.plan import Failure, Translation
+from mt.engine.risk import MinimumRisk
 from mt.engine.translator import Translator
 from mt.errors import DataError
 from mt.text.terms import Terms
+
+MBR = {"temperature": 0.5}
+"""How translations are drawn for minimum Bayes risk, unless the command line says. A small model that was trained with
+smoothed labels holds too much for possible: on Multi30k, draws at temperature 0.5 gave better choices, by BLEU and
+chrF2, than those of top_p 0.9; and no vocabulary has to be sorted for each token."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,12 @@ class Job:
     def load(cls, options: argparse.Namespace, terms: Terms) -> "Job":
         """Raises MTError for what nothing can be done about, as a missing model."""
         translator = Translator.load(
-            options.model, options.device, options.dtype, options.threads, shortlist=options.shortlist
+            options.model,
+            options.device,
+            options.dtype,
+            options.threads,
+            shortlist=options.shortlist,
+            others=options.ensemble,
         )
         return cls(translator, options, asked_search(translator, options), terms)
 
@@ -49,11 +60,13 @@ class Job:
         source, target = self.translator.direction_of(options.source, options.target)
         return {
             "model.safetensors": digest(options.model / "model.safetensors"),
+            "ensemble": [digest(each / "model.safetensors") for each in options.ensemble],
             "tokenizer.model": self.translator.tokenizer.digest,
             "source": source,
             "target": target,
             "sentences": options.sentences,
             "json": options.json,
+            "mbr": options.mbr and (options.n_best or 1),
             "device": self.translator.scorer.device.type,
             "dtype": self.translator.dtype,
             "shortlist": digest(options.model / "shortlist.safetensors") if options.shortlist else "",
@@ -94,6 +107,7 @@ class Job:
             options=self.search,
             sentences=self.options.sentences,
             terms=self.terms,
+            choose=tuple if self.options.mbr is None else MinimumRisk(self.options.n_best or 1),
         )
 
 
@@ -143,7 +157,9 @@ def asked_search(translator: Translator, options: argparse.Namespace) -> SearchO
     """The model's own search but for what the command line says. Raises RequestError."""
     names = ("beam_size", "n_best", "length_penalty", "sample", "temperature", "top_k", "top_p", "seed")
     asked: dict[str, Any] = {name: value for name in names if (value := getattr(options, name)) is not None}
-    if not options.sample and "beam_size" not in asked:
+    if options.mbr is not None:
+        asked = {**MBR, **asked, "sample": True, "n_best": options.mbr}
+    elif not options.sample and "beam_size" not in asked:
         asked["beam_size"] = max(translator.options.beam_size, asked.get("n_best", 1))
     return replace(translator.options, **asked)
 

@@ -10,7 +10,7 @@ from mt import Translator
 from mt.data.corpus import read_lines
 from scripts import evaluate
 from scripts.evaluate import main
-from tests.conftest import sentences
+from tests.conftest import sentences, write_model
 
 SOURCES = sentences(6)
 REFERENCES = ["Das Haus.", "Der Hund bellt.", "Die Katze schläft.", "Der Fluss.", "Das Kind lacht.", "Der Zug."]
@@ -64,6 +64,17 @@ def test_a_model_scores_as_its_translations_do(
     assert (model["direction"], model["beam_size"], model["device"]) == ("en-de", 2, "cpu")
 
 
+def test_an_ensemble_is_scored(small_model: Path, corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = write_model(corpus / "other", ["en-de"], seed=2)
+    asked = [*files(corpus), "--device", "cpu"]
+    alone = scored(capsys, str(small_model), *asked)
+    together = scored(capsys, str(small_model), "--ensemble", str(other), *asked, "--baseline", str(small_model))
+    assert together["ensemble"] == [str(other)] and alone["ensemble"] == []
+    chrf = next(each for each in together["comparison"] if each["name"] == "chrF2")
+    assert [chrf["baseline"]] == [each["value"] for each in alone["scores"] if each["name"] == "chrF2"]
+    assert chrf["system"] != chrf["baseline"]
+
+
 def test_a_model_is_no_better_than_itself(small_model: Path, corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = scored(capsys, str(small_model), *files(corpus), "--baseline", str(small_model), "--device", "cpu")
     assert [score["p_value"] for score in found["comparison"]] == [1.0, 1.0]
@@ -75,6 +86,7 @@ def test_a_model_is_no_better_than_itself(small_model: Path, corpus: Path, capsy
         ([], "a MODEL or --hypothesis FILE"),
         (["MODEL"], "--source FILE and --reference FILE, or --tsv FILE"),
         (["--hypothesis", "out", "--tsv", "t", "--baseline", "MODEL"], "--baseline compares models"),
+        (["--hypothesis", "out", "--tsv", "t", "--ensemble", "MODEL"], "--ensemble adds to a model"),
         (["MODEL", "--source", "a", "--reference", "b", "--by", "c"], "--by names a column of --tsv"),
         (["MODEL", "--tsv", "t", "--worst", "-1"], "at least 0"),
     ],

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from mt import Translator
+from mt.evaluation import expected_chrf
 from scripts import translate
 from scripts.translate import main
-from tests.conftest import sentences
+from tests.conftest import sentences, write_model
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ["The dog sees the cat.", "", "  The cat draws the dog. ", " ", "The river."]
@@ -93,6 +94,22 @@ def test_search_options(small_model: Path, lines: Path, capfd: pytest.CaptureFix
     assert best["score"] == best["log_probability"]
 
 
+def test_minimum_bayes_risk(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    texts = tmp_path / "in.en"
+    texts.write_text("The dog sees the cat.\n")
+    drawn = ["--seed", "6", "--json"]
+    every = ["--sample", "--n-best", "6", "--temperature", "0.5"]
+    candidates = [
+        each["translation"] for each in json.loads(output(capfd, small_model, texts, *every, *drawn)[0])["alternatives"]
+    ]
+    expected = expected_chrf(candidates)
+    best = json.loads(output(capfd, small_model, texts, "--mbr", 6, *drawn)[0])
+    assert best["translation"] == candidates[expected.index(max(expected))] != candidates[0]
+    assert "alternatives" not in best
+    ranked = json.loads(output(capfd, small_model, texts, "--mbr", 6, "--n-best", 3, *drawn)[0])["alternatives"]
+    assert len(ranked) == 3 and ranked[0]["translation"] == best["translation"]
+
+
 def test_a_glossary(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     texts, terms = tmp_path / "in.en", tmp_path / "terms.tsv"
     texts.write_text("The dog sees the cat.\nThe river.\n")
@@ -113,6 +130,14 @@ def test_a_glossary_that_cannot_be_used(small_model: Path, tmp_path: Path, capfd
     ]
 
 
+def test_an_ensemble(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    texts, other = tmp_path / "in.en", write_model(tmp_path / "other", ["en-de"], seed=2)
+    texts.write_text("The dog sees the cat.\n")
+    together = Translator.load(small_model, "cpu", others=[other]).translate(["The dog sees the cat."])[0].text
+    assert together != Translator.load(small_model, "cpu").translate(["The dog sees the cat."])[0].text
+    assert output(capfd, small_model, texts, "--ensemble", other) == [together]
+
+
 def test_directions(several_directions: Path, lines: Path, capfd: pytest.CaptureFixture[str]) -> None:
     german, french = (
         output(capfd, several_directions, lines, "--source", "en", "--target", target) for target in ("de", "fr")
@@ -126,6 +151,7 @@ def test_directions(several_directions: Path, lines: Path, capfd: pytest.Capture
         (["MODEL", "no-such-file"], "There is no such corpus file"),
         (["FOLDER", "LINES"], "no model here"),
         (["MODEL", "LINES", "--source", "de"], "de-? is not a direction of this model; accepted: en-de"),
+        (["MODEL", "LINES", "--ensemble", "MODEL", "SEVERAL"], "several has another tokenizer"),
         (["MODEL", "LINES", "--top-k", "5"], "act on samples only: set sample"),
         (["MODEL", "LINES", "--beam-size", "0"], "beam_size is 0: at least 1"),
         (["MODEL", "LINES", "--device", "toaster"], "device 'toaster' cannot be used"),
@@ -133,19 +159,27 @@ def test_directions(several_directions: Path, lines: Path, capfd: pytest.Capture
     ],
 )
 def test_errors(
-    small_model: Path, lines: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
+    small_model: Path,
+    several_directions: Path,
+    lines: Path,
+    capfd: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
 ) -> None:
-    named = {"MODEL": str(small_model), "LINES": str(lines), "FOLDER": str(lines.parent)}
-    assert main([named.get(argument, argument) for argument in arguments]) == 2
+    named = {"MODEL": small_model, "SEVERAL": several_directions, "LINES": lines, "FOLDER": lines.parent}
+    assert main([str(named.get(argument, argument)) for argument in arguments]) == 2
     found = capfd.readouterr()
     assert found.out == ""
     assert found.err.startswith("error: ") and message in found.err
 
 
-@pytest.mark.parametrize("arguments", [["--n-best", "2"], ["--threads", "0"]])
-def test_usage(small_model: Path, arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    ["--n-best 2", "--threads 0", "--mbr 1", "--mbr 4 --beam-size 4", "--mbr 4 --json --n-best 5"],
+)
+def test_usage(small_model: Path, arguments: str, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main([str(small_model), *arguments])
+        main([str(small_model), *arguments.split()])
     assert ended.value.code == 2
     assert "usage:" in capfd.readouterr().err
 

@@ -215,7 +215,8 @@ def test_tags_and_special_ids_of_an_imported_model_give_no_text(tokenizer: Token
     found = imported(tokenizer)
     assert found.tag("fr") == 5
     assert found.opening("fr", ["en-fr"]) == [5]  # its tags are always wanted
-    assert found.marks == (), "whatever the SentencePiece model has: its pieces are not the vocabulary's"
+    larger = imported(tokenizer, pieces=(*PIECES, *map(str, range(1000))))
+    assert larger.marks == (), "whatever the SentencePiece model has: its ids are not the vocabulary's"
     assert found.decode([0, 1, 2, 5, 4, 11, 3]) == "dog dogs"
     with pytest.raises(TokenizerError, match="no tag for the language 'de'"):
         found.opening("de", ["en-fr"])

@@ -109,6 +109,12 @@ class CorpusConfig(Section):
     path: str
     columns: tuple[str, ...] = ()
     """Languages of the columns of a .tsv file, such as ["en", "de"]; further columns are ignored."""
+    weight: float = Field(1.0, ge=0.001, le=1000)
+    """Of a training corpus: how often an epoch has each of its pairs. 2 is twice; 0.5 is in every other epoch, where
+    the seed decides in which."""
+    mark: str = Field("", pattern=r"^\w*$")
+    """Of a training corpus: the name of a symbol that stands before each of its sources, such as "bt" for text that
+    was translated back, so that the model can tell it from what people wrote (Caswell et al. 2019)."""
 
     @model_validator(mode="after")
     def _one_of_two_shapes(self) -> Self:
@@ -122,6 +128,17 @@ class CorpusConfig(Section):
     def file(self, root: Path, language: str) -> Path:
         """Where the text of a language lies."""
         return root / self.path.replace("{language}", language)
+
+
+def _not_mixed(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ...]:
+    wrong = [corpus.path for corpus in corpora if corpus.weight != 1 or corpus.mark]
+    if wrong:
+        raise ValueError(f"a weight or a mark at {', '.join(wrong)}; accepted: neither, except in data.train")
+    return corpora
+
+
+HeldOut = Annotated[tuple[CorpusConfig, ...], AfterValidator(_not_mixed)]
+"""Corpora that a model does not learn from: read as they are."""
 
 
 def _corpora(given: Any) -> Any:
@@ -167,10 +184,13 @@ class DataConfig(Section):
     directions: Directions
     """What the model translates, such as ["en-de"]; with several, each source carries a tag of its target language."""
     train: tuple[CorpusConfig, ...] = Field(min_length=1)
-    valid: tuple[CorpusConfig, ...] = Field(min_length=1)
-    test: tuple[CorpusConfig, ...] = ()
+    valid: HeldOut = Field(min_length=1)
+    test: HeldOut = ()
+    temperature: float = Field(1.0, ge=1)
+    """How evenly an epoch mixes directions: a share p of its pairs becomes one in proportion to p ** (1 / temperature).
+    1 leaves them as they are; 5 raises rare ones a lot (Arivazhagan et al. 2019, section 3.1)."""
     max_tokens: int = Field(200, ge=1)
-    """Training pairs with more tokens than this on a side, the end and a tag included, are left out."""
+    """Training pairs with more tokens than this on a side are left out; the end, a tag and a mark count."""
 
     @field_validator("train", "valid", "test", mode="before")
     @classmethod
@@ -180,6 +200,11 @@ class DataConfig(Section):
     @property
     def languages(self) -> tuple[str, ...]:
         return tuple(sorted({language for direction in self.directions for language in direction.split("-")}))
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Those of the training corpora."""
+        return tuple(sorted({corpus.mark for corpus in self.train if corpus.mark}))
 
 
 class TokenizerConfig(Section):
@@ -273,7 +298,7 @@ class TuningConfig(Section):
     the weights of what is published."""
     adapter_scale: float = Field(1.0, gt=0)
     """What an adapter is multiplied by; the paper's alpha / r."""
-    watch: tuple[CorpusConfig, ...] = ()
+    watch: HeldOut = ()
     """Corpora of what the model must not forget: their loss is shown at each validation."""
 
     @field_validator("watch", mode="before")

@@ -1,8 +1,9 @@
 """Text to ids and back. What we train is one SentencePiece BPE model for all languages of a system, and exact.
 
 Text survives its round trip unchanged: no normalisation unless a recipe asks for NFKC, whitespace kept, and
-characters outside the vocabulary spelt as UTF-8 bytes. Language tags such as `<2de>` are control symbols, which
-no input text can produce. Imported models bring their own SentencePiece models, and vocabularies beside them.
+characters outside the vocabulary spelt as UTF-8 bytes. Language tags such as `<2de>`, and marks of corpora such as
+`<from:bt>`, are control symbols, which no input text can produce. Imported models bring their own SentencePiece
+models, and vocabularies beside them.
 """
 
 import hashlib
@@ -30,13 +31,19 @@ TOKENIZER_FILES = (SOURCE_FILE, TARGET_FILE, VOCABULARY_FILE)
 SPACE_MARK = "\u2581"  # SentencePiece writes a space with this character, and would read it back as a space
 _SPACE_MARK_BYTES = SPACE_MARK.encode()
 SHOWN = 5  # problems of a file, of which there may be as many as pieces
+_TAG, _MARK = "<2", "<from:"  # how control symbols begin
 _PRIVATE_USE = range(0xE000, 0xF8FF)
 _AS_WRITTEN = -1  # no id: the piece is to be looked up as it is written
 
 
 def language_tag(language: str) -> str:
     """The symbol that asks for a translation into `language` (Johnson et al. 2017, section 3)."""
-    return f"<2{language}>"
+    return f"{_TAG}{language}>"
+
+
+def corpus_mark(name: str) -> str:
+    """The symbol before sources of a corpus that are to be told from others (Caswell et al. 2019, section 3)."""
+    return f"{_MARK}{name}>"
 
 
 def train_tokenizer(
@@ -44,13 +51,14 @@ def train_tokenizer(
     *,
     vocabulary_size: int,
     languages: Sequence[str] = (),
+    marks: Sequence[str] = (),
     nfkc: bool = False,
     threads: int = 1,
 ) -> bytes:
     """Train a BPE model (Sennrich et al. 2016) with byte fallback and split digits; returns the serialised model.
 
-    `languages` get a tag each. A corpus too small for `vocabulary_size` gives as many pieces as it holds.
-    Raises TokenizerError if SentencePiece refuses, with its reason.
+    `languages` get a tag each, and `marks` of corpora a symbol each. A corpus too small for `vocabulary_size` gives as
+    many pieces as it holds. Raises TokenizerError if SentencePiece refuses, with its reason.
     """
     model = io.BytesIO()
     try:
@@ -70,7 +78,7 @@ def train_tokenizer(
             unk_id=UNK,
             bos_id=BOS,
             eos_id=EOS,
-            control_symbols=[language_tag(language) for language in languages],
+            control_symbols=[*map(language_tag, languages), *map(corpus_mark, marks)],
             num_threads=threads,
             minloglevel=2,
         )
@@ -167,8 +175,18 @@ class Tokenizer:
     @property
     def tagged(self) -> tuple[str, ...]:
         """The languages that have a tag."""
-        control = (piece for id, piece in enumerate(self._pieces) if id > EOS and self._processor.is_control(id))
-        return tuple(piece.removeprefix("<2").removesuffix(">") for piece in control)
+        return self._named(_TAG)
+
+    def mark(self, name: str) -> int:
+        """The id of a corpus's mark. Raises TokenizerError if the model has none of that name."""
+        if name not in self.marks:
+            raise TokenizerError(f"the tokenizer has no mark {name!r}")
+        return self._pieces.index(corpus_mark(name))
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The names of the marks that there are."""
+        return self._named(_MARK)
 
     @property
     def merges(self) -> bool:
@@ -182,6 +200,11 @@ class Tokenizer:
         Raises TokenizerError if the model has no such tag.
         """
         return [self.tag(target)] if len(directions) > 1 else []
+
+    def _named(self, beginning: str) -> tuple[str, ...]:
+        """What control symbols that begin so are named."""
+        control = (piece for id, piece in enumerate(self._pieces) if id > EOS and self._processor.is_control(id))
+        return tuple(piece[len(beginning) : -1] for piece in control if piece.startswith(beginning))
 
     def _special_ids(self) -> tuple[int, ...]:
         processor = self._processor
@@ -293,6 +316,10 @@ class VocabularyTokenizer(Tokenizer):
     @property
     def tagged(self) -> tuple[str, ...]:
         return tuple(self.vocabulary.tags)
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        return ()
 
     def opening(self, target: str, directions: Sequence[str]) -> list[int]:
         """The tag of `target`, if the model has tags at all."""

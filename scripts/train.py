@@ -120,9 +120,11 @@ def train(recipe: Recipe, run: Path, device: torch.device, world: World, resume:
             report.say(f"resumed at update {trainer.progress.updates:,}")
         parameters = sum(p.numel() for p in trainer.model.parameters())
         changing = sum(p.numel() for p in trained(trainer.model).values())
+        epoch = round(float(trainer.batches.weights.sum()))
         report.say(
             f"{parameters:,} parameters{f', {changing:,} of them trained' if changing < parameters else ''}, "
             f"{len(trainer.batches.usable):,} of {len(data.train):,} pairs are short enough, "
+            f"{f'an epoch has about {epoch:,}, ' if epoch != len(trainer.batches.usable) else ''}"
             f"{world.size} process(es) on {device}, {torch.get_num_threads()} thread(s) each"
         )
         with signals_stop(trainer, world):

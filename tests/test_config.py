@@ -19,6 +19,8 @@ valid = ["valid.{language}"]
 size = "tiny"
 """
 
+ROWS = (("a", 2, ""), ("b", 0.5, "noised"), ("c", 1.0, "bt"), ("d", 1, "bt"))
+
 
 def load(folder: Path, text: str, *overrides: str) -> Recipe:
     path = folder / "recipe.toml"
@@ -113,6 +115,23 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         ("data.directions=['en-de', 'en-de']", "data.directions: ['en-de', 'en-de'] names a direction twice"),
         ("data.directions=['en-']", "data.directions: no direction: 'en-'; accepted: source-target, such as 'en-de'"),
         ("training.adam_betas=[0.9, 1.0]", "training.adam_betas[1] = 1.0: Input should be less than 1"),
+        (
+            "data.train=[{path='a.{language}', weight=0}]",
+            "data.train[0].weight = 0: Input should be greater than or equal to 0.001",
+        ),
+        (
+            "data.train=[{path='a.{language}', mark='b t'}]",
+            "data.train[0].mark = 'b t': String should match pattern '^\\w*$'",
+        ),
+        ("data.temperature=0.5", "data.temperature = 0.5: Input should be greater than or equal to 1"),
+        (
+            "data.valid=['v.{language}', {path='a.{language}', weight=2}, {path='b.{language}', mark='bt'}]",
+            "data.valid: a weight or a mark at a.{language}, b.{language}; accepted: neither, except in data.train",
+        ),
+        (
+            "data.test=[{path='a.{language}', weight=0.5}]",
+            "data.test: a weight or a mark at a.{language}; accepted: neither, except in data.train",
+        ),
         ("training.schedule=cosine", "training.schedule = 'cosine': Input should be 'noam' or 'inverse_sqrt'"),
         ("name=a/b", "name = 'a/b': String should match pattern '^[\\w.-]+$'"),
     ],
@@ -148,6 +167,16 @@ def test_a_corpus_may_be_a_word_a_list_or_a_table(tmp_path: Path) -> None:
     assert load(tmp_path, MINIMAL, "data.train=a.{language}").data.train[0].path == "a.{language}"
     assert load(tmp_path, MINIMAL, f"data.train={tsv}").data.train[0].columns == ("en", "de")
     assert len(load(tmp_path, MINIMAL, f"data.train=[{tsv}, 'b.{{language}}']").data.train) == 2
+
+
+def test_corpora_are_mixed_only_if_a_recipe_says_so(tmp_path: Path) -> None:
+    data = load(tmp_path, MINIMAL).data
+    assert (data.train[0].weight, data.train[0].mark, data.marks, data.temperature) == (1, "", (), 1)
+    corpora = (f"{{path='{name}.{{language}}', weight={weight}, mark='{mark}'}}" for name, weight, mark in ROWS)
+    recipe = load(tmp_path, MINIMAL, f"data.train=[{', '.join(corpora)}]", "data.temperature=5")
+    assert recipe.data.marks == ("bt", "noised")
+    save_recipe(recipe, tmp_path / "saved.toml")
+    assert load_recipe(tmp_path / "saved.toml") == recipe
 
 
 def test_a_path_with_other_braces_is_left_alone(tmp_path: Path) -> None:

@@ -26,7 +26,19 @@ AWKWARD = [
     *("", " ", "  ", " leading", "trailing ", "two  spaces", "\n", "a\nb\r\nc", "\t", "a\tb", "\0", "a\0b"),
     *("\u2581", "\u2581\u2581a b\u2581", " \u2581 ", "\ue000\u2581", "\ufeffx", "\u00a0x\u3000", "\u2028", "\ufffd"),
     *("e\u0301 is not é", "ﬁ ² Å ｶ", "👩‍👩‍👧 🇩🇪 👍🏽", "\U0010ffff\uffff", "\u202eabc", "\u2047", " \u2047 "),
-    *("<s>", "</s>", "<pad>", "<unk>", "<2de>", "<2en><2de>", "<0x41>", "<0xE2>", "中文 and 2024"),
+    *(
+        "<s>",
+        "</s>",
+        "<pad>",
+        "<unk>",
+        "<2de>",
+        "<2en><2de>",
+        "<from:bt>",
+        "<from:bt> a",
+        "<0x41>",
+        "<0xE2>",
+        "中文 and 2024",
+    ),
 ]
 
 awkward_character = st.sampled_from(" \n\t\0\u2581\u0301\u200d\ue000<>2de我😀1")
@@ -36,7 +48,7 @@ text = st.text(st.one_of(awkward_character, st.characters(exclude_categories=["C
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     sentences = [*ENGLISH, *GERMAN, *CHINESE]
-    return Tokenizer(train_tokenizer(sentences, vocabulary_size=500, languages=["en", "de", "zh_CN"]))
+    return Tokenizer(train_tokenizer(sentences, vocabulary_size=500, languages=["en", "de", "zh_CN"], marks=["bt"]))
 
 
 @settings(max_examples=400, deadline=None)
@@ -62,7 +74,8 @@ def test_awkward_text_survives_and_is_never_a_special_id(tokenizer: Tokenizer, t
     [dropped] = tokenizer.encode_with_dropout([text], 0.3, 1)
     for ids in (tokenizer.encode(text), dropped):
         assert tokenizer.decode(ids) == text
-        special = {PAD, UNK, BOS, EOS, *(tokenizer.tag(language) for language in ("en", "de", "zh_CN"))}
+        tags = (tokenizer.tag(language) for language in ("en", "de", "zh_CN"))
+        special = {PAD, UNK, BOS, EOS, *tags, tokenizer.mark("bt")}
         assert not special & set(ids)
 
 
@@ -101,7 +114,7 @@ def test_frequent_words_are_one_piece(tokenizer: Tokenizer) -> None:
 
 def test_special_ids_and_tags_give_no_text(tokenizer: Tokenizer) -> None:
     ids = tokenizer.encode("The cat")
-    assert tokenizer.decode([BOS, tokenizer.tag("de"), *ids, EOS, PAD, PAD]) == "The cat"
+    assert tokenizer.decode([BOS, tokenizer.tag("de"), tokenizer.mark("bt"), *ids, EOS, PAD, PAD]) == "The cat"
 
 
 def test_tags_are_ids_of_their_own(tokenizer: Tokenizer) -> None:
@@ -110,6 +123,15 @@ def test_tags_are_ids_of_their_own(tokenizer: Tokenizer) -> None:
     assert len(set(tags)) == 3
     with pytest.raises(TokenizerError, match="'fr'"):
         tokenizer.tag("fr")
+
+
+def test_marks_are_no_tags(tokenizer: Tokenizer) -> None:
+    assert tokenizer.pieces([tokenizer.mark("bt")]) == ["<from:bt>"]
+    assert (tokenizer.tagged, tokenizer.marks) == (("en", "de", "zh_CN"), ("bt",))
+    assert tokenizer.opening("de", ["en-de", "de-en"]) == [tokenizer.tag("de")], "a user's text is not marked"
+    for text in ("", "en", "2en", "bt>"):
+        with pytest.raises(TokenizerError, match=f"the tokenizer has no mark '{text}'"):
+            tokenizer.mark(text)
 
 
 def test_dropout_is_decided_by_the_seed(tokenizer: Tokenizer) -> None:
@@ -193,6 +215,8 @@ def test_tags_and_special_ids_of_an_imported_model_give_no_text(tokenizer: Token
     found = imported(tokenizer)
     assert found.tag("fr") == 5
     assert found.opening("fr", ["en-fr"]) == [5]  # its tags are always wanted
+    larger = imported(tokenizer, pieces=(*PIECES, *map(str, range(1000))))
+    assert larger.marks == (), "whatever the SentencePiece model has: its ids are not the vocabulary's"
     assert found.decode([0, 1, 2, 5, 4, 11, 3]) == "dog dogs"
     with pytest.raises(TokenizerError, match="no tag for the language 'de'"):
         found.opening("de", ["en-fr"])

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mt.config import Recipe
 from mt.data.dataset import ParallelDataset
+from mt.data.mixing import epoch_counts, pair_weights
 from mt.distributed import World
 from mt.errors import DataError
 from mt.tokenizer import BOS, EOS, PAD, Tokenizer
@@ -150,13 +151,15 @@ class TrainingBatches:
     """The endless stream of a run's updates, from a position on, for one process."""
 
     def __init__(self, dataset: ParallelDataset, tokenizer: Tokenizer, recipe: Recipe, world: World) -> None:
-        """Raises DataError if no pair is short enough."""
+        """Raises DataError if no pair is short enough, TokenizerError if a corpus has a mark that it lacks."""
         self.dataset = dataset
         self.tokenizer = tokenizer
         self.recipe = recipe
         self.world = world
         self.tags = direction_tags(tokenizer, recipe.data.directions, recipe.directions)
-        self.source_lengths = dataset.source.lengths + 1 + max(map(len, self.tags))
+        self.marks = [[tokenizer.mark(corpus.mark)] if corpus.mark else [] for corpus in recipe.data.train]
+        marked = np.array([len(mark) for mark in self.marks])[dataset.corpus]
+        self.source_lengths = dataset.source.lengths + 1 + max(map(len, self.tags)) + marked
         self.target_lengths = dataset.target.lengths + 1
         limit = min(recipe.data.max_tokens, recipe.model.max_length)
         fits = (self.source_lengths <= limit) & (self.target_lengths <= limit)
@@ -166,13 +169,18 @@ class TrainingBatches:
                 f"each of the {len(dataset)} training pairs has over {limit} tokens on a side; "
                 "accepted: pairs within data.max_tokens and model.max_length"
             )
+        own = np.array([corpus.weight for corpus in recipe.data.train])[dataset.corpus[self.usable]]
+        self.weights = pair_weights(own, dataset.direction[self.usable], recipe.data.temperature)
+        [random] = np.random.default_rng(recipe.seed).spawn(1)  # another one than those of epochs
+        self.turns = random.random(len(self.usable))
 
     def plan(self, epoch: int) -> list[list[np.ndarray]]:
         """The updates of an epoch as groups of batches of indices, the same in every process."""
         random = np.random.default_rng((self.recipe.seed, epoch))
         training = self.recipe.training
         budget = min(training.batch_tokens, training.update_tokens)
-        batches = plan_batches(self.source_lengths, self.target_lengths, budget, random.permutation(self.usable))
+        pairs = np.repeat(self.usable, epoch_counts(self.weights, self.turns, epoch))
+        batches = plan_batches(self.source_lengths, self.target_lengths, budget, random.permutation(pairs))
         shuffled = [batches[index] for index in random.permutation(len(batches))]
         return group_into_updates(shuffled, self.target_lengths, training.update_tokens)
 
@@ -199,23 +207,35 @@ class TrainingBatches:
         """The pairs `indices`; with BPE-dropout encoded anew, from a seed of the run, the epoch and the first index."""
         dropout = self.recipe.tokenizer.dropout
         if not dropout:
-            return load_batch(self.dataset, self.tags, indices)
+            return load_batch(self.dataset, self.tags, indices, self.marks)
         sides = []
         for number, (side, tokenizer) in enumerate((("source", self.tokenizer), ("target", self.tokenizer.target))):
             seed = int(np.random.SeedSequence((self.recipe.seed, epoch, int(indices[0]), number)).generate_state(1)[0])
             sides.append(tokenizer.encode_with_dropout(self.dataset.texts(side, indices), dropout, seed))
-        limit = self.recipe.model.max_length - 2
-        sources = [
-            [*self.tags[self.dataset.direction[index]], *ids[:limit], EOS]
-            for index, ids in zip(indices, sides[0], strict=True)
-        ]
+        limit = self.recipe.model.max_length - 2 - bool(self.recipe.data.marks)  # a tag, EOS, and a mark
+        openings = source_openings(self.dataset, self.tags, indices, self.marks)
+        sources = [[*opening, *ids[:limit], EOS] for opening, ids in zip(openings, sides[0], strict=True)]
         return make_batch(sources, [ids[:limit] for ids in sides[1]], indices)
 
 
-def load_batch(dataset: ParallelDataset, tags: Sequence[list[int]], indices: np.ndarray) -> Batch:
-    """The pairs `indices` as they were encoded."""
-    sources = [[*tags[dataset.direction[index]], *dataset.source[index].tolist(), EOS] for index in indices]
+def load_batch(
+    dataset: ParallelDataset, tags: Sequence[list[int]], indices: np.ndarray, marks: Sequence[list[int]] = ()
+) -> Batch:
+    """The pairs `indices` as they were encoded, with tags by direction and, where there are any, marks by corpus."""
+    openings = source_openings(dataset, tags, indices, marks)
+    texts = (dataset.source[index].tolist() for index in indices)
+    sources = [[*opening, *ids, EOS] for opening, ids in zip(openings, texts, strict=True)]
     return make_batch(sources, [dataset.target[index].tolist() for index in indices], indices)
+
+
+def source_openings(
+    dataset: ParallelDataset, tags: Sequence[list[int]], indices: np.ndarray, marks: Sequence[list[int]]
+) -> list[list[int]]:
+    """What stands before each source: the tag of its direction, then the mark of its corpus."""
+    before = [tags[direction] for direction in dataset.direction[indices]]
+    if not marks:
+        return before
+    return [[*tag, *marks[corpus]] for tag, corpus in zip(before, dataset.corpus[indices], strict=True)]
 
 
 def direction_tags(tokenizer: Tokenizer, directions: Sequence[str], known: Sequence[str] = ()) -> list[list[int]]:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import shutil
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -24,7 +25,7 @@ from mt.errors import DataError, problems
 from mt.locks import waited_for
 from mt.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
-VERSION = 1  # of what `prepare` writes: part of the fingerprint
+VERSION = 2  # of what `prepare` writes: part of the fingerprint
 CHUNK = 20_000  # pairs encoded at a time
 
 Progress = Callable[[str, int], None]
@@ -78,13 +79,14 @@ class RaggedWriter:
 
 @dataclass(frozen=True)
 class ParallelDataset:
-    """Pairs as ids and as text. `direction[i]` indexes the recipe's directions."""
+    """Pairs as ids and as text. `direction[i]` indexes the recipe's directions, `corpus[i]` this part's corpora."""
 
     source: Ragged
     target: Ragged
     source_text: Ragged
     target_text: Ragged
     direction: np.ndarray
+    corpus: np.ndarray
 
     @classmethod
     def load(cls, folder: Path) -> "ParallelDataset":
@@ -94,6 +96,7 @@ class ParallelDataset:
             source_text=Ragged(folder / "source_text"),
             target_text=Ragged(folder / "target_text"),
             direction=np.load(folder / "direction.npy"),
+            corpus=np.load(folder / "corpus.npy"),
         )
 
     def __len__(self) -> int:
@@ -149,7 +152,8 @@ def prepared_folder(recipe: Recipe, under: Path) -> Path:
 
     Raises DataError for missing files, TokenizerError if the model to tune has no tokenizer that can be loaded.
     """
-    data = recipe.data.model_dump_json(include={"root", "directions", "train", "valid"})
+    unmixed = {part: {"__all__": {"weight"}} for part in ("train", "valid")}  # weights count as batches are made
+    data = recipe.data.model_dump_json(include={"root", "directions", "train", "valid"}, exclude=unmixed)
     tokenizer = recipe.tokenizer.model_dump_json()
     if recipe.tuning:
         watched = recipe.tuning.model_dump_json(include={"watch"})
@@ -229,6 +233,7 @@ def _train_tokenizer(recipe: Recipe, folder: Path, threads: int) -> Tokenizer:
             _tokenizer_sentences(folder / "train", recipe.tokenizer.training_sentences),
             vocabulary_size=recipe.tokenizer.vocabulary_size,
             languages=recipe.data.languages if len(recipe.data.directions) > 1 else (),
+            marks=recipe.data.marks,
             nfkc=recipe.tokenizer.nfkc,
             threads=threads,
         )
@@ -244,19 +249,20 @@ def _write_text(
 ) -> None:
     """The pairs of every corpus and direction as text; with `dropped`, cleaned, and what was dropped and why in it."""
     writers = [RaggedWriter(folder / f"{side}_text", np.uint8) for side in ("source", "target")]
-    directions: list[int] = []
+    directions, origins = array("H"), array("H")
     none: list[str] = []  # directions without a pair
     for index, direction in enumerate(recipe.data.directions):
         cleaner = Cleaner(recipe.cleaning, *direction.split("-"))
-        pairs = (pair for corpus in corpora for pair in read_corpus(corpus, recipe.data.root, direction))
-        kept = pairs if dropped is None else cleaner.clean(pairs)
         before = len(directions)
-        for pair in kept:
-            for writer, text in zip(writers, (pair.source, pair.target), strict=True):
-                writer.append([np.frombuffer(text.encode(), np.uint8)])
-            directions.append(index)
-            if len(directions) % CHUNK == 0:
-                progress(f"read {folder.name}", len(directions))
+        for number, corpus in enumerate(corpora):
+            pairs = read_corpus(corpus, recipe.data.root, direction)
+            for pair in pairs if dropped is None else cleaner.clean(pairs):
+                for writer, text in zip(writers, (pair.source, pair.target), strict=True):
+                    writer.append([np.frombuffer(text.encode(), np.uint8)])
+                directions.append(index)
+                origins.append(number)
+                if len(directions) % CHUNK == 0:
+                    progress(f"read {folder.name}", len(directions))
         if len(directions) == before:
             none.append(direction)
         if dropped is not None:
@@ -267,7 +273,8 @@ def _write_text(
         )
     for writer in writers:
         writer.close()
-    np.save(folder / "direction.npy", np.array(directions, np.uint16))
+    np.save(folder / "direction.npy", np.array(directions))
+    np.save(folder / "corpus.npy", np.array(origins))
 
 
 def _tokenizer_sentences(folder: Path, limit: int) -> Iterator[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from mt.config import Recipe
+from mt.config import CorpusConfig, Recipe
 from mt.data.dataset import Prepared
 from mt.evaluation import Report
 from mt.training.report import WATCHED
@@ -27,7 +27,7 @@ def write_card(
 ) -> str:
     """`README.md` of the model directory, in Markdown."""
     model, decoding = recipe.model, recipe.decoding
-    corpora = ", ".join(corpus.path for corpus in recipe.data.train)
+    corpora = ", ".join(_mixed(corpus) for corpus in recipe.data.train)
     lines = [
         f"# {recipe.run_name}",
         "",
@@ -66,6 +66,13 @@ def write_card(
     if recipe.tuning is None:
         lines += ["It has read nothing else: expect poor translations of text unlike these corpora.", ""]
     return "\n".join(lines)
+
+
+def _mixed(corpus: CorpusConfig) -> str:
+    """Its path, and how it was mixed in, if it was."""
+    how = [f"weight {corpus.weight:g}"] if corpus.weight != 1 else []
+    how += [f"marked {corpus.mark}"] if corpus.mark else []
+    return f"{corpus.path} ({', '.join(how)})" if how else corpus.path
 
 
 def _vocabulary(recipe: Recipe, data: Prepared) -> str:

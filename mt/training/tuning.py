@@ -113,6 +113,10 @@ def _impossible(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
         others = f", or others into {tags}, of which it has tags" if tags else "; it has no tags for others"
         known = ", ".join(tuning.directions)
         yield f"data.directions: {', '.join(wrong)}; accepted: those of the model, {known}{others}"
+    lacking = [mark for mark in recipe.data.marks if mark not in tokenizer.marks]
+    if lacking:
+        known = f"marks of the model to tune, {', '.join(tokenizer.marks)}" if tokenizer.marks else "none"
+        yield f"data.train: mark {', '.join(lacking)}, which the model's tokenizer lacks; accepted: {known}"
     if recipe.tokenizer.dropout and not (tokenizer.merges and tokenizer.target.merges):
         yield f"tokenizer.dropout = {recipe.tokenizer.dropout}, but the model's tokenizer is not BPE; accepted: 0"
     if tuning.adapter_rank > recipe.model.d_model:

@@ -32,6 +32,18 @@ Stream = Callable[..., TrainingBatches]
 
 ALONE = World()
 
+TABLE = {"path": "table.tsv.xz", "columns": ("de", "en")}
+PLAIN: dict[str, object] = {}
+MIXED: dict[str, object] = {
+    "train": (
+        {"path": "plain.{language}", "weight": 0.5, "mark": "bt"},
+        {"path": "packed.{language}.gz", "weight": 2},
+        TABLE | {"weight": 3.7, "mark": "noised"},
+    ),
+    "temperature": 2.0,
+}
+MIXTURES = pytest.mark.parametrize("data", [PLAIN, MIXED], ids=["plain", "mixed"])
+
 lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=60)
 
 
@@ -163,6 +175,94 @@ def test_an_epoch_has_every_usable_pair_once(stream: Stream) -> None:
     assert sorted(index for update in seen for batch in update for index in batch) == usable
 
 
+@pytest.mark.parametrize("epoch", [0, 1, 5])
+def test_corpora_that_are_not_mixed_come_as_the_seed_alone_orders_them(stream: Stream, epoch: int) -> None:
+    batches = stream(("en-de", "de-en"), data={"max_tokens": 60})
+    assert len(batches.usable) < len(batches.dataset)
+    random = np.random.default_rng((1, epoch))
+    lengths = batches.source_lengths, batches.target_lengths
+    planned = plan_batches(*lengths, 64, random.permutation(batches.usable))
+    shuffled = [planned[index] for index in random.permutation(len(planned))]
+    expected = group_into_updates(shuffled, batches.target_lengths, 150)
+    assert [[batch.tolist() for batch in update] for update in batches.plan(epoch)] == [
+        [batch.tolist() for batch in update] for update in expected
+    ]
+    assert batches.source_lengths.tolist() == [length + 2 for length in batches.dataset.source.lengths]
+
+
+def times(batches: TrainingBatches, epoch: int) -> Counter[int]:
+    """How often an epoch has each pair."""
+    return Counter(int(index) for update in batches.plan(epoch) for batch in update for index in batch)
+
+
+def test_epochs_have_pairs_by_the_weight_of_their_corpus(stream: Stream) -> None:
+    batches = stream(data={**MIXED, "temperature": 1})
+    epochs = [times(batches, epoch) for epoch in range(10)]
+    assert {epoch[index] for epoch in epochs for index in range(30)} == {0, 1}  # 0.5
+    assert {epoch[index] for epoch in epochs for index in range(30, 45)} == {2}
+    assert {epoch[index] for epoch in epochs for index in range(45, 50)} == {3, 4}  # 3.7
+    together = sum(epochs, Counter[int]())
+    assert [together[index] for index in range(50)] == [5] * 30 + [20] * 15 + [37] * 5
+    assert 0 < sum(epochs[0][index] for index in range(30)) < 30, "not the whole corpus in every other epoch"
+    assert epochs == [times(stream(data={**MIXED, "temperature": 1}), epoch) for epoch in range(10)]
+
+
+def test_epochs_have_directions_by_the_temperature(stream: Stream, tiny_corpus: Path) -> None:
+    # 16 pairs and 1: 4 to 1 of 17 in an epoch, so 13.6 / 16 and 3.4.
+    (tiny_corpus / "many.tsv").write_text("".join(f"{'one ' * n}\t{'eins ' * n}\n" for n in range(1, 17)))
+    (tiny_corpus / "few.tsv").write_text("un deux\teins zwei\n")
+    corpora = [{"path": f"{name}.tsv", "columns": (source, "de")} for name, source in (("many", "en"), ("few", "fr"))]
+    batches = stream(("en-de", "fr-de"), data={"train": corpora, "valid": corpora, "temperature": 2})
+    together = sum((times(batches, epoch) for epoch in range(20)), Counter[int]())
+    assert [together[index] for index in range(17)] == [17] * 16 + [68]
+
+
+def test_an_epoch_without_a_pair_is_passed_over(stream: Stream) -> None:
+    batches = stream(data={"train": ({**TABLE, "weight": 0.001},)})
+    planned = [epoch for epoch in range(1000) for _ in batches.plan(epoch)]
+    assert len(planned) == 5, "in 1,000 epochs each pair comes once"
+    updates = list(islice(batches.updates(Position()), 5))
+    assert sorted(index for update in indices_of(updates) for batch in update for index in batch) == list(range(5))
+    assert [update.next_position for update in updates] == [Position(epoch + 1) for epoch in planned]
+
+
+@pytest.mark.parametrize("directions", [("en-de",), ("en-de", "de-en")])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_a_mark_stands_before_the_sources_of_its_corpus(
+    stream: Stream, directions: tuple[str, ...], dropout: float
+) -> None:
+    batches = stream(directions, data=MIXED, tokenizer={"vocabulary_size": 330, "dropout": dropout})
+    tokenizer = batches.tokenizer
+    assert tokenizer.marks == ("bt", "noised")
+    seen: set[tuple[int, ...]] = set()
+    for update in batches.updates(Position()):
+        for batch in update.batches:
+            for row, index in enumerate(batch.indices):
+                direction, corpus = int(batches.dataset.direction[index]), int(batches.dataset.corpus[index])
+                tag = [tokenizer.tag(("de", "en")[direction])] if len(directions) > 1 else []
+                mark = [[tokenizer.mark("bt")], [], [tokenizer.mark("noised")]][corpus]
+                ids = batch.source[row][batch.source_mask[row]].tolist()
+                own = ids[len(tag) + len(mark) :]
+                assert ids == [*tag, *mark, *own]
+                assert not {*map(tokenizer.mark, tokenizer.marks)} & {*own, *batch.target[row].tolist()}
+                assert tokenizer.decode(ids) == tokenizer.decode(own)
+                assert dropout or own == [*batches.dataset.source[index].tolist(), 3]
+                seen.add((direction, corpus))
+        if update.next_position.epoch == 2:
+            break
+    assert len(seen) == 3 * len(directions)
+
+
+def test_a_mark_counts_as_a_token(stream: Stream) -> None:
+    batches = stream(data={**MIXED, "max_tokens": 40})
+    marked = batches.dataset.corpus != 1
+    assert batches.source_lengths.tolist() == (batches.dataset.source.lengths + 1 + marked).tolist()
+    for update in islice(batches.updates(Position()), len(batches.plan(0))):
+        for batch in update.batches:
+            assert batch.source_mask.sum(dim=1).tolist() == batches.source_lengths[list(batch.indices)].tolist()
+            assert batch.source.shape[1] <= 40
+
+
 def test_updates_hold_about_their_tokens_in_batches_within_the_budget(stream: Stream) -> None:
     batches = stream(data={"max_tokens": 64})
     planned = batches.plan(0)
@@ -187,25 +287,32 @@ def test_the_seed_and_the_epoch_decide_the_order(stream: Stream, tmp_path: Path,
     assert sorted(order(reseeded, 0)) == sorted(order(batches, 0)) == sorted(order(batches, 1))
 
 
+@MIXTURES
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
-def test_from_any_position_the_same_follows(stream: Stream, dropout: float) -> None:
-    batches = stream(tokenizer={"vocabulary_size": 320, "dropout": dropout})
+def test_from_any_position_the_same_follows(stream: Stream, dropout: float, data: dict[str, object]) -> None:
+    def begun() -> TrainingBatches:
+        return stream(tokenizer={"vocabulary_size": 330, "dropout": dropout}, data=data)
+
+    batches = begun()
     epoch = len(batches.plan(0))
     assert epoch > 3
     whole = list(islice(batches.updates(Position()), 2 * epoch + 2))
     assert whole[epoch - 1].next_position == Position(1, 0)
     for done in range(len(whole) - 1):
-        resumed = list(islice(batches.updates(whole[done].next_position), 3))
+        resumed = list(islice(begun().updates(whole[done].next_position), 3))
         for update, expected in zip(resumed, whole[done + 1 :], strict=False):
             assert update.next_position == expected.next_position
             assert all(same(*pair) for pair in zip(update.batches, expected.batches, strict=True))
 
 
+@MIXTURES
 @pytest.mark.parametrize("size", [2, 3])
-def test_processes_share_out_each_updates_batches(stream: Stream, size: int) -> None:
-    updates = len(stream().plan(0)) + 2
-    alone = list(islice(stream().updates(Position()), updates))
-    shares = [list(islice(stream(world=World(rank, size)).updates(Position()), updates)) for rank in range(size)]
+def test_processes_share_out_each_updates_batches(stream: Stream, size: int, data: dict[str, object]) -> None:
+    updates = len(stream(data=data).plan(0)) + 2
+    alone = list(islice(stream(data=data).updates(Position()), updates))
+    shares = [
+        list(islice(stream(world=World(rank, size), data=data).updates(Position()), updates)) for rank in range(size)
+    ]
     for number, update in enumerate(alone):
         share = [shares[rank][number] for rank in range(size)]
         assert {part.next_position for part in share} == {update.next_position}
@@ -248,8 +355,11 @@ def test_with_dropout_the_two_sides_and_the_run_differ(stream: Stream, tmp_path:
     assert not same(batches.load(indices, 0), reseeded.load(indices, 0))
 
 
-def test_dropout_never_makes_a_pair_too_long_for_the_model(stream: Stream) -> None:
-    batches = stream(tokenizer={"vocabulary_size": 320, "dropout": 0.9}, model={"size": "tiny", "max_length": 40})
+@MIXTURES
+def test_dropout_never_makes_a_pair_too_long_for_the_model(stream: Stream, data: dict[str, object]) -> None:
+    shape = {"size": "tiny", "max_length": 40}
+    tokenizer = {"vocabulary_size": 330, "dropout": 0.9}
+    batches = stream(("en-de", "de-en"), tokenizer=tokenizer, model=shape, data=data)
     longest = 0
     for update in islice(batches.updates(Position()), len(batches.plan(0))):
         for batch in update.batches:

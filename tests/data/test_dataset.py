@@ -64,6 +64,7 @@ def test_prepared_data_is_the_corpus(tmp_path: Path, tiny_recipe: Build, counted
     assert pairs_of(data.valid) == [("two", "zwei"), ("", ""), ("eight eight", "acht acht")]  # never cleaned
     assert decoded(data.valid, data.tokenizer) == pairs_of(data.valid)
     assert data.train.direction.tolist() == [0] * 50
+    assert data.train.corpus.tolist() == [0] * 30 + [1] * 15 + [2] * 5
     assert data.train.source.lengths.tolist() == [len(data.train.source[index]) for index in range(50)]
     assert data.meta["pairs"] == {"train": 50, "valid": 3}
     assert data.meta["vocabulary_size"] == len(data.tokenizer)
@@ -77,7 +78,16 @@ def test_two_directions_lie_one_after_the_other_and_have_tags(
     forwards = counted_pairs(0, 50)
     assert pairs_of(data.train) == forwards + [(german, english) for english, german in forwards]
     assert data.train.direction.tolist() == [0] * 50 + [1] * 50
+    assert data.train.corpus.tolist() == ([0] * 30 + [1] * 15 + [2] * 5) * 2
     assert data.tokenizer.tag("de") != data.tokenizer.tag("en")
+
+
+def test_a_pair_of_two_corpora_stays_in_the_first(tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path) -> None:
+    (tiny_corpus / "back.tsv").write_text("one\teins\nseven seven\tsieben sieben\n", encoding="utf-8")
+    back = {"path": "back.tsv", "columns": ("en", "de"), "mark": "bt"}
+    data = load_prepared(prepare(tiny_recipe(data={"train": ("plain.{language}", back)}), tmp_path / "prepared"))
+    assert pairs_of(data.train)[30:] == [("seven seven", "sieben sieben")], "one is the first pair of the other"
+    assert data.train.corpus.tolist() == [0] * 30 + [1]
 
 
 def test_what_was_dropped_is_recorded(tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path) -> None:
@@ -128,6 +138,9 @@ def test_the_folders_name_tells_recipes_and_corpora_apart(
     assert plain.startswith("tiny-en-de-")
     assert name(tiny_recipe()) == plain
     assert name(tiny_recipe(model={"size": "base"}, training={"learning_rate": 0.5})) == plain  # no matter to the data
+    first, *others = tiny_recipe().data.train
+    weighted = tiny_recipe(data={"train": (first.model_copy(update={"weight": 2}), *others), "temperature": 5})
+    assert name(weighted) == plain, "data are mixed as batches are made"
     names = {
         plain,
         name(tiny_recipe(("de-en",))),
@@ -135,6 +148,7 @@ def test_the_folders_name_tells_recipes_and_corpora_apart(
         name(tiny_recipe(tokenizer={"nfkc": True})),
         name(tiny_recipe(cleaning={"max_words": 7})),
         name(tiny_recipe(data={"train": ("plain.{language}",)})),
+        name(tiny_recipe(data={"train": (first.model_copy(update={"mark": "bt"}), *others)})),
     }
     file = tiny_corpus / "plain.en"
     os.utime(file, (1, 1))
@@ -142,7 +156,7 @@ def test_the_folders_name_tells_recipes_and_corpora_apart(
     file.write_bytes(file.read_bytes() + b"one\n")
     os.utime(file, (1, 1))
     names.add(name(tiny_recipe()))
-    assert len(names) == 8
+    assert len(names) == 9
 
 
 def test_what_a_killed_prepare_left_is_made_anew(tmp_path: Path, tiny_recipe: Build, counted_pairs: Pairs) -> None:

@@ -13,6 +13,7 @@ from mt.checkpoint import load_weights
 from mt.data.batching import Batch, Position, Update, load_batch
 from mt.errors import TrainingError
 from mt.model.transformer import Transformer
+from mt.training.card import Published, write_card
 from mt.training.loss import batch_loss
 from mt.training.report import Reporter
 from mt.training.trainer import Trainer
@@ -372,6 +373,28 @@ def test_validation_leaves_out_what_the_model_cannot_read(make_trainer: MakeTrai
         (tmp_path / f"valid.{language}").write_text(f"{long}\n{long} oak\n")
     with pytest.raises(TrainingError, match=r"none of the 2 validation pairs.*model\.max_length 24"):
         make_trainer("another", *overrides)
+
+
+def test_only_training_sees_marks(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpora = "[{path='train.{language}', mark='bt', weight=0.5}, 'test.{language}']"
+    trainer = make_trainer("run", f"data.train={corpora}", "training.max_updates=10")
+    mark = trainer.data.tokenizer.mark("bt")
+    seen: dict[str, set[int]] = {"training": set(), "validation": set()}
+
+    def noting(name: str) -> Callable[..., Tensor]:
+        def noted(model: Transformer, batch: Batch, smoothing: float, r_drop: float = 0.0) -> Tensor:
+            seen[name].update(batch.source.flatten().tolist())
+            return batch_loss(model, batch, smoothing, r_drop)
+
+        return noted
+
+    trainer.loss = noting("training")
+    monkeypatch.setattr("mt.training.validation.batch_loss", noting("validation"))
+    assert train(trainer)
+    trainer.validation.losses(trainer.model)
+    assert mark in seen["training"] and len(seen["validation"]) > 5 and mark not in seen["validation"]
+    card = write_card(trainer.recipe, trainer.data, trainer.progress, Published("mean", 1.0, "cpu"), {})
+    assert "Text: train.{language} (weight 0.5, marked bt), test.{language} (" in card
 
 
 @pytest.mark.slow

@@ -57,12 +57,12 @@ Read = Callable[..., Recipe]
 Make = Callable[..., Trainer]
 
 
-def write_old(folder: Path, directions: tuple[str, ...]) -> Path:
+def write_old(folder: Path, directions: tuple[str, ...], marks: tuple[str, ...] = ()) -> Path:
     """The directory of a model with random weights."""
     torch.manual_seed(3)
     languages = sorted({code for direction in directions for code in direction.split("-")})
     tagged = languages if len(directions) > 1 else ()
-    tokenizer = Tokenizer(train_tokenizer(WORDS * 9, vocabulary_size=330, languages=tagged))
+    tokenizer = Tokenizer(train_tokenizer(WORDS * 9, vocabulary_size=330, languages=tagged, marks=marks))
     config = ModelConfig(encoder_layers=2, decoder_layers=1, d_model=16, d_ff=24, heads=2, max_length=64)
     description = Description(
         name="old",
@@ -177,6 +177,22 @@ def test_a_tagged_model_learns_another_direction_and_keeps_its_own(read: Read, p
     assert trainer.describe().directions == recipe.directions
     said = refused(read, f"tuning.model='{tmp_path / 'tagged'}'", 'data.directions=["de-cs"]')
     assert "de-cs; accepted: those of the model, en-de, en-fr, or others into de, en, fr, of which it has tags" in said
+
+
+def test_a_mark_is_one_that_the_model_has(read: Read, place: Path, tmp_path: Path) -> None:
+    back = "data.train=['train.{language}', {path='valid.{language}', mark='bt'}, {path='test.{language}', mark='mt'}]"
+    said = refused(read, back, "tuning.adapter_rank=17")
+    assert "data.train: mark bt, mt, which the model's tokenizer lacks; accepted: none" in said
+    assert "tuning.adapter_rank = 17" in said
+    write_old(tmp_path / "marked", ("en-de",), ("bt", "noised"))
+    said = refused(read, back, f"tuning.model='{tmp_path / 'marked'}'")
+    assert "data.train: mark mt, which the model's tokenizer lacks; accepted: marks of the model to tune, bt" in said
+    recipe = read(back.replace("'mt'", "'noised'"), f"tuning.model='{tmp_path / 'marked'}'")
+    data = prepared(recipe, place)
+    trainer = Trainer(recipe, data, tmp_path, torch.device("cpu"), World())
+    assert trainer.batches.marks == [[], [data.tokenizer.mark("bt")], [data.tokenizer.mark("noised")]]
+    said = refused(read, "tuning.watch=[{path='test.{language}', weight=2}]")
+    assert "tuning.watch: a weight or a mark at test.{language}; accepted: neither, except in data.train" in said
 
 
 def test_text_is_encoded_by_the_models_tokenizer(read: Read, place: Path, tmp_path: Path) -> None:

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mt.data.mixing import epoch_counts, pair_weights
+
+
+@pytest.mark.parametrize(
+    ("weight", "turn", "expected"),
+    [
+        (1, 0.99, [1, 1, 1, 1]),
+        (2, 0.5, [2, 2, 2, 2]),
+        (0.5, 0.0, [0, 1, 0, 1]),
+        (0.5, 0.5, [1, 0, 1, 0]),
+        (0.25, 0.6, [0, 1, 0, 0, 0, 1, 0, 0]),
+        # 0.05, 0.75, 0.45, 0.15, ...: once more wherever 0.7 reaches 1
+        (3.7, 0.05, [3, 4, 4, 3, 4, 4, 3, 4, 4, 4]),
+    ],
+)
+def test_how_often_epochs_have_a_pair_by_hand(weight: float, turn: float, expected: list[int]) -> None:
+    weights, turns = np.array([weight]), np.array([turn])
+    assert [epoch_counts(weights, turns, epoch).tolist() for epoch in range(len(expected))] == [[n] for n in expected]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    pairs=st.lists(st.tuples(st.floats(0.001, 1000), st.floats(0, 1, exclude_max=True)), min_size=1, max_size=9),
+    first=st.integers(0, 1000),
+    epochs=st.integers(1, 20),
+)
+def test_a_pair_comes_as_often_as_its_weight_says(pairs: list[tuple[float, float]], first: int, epochs: int) -> None:
+    weights, turns = np.array(pairs).T
+    counts = np.array([epoch_counts(weights, turns, epoch) for epoch in range(first, first + epochs)])
+    assert ((counts == np.floor(weights)) | (counts == np.ceil(weights))).all()
+    assert (abs(counts.sum(axis=0) - epochs * weights) < 1 + 1e-6).all()
+
+
+@pytest.mark.parametrize(
+    ("temperature", "many", "few"),
+    [
+        (1, 1, 1),  # 16 pairs and 1
+        (2, 0.85, 3.4),  # 4 to 1, of 17: 13.6 and 3.4
+        (4, 17 / 24, 17 / 3),  # 2 to 1
+        (1e9, 8.5 / 16, 8.5),  # even
+    ],
+)
+def test_a_temperature_by_hand(temperature: float, many: float, few: float) -> None:
+    directions = np.array([0] * 16 + [2])  # and none in direction 1
+    mixed = pair_weights(np.ones(17), directions, temperature)
+    assert mixed == pytest.approx([many] * 16 + [few])
+
+
+def test_a_temperature_flattens_what_weights_make_of_directions() -> None:
+    # 4 x 2 + 8 x 1 = 16 in one direction, 2 x 0.5 = 1 in the other: 13.6 and 3.4, and in each as before.
+    weights = np.array([2.0] * 4 + [1.0] * 8 + [0.5] * 2)
+    mixed = pair_weights(weights, np.array([0] * 12 + [1] * 2), 2)
+    assert mixed == pytest.approx([1.7] * 4 + [0.85] * 8 + [1.7] * 2)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    pairs=st.lists(st.tuples(st.floats(0.001, 1000), st.integers(0, 4)), min_size=1, max_size=30),
+    temperature=st.floats(1, 100),
+)
+def test_a_temperature_keeps_the_length_of_an_epoch_and_1_every_bit(
+    pairs: list[tuple[float, int]], temperature: float
+) -> None:
+    weights, directions = np.array([weight for weight, _ in pairs]), np.array([number for _, number in pairs])
+    assert pair_weights(weights, directions, temperature).sum() == pytest.approx(weights.sum())
+    assert (pair_weights(weights, directions, 1) == weights).all()

@@ -22,5 +22,6 @@ def epoch_counts(weights: np.ndarray, turns: np.ndarray, epoch: int) -> np.ndarr
     So a weight of 0.1 shows all of a large corpus in ten epochs, where drawing anew would leave out a third of it.
     """
     whole, part = np.divmod(weights, 1)
-    counts: np.ndarray = (whole + ((part * epoch + turns) % 1 + part >= 1)).astype(np.int64)
+    before, after = (np.floor(part * number + turns) for number in (epoch, epoch + 1))
+    counts: np.ndarray = (whole + after - before).astype(np.int64)
     return counts

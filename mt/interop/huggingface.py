@@ -17,7 +17,7 @@ from mt.interop.copies import without_copies
 from mt.interop.foreign import ForeignModel, Side
 from mt.interop.layers import layer_rows
 from mt.interop.mapping import Row, Table
-from mt.interop.origin import AS_MARIAN, Origin, Wishes, load_pickle
+from mt.interop.origin import ALLOWED_PICKLE, AS_MARIAN, Origin, Wishes, load_pickle
 from mt.model.embedding import position_table
 
 BIAS = "final_logits_bias"
@@ -212,7 +212,7 @@ def _rows(config: ModelConfig) -> Iterator[Row]:
 
 def _hint(folder: Path, name: str) -> str:
     if name == SAFE and (folder / PICKLE).exists():
-        return f" ({PICKLE} is a pickle; accepted: {SAFE}, or --allow-pickle, which reads no more than tensors from it)"
+        return f" ({PICKLE} is a pickle; accepted: {SAFE}, or {ALLOWED_PICKLE})"
     return ""
 
 

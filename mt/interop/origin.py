@@ -16,6 +16,7 @@ AS_MARIAN: Mapping[str, Any] = {"positions": "tensor2tensor", "norm_epsilon": 1e
 """How Marian itself computes (sinusoidalPositionEmbeddings in its src/graph/node_initializers.cpp, layerNorm in
 src/models/transformer.h). transformers and CTranslate2 convert its models with frequencies that are a little higher."""
 
+ALLOWED_PICKLE = "--allow-pickle, which reads no more than plain values from it"
 UNSTATED = "not stated there; ask its authors before passing it on"
 
 
@@ -57,9 +58,7 @@ class Origin:
 def need_pickles(path: Path, wishes: Wishes) -> None:
     """Raises ModelError unless pickles may be read."""
     if not wishes.allow_pickle:
-        raise ModelError(
-            f"{path}: is a pickle; accepted: --allow-pickle, which reads no more than plain values from it"
-        )
+        raise ModelError(f"{path}: is a pickle; accepted: {ALLOWED_PICKLE}")
 
 
 def load_pickle(path: Path, records: Sequence[type] = ()) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from mt.interop.copies import without_copies
 from mt.interop.foreign import ForeignModel, Side
 from mt.interop.layers import layer_rows
 from mt.interop.mapping import Row, Table
-from mt.interop.origin import Origin, Wishes, load_pickle, need_pickles
+from mt.interop.origin import Origin, Wishes, load_pickle, named_tensors, need_pickles
 
 SOURCE, TARGET, OUTPUT = (
     "encoder.embed_tokens.weight",
@@ -67,7 +67,7 @@ def read_fairseq(origin: Origin, wishes: Wishes) -> ForeignModel:
     if lacking:
         raise ModelError(problems(f"{folder} is no fairseq model that can be imported", dict.fromkeys(lacking)))
     source, target = (_side(path, model) for path, model in zip(dictionaries, pieces, strict=True))
-    weights, wrong = _own_weights(weights, options)
+    weights, wrong = _own_weights(named_tensors(weights, checkpoint), options)
     return ForeignModel(
         name=origin.name,
         kind="fairseq model",

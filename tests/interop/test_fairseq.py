@@ -134,6 +134,10 @@ def test_a_pickle_is_read_only_if_allowed_and_all_problems_are_listed(tmp_path: 
         "encoder.layers.0.self_attn.in_proj_weight of the source is not placed",
     ):
         assert line in str(caught.value)
+    content["model"]["epoch"] = 3
+    torch.save(content, folder / "model.pt")
+    with pytest.raises(ModelError, match=r"model.pt holds more than weights.*\n.*'epoch' is of the type int"):
+        import_model(str(folder), tmp_path / "out", wishes=ALLOWED)
     (folder / "dict.de.txt").unlink()
     with pytest.raises(ModelError, match=r"dict.de.txt is missing"):
         import_model(str(folder), tmp_path / "out", wishes=ALLOWED)

@@ -117,10 +117,10 @@ def _option_problems(options: Mapping[str, Any]) -> Iterator[str]:
 def _side(dictionary: Path, sentencepiece: Path) -> Side:
     """A line has a piece and how often it occurs. What marks the end begins a translation, too. Raises ModelError."""
     try:
-        lines = dictionary.read_text(encoding="utf-8").splitlines()
+        lines = dictionary.read_text(encoding="utf-8").split("\n")  # a piece may hold U+2028
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError(f"{dictionary}: cannot be read ({error})") from error
-    pieces = [*SPECIAL, *(line.removesuffix(" #fairseq:overwrite").rpartition(" ")[0] for line in lines)]
+    pieces = [*SPECIAL, *(line.removesuffix(" #fairseq:overwrite").rpartition(" ")[0] for line in lines if line)]
     ids = {piece: id for id, piece in enumerate(pieces)}
     unk, pad, end = (SPECIAL.index(piece) for piece in (UNKNOWN, PAD, END))
     return Side(ids, sentencepiece.read_bytes(), unk=unk, eos=end, pad=pad, start=end)

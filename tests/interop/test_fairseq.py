@@ -41,7 +41,8 @@ def dictionaries(folder: Path) -> list[list[str]]:
         ("target", "de", [text[::-1].lower() for text in sentences(300)]),
     ):
         model = unigram(texts)
-        own = sorted({piece for text in texts for piece in pieces(model, text)})
+        # Some pieces hold what ends a line elsewhere.
+        own = sorted({piece for text in texts for piece in pieces(model, text)} | {"\u2028", "a\x85b"})
         (folder / f"{name}.spm").write_bytes(model)
         lines = "".join(f"{piece} {100 - number}\n" for number, piece in enumerate(own))
         (folder / f"dict.{language}.txt").write_text(lines, encoding="utf-8")

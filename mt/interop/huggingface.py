@@ -166,6 +166,7 @@ class Directory:
     def decoding(self) -> dict[str, Any]:
         """The values of our DecodingConfig."""
         search = {"beam_size": "num_beams", "length_penalty": "length_penalty"}
+        search |= {"no_repeat_ngram": "no_repeat_ngram_size"}
         asked = {**self.config, **self.generation}
         return {ours: asked[key] for ours, key in search.items() if asked.get(key) is not None}
 

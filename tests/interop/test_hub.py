@@ -115,6 +115,7 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", endpoint)
         template = endpoint + "/{repo_id}/resolve/{revision}/{filename}"
         monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
         yield folder
 

@@ -17,7 +17,7 @@ from mt.interop.copies import without_copies
 from mt.interop.foreign import ForeignModel, Side
 from mt.interop.layers import layer_rows
 from mt.interop.mapping import Row, Table
-from mt.interop.origin import Origin, Wishes, load_pickle, need_pickles
+from mt.interop.origin import Origin, Wishes, load_pickle, named_tensors, need_pickles
 
 SOURCE, TARGET, OUTPUT = (
     "encoder.embed_tokens.weight",
@@ -67,7 +67,7 @@ def read_fairseq(origin: Origin, wishes: Wishes) -> ForeignModel:
     if lacking:
         raise ModelError(problems(f"{folder} is no fairseq model that can be imported", dict.fromkeys(lacking)))
     source, target = (_side(path, model) for path, model in zip(dictionaries, pieces, strict=True))
-    weights, wrong = _own_weights(weights, options)
+    weights, wrong = _own_weights(named_tensors(weights, checkpoint), options)
     return ForeignModel(
         name=origin.name,
         kind="fairseq model",
@@ -117,10 +117,10 @@ def _option_problems(options: Mapping[str, Any]) -> Iterator[str]:
 def _side(dictionary: Path, sentencepiece: Path) -> Side:
     """A line has a piece and how often it occurs. What marks the end begins a translation, too. Raises ModelError."""
     try:
-        lines = dictionary.read_text(encoding="utf-8").splitlines()
+        lines = dictionary.read_text(encoding="utf-8").split("\n")  # a piece may hold U+2028
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError(f"{dictionary}: cannot be read ({error})") from error
-    pieces = [*SPECIAL, *(line.removesuffix(" #fairseq:overwrite").rpartition(" ")[0] for line in lines)]
+    pieces = [*SPECIAL, *(line.removesuffix(" #fairseq:overwrite").rpartition(" ")[0] for line in lines if line)]
     ids = {piece: id for id, piece in enumerate(pieces)}
     unk, pad, end = (SPECIAL.index(piece) for piece in (UNKNOWN, PAD, END))
     return Side(ids, sentencepiece.read_bytes(), unk=unk, eos=end, pad=pad, start=end)

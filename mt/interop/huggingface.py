@@ -17,8 +17,8 @@ from mt.interop.copies import without_copies
 from mt.interop.foreign import ForeignModel, Side
 from mt.interop.layers import layer_rows
 from mt.interop.mapping import Row, Table
-from mt.interop.origin import AS_MARIAN, Origin, Wishes, load_pickle
-from mt.model.embedding import position_table
+from mt.interop.origin import ALLOWED_PICKLE, AS_MARIAN, Origin, Wishes, load_pickle, named_tensors
+from mt.model.embedding import sinusoidal_positions
 
 BIAS = "final_logits_bias"
 SHARED = "model.shared.weight"
@@ -80,7 +80,8 @@ class Directory:
     @classmethod
     def read(cls, folder: Path, allow_pickle: bool) -> "Directory":
         pickled = allow_pickle and not (folder / SAFE).is_file() and (folder / PICKLE).is_file()
-        needed = ["config.json", "vocab.json", "source.spm", "target.spm", PICKLE if pickled else SAFE]
+        weights = folder / (PICKLE if pickled else SAFE)
+        needed = ["config.json", "vocab.json", "source.spm", "target.spm", weights.name]
         lacking = [name for name in needed if not (folder / name).is_file()]
         if lacking:
             listed = (f"{name} is missing" + _hint(folder, name) for name in lacking)
@@ -95,7 +96,7 @@ class Directory:
             tokenizer=found["tokenizer_config.json"],
             vocabularies=(source, _vocabulary(folder / "target_vocab.json") if two else source),
             sentencepiece=((folder / "source.spm").read_bytes(), (folder / "target.spm").read_bytes()),
-            weights=load_pickle(folder / PICKLE) if pickled else load_weights(folder / SAFE),
+            weights=named_tensors(load_pickle(weights), weights) if pickled else load_weights(weights),
             files=(*needed, *optional),
         )
 
@@ -165,6 +166,7 @@ class Directory:
     def decoding(self) -> dict[str, Any]:
         """The values of our DecodingConfig."""
         search = {"beam_size": "num_beams", "length_penalty": "length_penalty"}
+        search |= {"no_repeat_ngram": "no_repeat_ngram_size"}
         asked = {**self.config, **self.generation}
         return {ours: asked[key] for ours, key in search.items() if asked.get(key) is not None}
 
@@ -186,12 +188,12 @@ class Directory:
         return own, wrong
 
     def _sinusoidal(self, stored: Tensor) -> bool:
-        length, d_model = stored.shape
-        sizes = {"encoder_layers": 1, "decoder_layers": 1, "d_model": d_model, "d_ff": 1, "heads": 1}
-        config = ModelConfig.model_validate({**sizes, "positions": "concatenated"})
-        return d_model == self.config.get("d_model") and torch.allclose(
-            stored.float(), position_table(config, length), atol=1e-3
-        )
+        """Whether [length, d_model] positions are computed, the sines first."""
+        d_model = self.config.get("d_model")
+        if stored.dim() != 2 or stored.shape[1] != d_model or d_model % 2 or not d_model:
+            return False
+        table = sinusoidal_positions(*stored.shape)
+        return torch.allclose(stored.float(), torch.cat((table[:, ::2], table[:, 1::2]), dim=1), atol=1e-3)
 
 
 def marian_mt_table(config: ModelConfig) -> Table:
@@ -212,7 +214,7 @@ def _rows(config: ModelConfig) -> Iterator[Row]:
 
 def _hint(folder: Path, name: str) -> str:
     if name == SAFE and (folder / PICKLE).exists():
-        return f" ({PICKLE} is a pickle; accepted: {SAFE}, or --allow-pickle, which reads no more than tensors from it)"
+        return f" ({PICKLE} is a pickle; accepted: {SAFE}, or {ALLOWED_PICKLE})"
     return ""
 
 

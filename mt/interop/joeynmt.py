@@ -14,7 +14,7 @@ from mt.interop.copies import without_copies
 from mt.interop.foreign import ForeignModel, Side
 from mt.interop.mapping import Row, Table
 from mt.interop.marian import read_yaml
-from mt.interop.origin import Origin, Wishes, load_pickle, need_pickles
+from mt.interop.origin import Origin, Wishes, load_pickle, named_tensors, need_pickles
 
 SOURCE, TARGET, OUTPUT = "src_embed.lut.weight", "trg_embed.lut.weight", "decoder.output_layer.weight"
 CONSTANTS = ("encoder.pe.pe", "decoder.pe.pe")
@@ -82,7 +82,8 @@ def read_joeynmt(origin: Origin, wishes: Wishes) -> ForeignModel:
     architecture = options.architecture()
     copies = [(TARGET, SOURCE)] if architecture["tie_source"] else []
     copies += [(TARGET, OUTPUT)] if architecture["tie_output"] else []
-    weights, wrong = without_copies({name: w for name, w in weights.items() if name not in CONSTANTS}, copies)
+    own = {name: weight for name, weight in named_tensors(weights, checkpoint).items() if name not in CONSTANTS}
+    weights, wrong = without_copies(own, copies)
     return ForeignModel(
         name=origin.name,
         kind="JoeyNMT model",

@@ -6,6 +6,7 @@ Names and options as in Marian's src/models/transformer.h.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,14 @@ from torch import Tensor
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
 from mt.interop.foreign import ForeignModel, Side
+from mt.interop.languages import THREE_LETTERS
 from mt.interop.mapping import Row, Table
 from mt.interop.marian_weights import CONFIG, read_weights
 from mt.interop.origin import AS_MARIAN, Origin, Wishes
 from mt.tokenizer import sentencepiece_ids
 
 BIAS = "decoder_ff_logit_out_b"
+OUTPUT, LEGACY_OUTPUT = "decoder_ff_logit_out_Wt", "decoder_ff_logit_out_W"  # [V, D], [D, V] (src/layers/output.cpp)
 UNKNOWN, END = "<unk>", "</s>"
 LONGEST = 512  # tokens: Marian's positions have no end, and transformers' conversions stop here
 
@@ -68,13 +71,17 @@ def read_marian(origin: Origin, wishes: Wishes) -> ForeignModel:
         name=origin.name,
         kind="Marian model",
         architecture={**_architecture(options), **(AS_MARIAN if wishes.as_marian else {})},
-        table=marian_table,
+        table=partial(marian_table, output=LEGACY_OUTPUT if LEGACY_OUTPUT in arrays else OUTPUT),
         weights={name: _as_torch(name, array) for name, array in arrays.items() if name != CONFIG},
         source=sides[0],
         target=sides[1],
         decoding={"beam_size": search.get("beam-size", 6), "length_penalty": search.get("normalize", 0)},
         direction=_direction(origin.name),
-        problems=[*_option_problems(options), *_size_problems(options, sides[0], sides[1])],
+        problems=[
+            *_option_problems(options),
+            *_search_problems(search),
+            *_size_problems(options, sides[0], sides[1]),
+        ],
         provenance=origin.provenance(dict.fromkeys((files.weights, *files.vocabularies, *files.sentencepieces))),
     )
 
@@ -172,6 +179,12 @@ def _option_problems(options: Mapping[str, Any]) -> Iterator[str]:
         yield "transformer-decoder-dim-ffn is another than transformer-dim-ffn; accepted: the same"
 
 
+def _search_problems(search: Mapping[str, Any]) -> Iterator[str]:
+    """What a search of ours cannot do."""
+    if penalty := search.get("word-penalty"):
+        yield f"word-penalty is {penalty!r}; accepted: 0"
+
+
 def _size_problems(options: Mapping[str, Any], source: Side, target: Side) -> Iterator[str]:
     stated = options.get("dim-vocabs") or [0, 0]
     for name, side, size in zip(SIDES, (source, target), (stated[0], stated[-1]), strict=True):
@@ -197,32 +210,33 @@ def _architecture(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _direction(name: str) -> str:
-    """OPUS-MT calls its folders en-de, or opus-mt-en-de."""
+    """OPUS-MT calls its folders en-de, or opus-mt-en-de; other names may end like that, so the codes must be known."""
     said = re.search(r"(?:^|[-_])([a-z]{2,3}-[a-z]{2,3})$", name)
-    return said[1] if said else ""
+    known = {*THREE_LETTERS, *THREE_LETTERS.values()}
+    return said[1] if said and known.issuperset(said[1].split("-")) else ""
 
 
 def _as_torch(name: str, array: np.ndarray) -> Tensor:
-    """Marian multiplies from the right, x W, and keeps vectors as rows."""
+    """Marian multiplies from the right, x W, and keeps vectors as rows; `Wt` is transposed already."""
     tensor = torch.from_numpy(array.copy())
-    if tensor.dim() != 2 or name.endswith("Wemb"):
+    if tensor.dim() != 2 or name.endswith(("Wemb", "_Wt")):
         return tensor
     if tensor.shape[0] == 1 and re.search(r"_(b[qkvo12]?|ln_(scale|bias))$", name):
         return tensor.flatten()
     return tensor.T
 
 
-def marian_table(config: ModelConfig) -> Table:
-    """Marian's names (the sources) and ours (the targets)."""
-    return tuple(_rows(config))
+def marian_table(config: ModelConfig, output: str = OUTPUT) -> Table:
+    """Marian's names (the sources) and ours (the targets); `output` is that of the output layer."""
+    return tuple(_rows(config, output))
 
 
-def _rows(config: ModelConfig) -> Iterator[Row]:
+def _rows(config: ModelConfig, output: str) -> Iterator[Row]:
     yield Row(("Wemb" if config.tie_source else "decoder_Wemb",), ("embedding.tokens.weight",))
     if not config.tie_source:
         yield Row(("encoder_Wemb",), ("source_embedding.tokens.weight",))
     if not config.tie_output:
-        yield Row(("decoder_ff_logit_out_W",), ("embedding.output",))
+        yield Row((output,), ("embedding.output",))
     yield Row((BIAS,), ("embedding.bias",))
     for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         attentions = {"self": "self_attention", **({"context": "cross_attention"} if side == "decoder" else {})}

@@ -1,7 +1,6 @@
 """Where a model comes from: its folder, its name, its licence and the checksums of what was read."""
 
 import hashlib
-import pickle
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from mt.errors import ModelError
+from mt.errors import ModelError, problems
 
 AS_MARIAN: Mapping[str, Any] = {"positions": "tensor2tensor", "norm_epsilon": 1e-6}
 """How Marian itself computes (sinusoidalPositionEmbeddings in its src/graph/node_initializers.cpp, layerNorm in
 src/models/transformer.h). transformers and CTranslate2 convert its models with frequencies that are a little higher."""
 
+ALLOWED_PICKLE = "--allow-pickle, which reads no more than plain values from it"
 UNSTATED = "not stated there; ask its authors before passing it on"
 
 
@@ -57,9 +58,7 @@ class Origin:
 def need_pickles(path: Path, wishes: Wishes) -> None:
     """Raises ModelError unless pickles may be read."""
     if not wishes.allow_pickle:
-        raise ModelError(
-            f"{path}: is a pickle; accepted: --allow-pickle, which reads no more than plain values from it"
-        )
+        raise ModelError(f"{path}: is a pickle; accepted: {ALLOWED_PICKLE}")
 
 
 def load_pickle(path: Path, records: Sequence[type] = ()) -> dict[str, Any]:
@@ -70,9 +69,21 @@ def load_pickle(path: Path, records: Sequence[type] = ()) -> dict[str, Any]:
     try:
         with torch.serialization.safe_globals(list(records)):
             found = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, ValueError, EOFError, KeyError, pickle.UnpicklingError) as error:
+    except Exception as error:  # IndexError, struct.error ...: torch's reader trips over damage in many ways
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"{path}: cannot be read without running code in it, or is damaged ({reason})") from error
     if not isinstance(found, dict):
         raise ModelError(f"{path}: holds {type(found).__name__}; accepted: a dictionary")
     return found
+
+
+def named_tensors(found: Mapping[Any, Any], path: Path) -> dict[str, Tensor]:
+    """The weights that a pickle, `path`, holds. Raises ModelError that lists what else is among them."""
+    wrong = [
+        f"{name!r} is of the type {type(value).__name__}" if isinstance(name, str) else f"{name!r} is no name"
+        for name, value in found.items()
+        if not (isinstance(name, str) and isinstance(value, Tensor))
+    ]
+    if wrong:
+        raise ModelError(problems(f"{path} holds more than weights; accepted: tensors, each under its name", wrong))
+    return dict(found)

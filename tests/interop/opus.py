@@ -48,10 +48,14 @@ OPTIONS = {
 
 @dataclass
 class Opus:
-    """What a folder is to hold. Two vocabularies come with embeddings that are not tied between the sides."""
+    """What a folder is to hold. Two vocabularies come with embeddings that are not tied between the sides.
+
+    `output` names an output layer of its own: `Wt` as Marian writes it, or `W`, transposed, as it did once.
+    """
 
     tags: Sequence[str] = ()
     two_vocabularies: bool = False
+    output: str = ""
     changes: Mapping[str, Any] = field(default_factory=dict)
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     vocabularies: list[dict[str, int]] = field(default_factory=list)
@@ -78,17 +82,18 @@ class Opus:
         for name, vocabulary in zip(names, self.vocabularies, strict=True):
             lines = (f"{json.dumps(piece, ensure_ascii=False)}: {id}\n" for piece, id in vocabulary.items())
             (folder / name).write_text("".join(lines), encoding="utf-8")
-        search = {"models": ["model.npz"], "vocabs": [names[0], names[-1]], "beam-size": 6, "normalize": 1}
+        search = {"models": ["model.npz"], "vocabs": [names[0], names[-1]]}
+        search |= {"beam-size": 6, "normalize": 1, "word-penalty": 0}
         (folder / "decoder.yml").write_text(yaml.safe_dump(search), encoding="utf-8")
         (folder / "LICENSE").write_text("Attribution 4.0 International\n\n====\n", encoding="utf-8")
-        tied = {} if not self.two_vocabularies else {"tied-embeddings-all": False, "tied-embeddings": True}
+        tied = {} if not self.two_vocabularies else {"tied-embeddings-all": False, "tied-embeddings": not self.output}
         options = {
             **OPTIONS,
             **tied,
             "dim-vocabs": [len(self.vocabularies[0]), len(self.vocabularies[-1])],
             **self.changes,
         }
-        self.arrays = weights(options)
+        self.arrays = weights(options, self.output)
         self.save(folder, options)
         return folder
 
@@ -126,7 +131,7 @@ def pieces(model: bytes, text: str) -> list[str]:
     return found
 
 
-def weights(options: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def weights(options: Mapping[str, Any], output: str = "") -> dict[str, np.ndarray]:
     """Random weights under Marian's names, large enough that translations differ."""
     random = np.random.default_rng(1)
     d, inner = options["dim-emb"], options["transformer-dim-ffn"]
@@ -147,8 +152,8 @@ def weights(options: Mapping[str, Any]) -> dict[str, np.ndarray]:
     else:
         add(["encoder_Wemb"], source, d)
         add(["decoder_Wemb"], target, d)
-    if not (options["tied-embeddings-all"] or options["tied-embeddings"]):
-        add(["decoder_ff_logit_out_W"], d, target)
+    if output:
+        add([f"decoder_ff_logit_out_{output}"], *((target, d) if output == "Wt" else (d, target)))
     add(["decoder_ff_logit_out_b"], 1, target, scale=1.0)
     for side, depth in (("encoder", options["enc-depth"]), ("decoder", options["dec-depth"])):
         for layer in range(1, depth + 1):

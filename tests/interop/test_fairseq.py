@@ -41,7 +41,8 @@ def dictionaries(folder: Path) -> list[list[str]]:
         ("target", "de", [text[::-1].lower() for text in sentences(300)]),
     ):
         model = unigram(texts)
-        own = sorted({piece for text in texts for piece in pieces(model, text)})
+        # Some pieces hold what ends a line elsewhere.
+        own = sorted({piece for text in texts for piece in pieces(model, text)} | {"\u2028", "a\x85b"})
         (folder / f"{name}.spm").write_bytes(model)
         lines = "".join(f"{piece} {100 - number}\n" for number, piece in enumerate(own))
         (folder / f"dict.{language}.txt").write_text(lines, encoding="utf-8")
@@ -134,6 +135,10 @@ def test_a_pickle_is_read_only_if_allowed_and_all_problems_are_listed(tmp_path: 
         "encoder.layers.0.self_attn.in_proj_weight of the source is not placed",
     ):
         assert line in str(caught.value)
+    content["model"]["epoch"] = 3
+    torch.save(content, folder / "model.pt")
+    with pytest.raises(ModelError, match=r"model.pt holds more than weights.*\n.*'epoch' is of the type int"):
+        import_model(str(folder), tmp_path / "out", wishes=ALLOWED)
     (folder / "dict.de.txt").unlink()
     with pytest.raises(ModelError, match=r"dict.de.txt is missing"):
         import_model(str(folder), tmp_path / "out", wishes=ALLOWED)

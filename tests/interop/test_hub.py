@@ -1,5 +1,6 @@
 """Names on the hub: what is fetched is pinned and its checksums kept; without the hub the message says what to do."""
 
+import errno
 import hashlib
 import json
 import os
@@ -14,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from mt.errors import ModelError
+from mt.interop.hub import fetch
 from mt.interop.importer import import_model
+from mt.interop.origin import Wishes
 from tests.interop.conftest import loaded
 from tests.interop.parity import card
 
@@ -86,6 +89,8 @@ def test_a_name_is_fetched_at_one_revision(write: Write, tmp_path: Path) -> None
     with hub(folder) as endpoint:
         done = run(endpoint, tmp_path / "home", NAME, str(tmp_path / "out"))
         assert done.returncode == 0, done.stderr
+        allowed = run(endpoint, tmp_path / "home", NAME, str(tmp_path / "allowed"), "--allow-pickle")
+        assert allowed.returncode == 0, allowed.stderr
         missing = run(endpoint, tmp_path / "home", "Nobody/nothing", str(tmp_path / "other"))
     assert loaded(tmp_path / "out").description.directions == ("en-de",)
     written = card(tmp_path / "out")
@@ -99,6 +104,50 @@ def test_a_name_is_fetched_at_one_revision(write: Write, tmp_path: Path) -> None
         assert line in written
     assert not list((tmp_path / "home").rglob("pytorch_model.bin"))
     assert missing.returncode == 2 and "the hub has no such model" in missing.stderr
+
+
+@pytest.fixture
+def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that the hub publishes, and an empty cache."""
+    folder = tmp_path / "published"
+    folder.mkdir()
+    with hub(folder) as endpoint:
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", endpoint)
+        template = endpoint + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        yield folder
+
+
+def fetched(wishes: Wishes) -> set[str]:
+    return {path.name for path in fetch(NAME, wishes).folder.iterdir()}
+
+
+def test_a_pickle_is_fetched_only_if_it_is_wanted_and_there_is_nothing_else(published: Path) -> None:
+    for name in ("config.json", "source.spm", "pytorch_model.bin", "training_args.bin", "tf_model.h5"):
+        (published / name).write_bytes(b"{}")
+    with pytest.raises(ModelError) as caught:
+        fetch(NAME, Wishes())
+    assert f"{NAME}: its weights are only in pytorch_model.bin, a pickle; accepted: --allow-pickle" in str(caught.value)
+    assert "OPUS-MT's own .npz files" in str(caught.value)
+    assert fetched(Wishes(allow_pickle=True)) == {"config.json", "source.spm", "pytorch_model.bin"}
+
+
+def test_with_safetensors_no_pickle_is_fetched(published: Path) -> None:
+    for name in ("model.safetensors", "pytorch_model.bin"):
+        (published / name).write_bytes(b"")
+    assert fetched(Wishes(allow_pickle=True)) == {"model.safetensors"}
+
+
+def test_a_full_disk_is_not_called_a_hub_out_of_reach(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: object, **options: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", full)
+    with pytest.raises(ModelError, match="No space left on device") as caught:
+        fetch(NAME, Wishes())
+    assert "cannot be reached" not in str(caught.value)
 
 
 def test_without_the_hub_the_message_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -229,6 +229,31 @@ def test_every_weight_that_does_not_fit_is_listed_at_once(write: Write, tmp_path
         assert line in str(caught.value)
 
 
+@pytest.mark.parametrize("shape", [(4, 33), (4, 0), (32,), (2, 4, 32)], ids=str)
+def test_positions_of_any_shape_are_a_problem_among_others(write: Write, tmp_path: Path, shape: tuple[int]) -> None:
+    folder = write(encoder_attention_heads=2)
+    weights = load_file(folder / "model.safetensors")
+    save_file({**weights, "model.encoder.embed_positions.weight": torch.zeros(shape)}, folder / "model.safetensors")
+    with pytest.raises(ModelError) as caught:
+        import_model(str(folder), tmp_path / "out")
+    assert "model.encoder.embed_positions.weight is not the sinusoidal table" in str(caught.value)
+    assert "encoder_attention_heads is 2 and decoder_attention_heads 4" in str(caught.value)
+
+
+@pytest.mark.parametrize("d_model", [33, 0])
+def test_a_width_that_no_model_has_is_a_problem_among_others(write: Write, tmp_path: Path, d_model: int) -> None:
+    folder = write()
+    weights = load_file(folder / "model.safetensors")
+    positions = torch.zeros(4, d_model)
+    save_file({**weights, "model.encoder.embed_positions.weight": positions}, folder / "model.safetensors")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps({**config, "d_model": d_model}), encoding="utf-8")
+    with pytest.raises(ModelError) as caught:
+        import_model(str(folder), tmp_path / "out")
+    assert "d_model: Input should be" in str(caught.value)
+    assert "model.encoder.embed_positions.weight is not the sinusoidal table" in str(caught.value)
+
+
 def test_missing_files_are_named_and_a_pickle_is_read_only_if_allowed(write: Write, tmp_path: Path) -> None:
     folder = write()
     import_model(str(folder), tmp_path / "safe")
@@ -261,6 +286,16 @@ def test_a_pickle_that_would_run_code_is_refused(write: Write, tmp_path: Path) -
     with pytest.raises(ModelError, match="cannot be read without running code in it"):
         import_model(str(folder), tmp_path / "out", wishes=Wishes(allow_pickle=True))
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_pickle_of_more_than_weights_is_refused(write: Write, tmp_path: Path) -> None:
+    folder = write()
+    content = {"epoch": 3, "state_dict": load_file(folder / "model.safetensors")}
+    torch.save(content, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="holds more than weights") as caught:
+        import_model(str(folder), tmp_path / "out", wishes=Wishes(allow_pickle=True))
+    assert "'epoch' is of the type int" in str(caught.value) and "'state_dict' is" in str(caught.value)
 
 
 @pytest.mark.slow

@@ -163,3 +163,6 @@ def test_all_problems_are_listed(tmp_path: Path) -> None:
         "encoder.layer_norm.weight is missing in the source",
     ):
         assert line in str(caught.value)
+    torch.save({"model_state": {"steps": 3}}, tmp_path / "model" / "best.ckpt")
+    with pytest.raises(ModelError, match=r"best.ckpt holds more than weights.*\n.*'steps' is of the type int"):
+        import_model(str(tmp_path / "model"), tmp_path / "out", wishes=ALLOWED)

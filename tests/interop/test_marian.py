@@ -65,6 +65,7 @@ def converted(opus: Opus) -> Any:
         decoder_start_token_id=size,
         eos_token_id=0,
         share_encoder_decoder_embeddings=not opus.two_vocabularies,
+        tie_word_embeddings=not opus.output,
     )
     model = transformers.MarianMTModel(config).eval()
     state = model.state_dict()
@@ -80,6 +81,9 @@ def converted(opus: Opus) -> Any:
         state["model.decoder.embed_tokens.weight"].copy_(torch.cat((arrays["decoder_Wemb"], nothing)))
     else:
         state["model.shared.weight"].copy_(torch.cat((arrays["Wemb"], nothing)))
+    if opus.output:
+        output = arrays[f"decoder_ff_logit_out_{opus.output}"]
+        state["lm_head.weight"].copy_(torch.cat((output if opus.output == "Wt" else output.T, nothing)))
     state["final_logits_bias"].copy_(torch.cat((arrays["decoder_ff_logit_out_b"], torch.zeros(1, 1)), 1))
     return model
 
@@ -91,8 +95,14 @@ def pair_of(opus: Opus, folder: Path, out: Path, directions: Sequence[str] = ())
 
 @pytest.mark.parametrize(
     ("opus", "directions"),
-    [(Opus(), []), (Opus(two_vocabularies=True), []), (Opus(tags=TAGS), ["en-de", "en-pt_BR"])],
-    ids=["one vocabulary", "two vocabularies", "tags"],
+    [
+        (Opus(), []),
+        (Opus(two_vocabularies=True), []),
+        (Opus(two_vocabularies=True, output="Wt"), []),
+        (Opus(two_vocabularies=True, output="W"), []),
+        (Opus(tags=TAGS), ["en-de", "en-pt_BR"]),
+    ],
+    ids=["one vocabulary", "two vocabularies", "output of its own", "output of its own, once", "tags"],
 )
 def test_equal_to_the_conversion_of_transformers(opus: Opus, directions: list[str], tmp_path: Path) -> None:
     pair = pair_of(opus, tmp_path / "opus-mt-en-de", tmp_path / "out", directions)
@@ -177,6 +187,8 @@ def test_everything_that_does_not_fit_is_listed_at_once(tmp_path: Path) -> None:
         "transformer-tied-layers": [1, 1, 1],
     }
     opus.save(folder, {**OPTIONS, "dim-vocabs": [size + 1, size + 1], **options})
+    search = yaml.safe_load((folder / "decoder.yml").read_text(encoding="utf-8"))
+    (folder / "decoder.yml").write_text(yaml.safe_dump({**search, "word-penalty": 0.5}), encoding="utf-8")
     with pytest.raises(ModelError) as caught:
         import_model(str(folder), tmp_path / "out", ["en-de", "en-it"])
     for line in (
@@ -187,6 +199,7 @@ def test_everything_that_does_not_fit_is_listed_at_once(tmp_path: Path) -> None:
         "transformer-ffn-activation is 'gelu'; accepted: 'relu', 'swish'",
         "transformer-preprocess is 'n'; accepted: ''",
         "transformer-tied-layers is [1, 1, 1]; accepted: []",
+        "word-penalty is 0.5; accepted: 0",
         "it has no tag for 'it'; accepted: one of >>deu<<, >>fra<<, >>pt_BR<<",
     ):
         assert line in str(caught.value)
@@ -200,6 +213,18 @@ def test_a_model_with_tags_must_be_told_a_language(tmp_path: Path) -> None:
     one = Opus().write(tmp_path / "other")
     with pytest.raises(ModelError, match="it has no tags, so it cannot be told which of de, fr to translate into"):
         import_model(str(one), tmp_path / "out", ["en-de", "en-fr"])
+
+
+def test_a_name_says_a_direction_only_in_codes_of_languages(tmp_path: Path) -> None:
+    opus = Opus()
+    for name, direction in (("opus-mt-eng-deu", "eng-deu"), ("nmt-old-run", ""), ("opus-en-xx", "")):
+        folder = opus.write(tmp_path / name)
+        if direction:
+            import_model(str(folder), tmp_path / "out")
+            assert loaded(tmp_path / "out").description.directions == (direction,)
+        else:
+            with pytest.raises(ModelError, match="it does not say what it translates; accepted: --direction"):
+                import_model(str(folder), tmp_path / "out")
 
 
 def test_files_that_are_missing_or_none(tmp_path: Path) -> None:

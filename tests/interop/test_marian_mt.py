@@ -106,6 +106,17 @@ def test_the_same_there_and_back(build: Build, tmp_path: Path, changes: dict[str
     assert_comes_back(ours, tmp_path / "out", tmp_path / "back")
 
 
+def test_how_it_searches_comes_back(build: Build, tmp_path: Path) -> None:
+    folder = build(**POST)
+    values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    decoding = {**values["decoding"], "beam_size": 3, "length_penalty": 0.7, "no_repeat_ngram": 4}
+    (folder / "config.json").write_text(json.dumps({**values, "decoding": decoding}), encoding="utf-8")
+    export_huggingface(folder, tmp_path / "out")
+    import_model(str(tmp_path / "out"), tmp_path / "back")
+    back, went = (loaded(path).description.decoding for path in (tmp_path / "back", folder))
+    assert back == went
+
+
 def test_greedy_translations_are_ours(build: Build, tmp_path: Path) -> None:
     ours, theirs = exported(build(**POST, positions="concatenated"), tmp_path / "out")
     sources = [[*ours.tokenizer.encode(text), EOS] for text in sentences(12)]

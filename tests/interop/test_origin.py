@@ -1,0 +1,41 @@
+"""Pickles: damaged ones, and what stands in them beside weights."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from mt.errors import ModelError
+from mt.interop.origin import load_pickle, named_tensors
+
+REBUILD = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n"
+DAMAGED = {
+    "nothing on the stack": b".",
+    "half a number": b"\x80\x02G\x00",
+    "no end": b"\x80\x02",
+    "no archive": b"PK\x03\x04",
+    "a call without arguments": REBUILD + b")R.",
+    "a call with a string for a storage": REBUILD + b"(U\x01aK\x00))\x89NtR.",
+    "a call of the system": b"\x80\x02cos\nsystem\n(U\x04truetR.",
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_pickle_is_named(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "model.bin"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=r"model.bin: cannot be read without running code in it, or is damaged \("):
+        load_pickle(path)
+
+
+def test_entries_that_are_no_tensors_are_all_named(tmp_path: Path) -> None:
+    weights = {"a": torch.ones(2), "b": torch.zeros(1)}
+    assert named_tensors(weights, tmp_path) == weights
+    with pytest.raises(ModelError) as caught:
+        named_tensors({"epoch": 3, "state_dict": weights, "a": weights["a"], 7: weights["b"]}, tmp_path / "model.bin")
+    assert str(caught.value).splitlines() == [
+        f"{tmp_path / 'model.bin'} holds more than weights; accepted: tensors, each under its name:",
+        "  - 'epoch' is of the type int",
+        "  - 'state_dict' is of the type dict",
+        "  - 7 is no name",
+    ]

@@ -19,13 +19,13 @@ the front dies, the proxy asks the new one; so no request that was accepted is l
 what was being streamed, and, as with `python -m service`, what the front has in memory: documents and their
 translations that were not fetched. A proxy that dies takes its connections along, as does the last machine.
 
-SIGTERM or Ctrl-C: nothing new is accepted, what was is answered, and the deployments are ended; the status is 0.
+SIGTERM or Ctrl-C: nothing new is accepted, what was is answered, and the deployments are ended; the status is 0. They
+are ended at once the second time, or while models are still being loaded: the status is then 130.
 """
 
 import argparse
 import asyncio
 import logging
-import os
 import re
 import signal
 import sys
@@ -60,7 +60,9 @@ from service.workers.teams import Team
 try:
     import ray
     from ray import serve
-    from ray.exceptions import RayActorError
+    from ray.exceptions import ObjectLostError, RayActorError, RayError, RayTaskError
+    from ray.serve.context import _get_global_client  # nothing public tells with which options Serve runs
+    from ray.serve.exceptions import RayServeException
 except ModuleNotFoundError:  # an optional dependency: `main` says so
     ray = None
 
@@ -224,7 +226,7 @@ def _hire(served: Served, model: Path, _: str) -> ReplicasTransport:
 async def _answered(response: Any) -> Any:
     try:
         return await response
-    except RayActorError as error:
+    except (RayActorError, ObjectLostError) as error:  # large answers stay on the replica's machine until fetched
         raise ReplicaDied from error
     except asyncio.CancelledError:
         response.cancel()
@@ -317,6 +319,8 @@ def scale_of(settings: Settings, least: int, most: int | None) -> Scale:
     gpus, cores, cpus = int(there.get("GPU", 0)), int(there.get("CPU", 0)), settings.threads or 1
     wanted = settings.device == "cuda" or (settings.device == "auto" and gpus > 0)
     found = []
+    if settings.device == "cuda" and not gpus:
+        found.append("--device is 'cuda', and there is no GPU in the cluster; accepted: auto or cpu")
     if settings.device not in ("auto", "cpu", "cuda"):
         found.append(f"--device is {settings.device!r}; accepted: auto, cpu or cuda: Ray says which GPU a replica has")
     if most is None:
@@ -329,50 +333,88 @@ def scale_of(settings: Settings, least: int, most: int | None) -> Scale:
 
 
 def run(settings: Settings, scale: Scale) -> None:
-    """Until SIGTERM or SIGINT. Raises SettingsError."""
-    told = Event()
-    serve.start(
-        proxy_location="EveryNode",
-        http_options={"host": settings.host, "port": settings.port, "root_path": settings.root_path},
-        controller_options={"runtime_env": {"env_vars": {CALLBACK: "service.replay.middleware"}}},
-        logging_config=QUIET,
-    )
+    """Until SIGTERM or SIGINT. Raises SettingsError, and KeyboardInterrupt if they come too early or twice.
+
+    Whatever ends it, nothing of it stays on the cluster: Serve outlives who has started it.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
+    wanted = {"host": settings.host, "port": settings.port, "root_path": settings.root_path}
+    _refuse_another(wanted)
+    log = structlog.get_logger()
+    try:
+        _start(wanted)
+        _deploy(settings, scale)
+        with suppress(KeyboardInterrupt):
+            log.info("listening", host=settings.host, port=settings.port, least=scale.least, most=scale.most)
+            Event().wait()
+        log.info("stopping")
+        if not _drained():
+            log.error("not answered in time")
+    finally:
+        _delete()
+    log.info("stopped")
+
+
+def _refuse_another(wanted: dict[str, Any]) -> None:
+    """Serve that runs already keeps the options that it has. Raises SettingsError."""
+    client = _get_global_client(raise_if_no_controller_running=False)
+    if client is None:
+        return
+    there = {name: getattr(client.http_config, name) for name in wanted}
+    if there != wanted:
+        told = "accepted: the same, or another after `serve shutdown`, which ends all that it runs"
+        raise SettingsError(f"Ray Serve is on this cluster already, with {there}, and {wanted} was asked for; {told}")
+
+
+def _start(wanted: dict[str, Any]) -> None:
+    """Serve, with its proxies. Raises SettingsError."""
+    try:
+        serve.start(
+            proxy_location="EveryNode",
+            http_options=wanted,
+            controller_options={"runtime_env": {"env_vars": {CALLBACK: "service.replay.middleware"}}},
+            logging_config=QUIET,
+        )
+    except (RayError, TimeoutError) as error:
+        said = str(error.cause if isinstance(error, RayTaskError) else error).rstrip(".")
+        told = "accepted: an address of every machine of the cluster, and a port that is free on all of them"
+        where = f"{wanted['host']}, port {wanted['port']}"
+        raise SettingsError(f"Ray Serve cannot listen on {where}: {said}; {told}") from error
+
+
+def _deploy(settings: Settings, scale: Scale) -> None:
+    """Until the models are there. Raises SettingsError."""
     try:
         serve.run(application(settings, scale), name=NAME)
     except RuntimeError as error:
         said = [each.message for each in serve.status().applications[NAME].deployments.values()]
-        _delete()
         raise SettingsError(problem_of(said) or str(error)) from error
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: _stop(told))
-    log = structlog.get_logger()
-    log.info("listening", host=settings.host, port=settings.port, least=scale.least, most=scale.most)
-    told.wait()
-    log.info("stopping")
-    if not serve.get_app_handle(NAME).drain.remote().result():
-        log.error("not answered in time")
-    _delete()
-    log.info("stopped")
+
+
+def _drained() -> bool:
+    """Whether all is answered that was accepted. What a front had that dies now is refused."""
+    try:
+        return bool(serve.get_app_handle(NAME).drain.remote().result())
+    except RayActorError:
+        return False
 
 
 def _delete() -> None:
     """And Serve itself if it has nothing else: it would keep its port, whatever the next one asks for."""
-    serve.delete(NAME)
-    if not serve.status().applications:
-        serve.shutdown()
+    with suppress(RayServeException):  # it has not come to be
+        try:
+            serve.delete(NAME)
+        except TimeoutError:  # it goes on, and so does its shutdown
+            structlog.get_logger().error("not ended in time")
+        if set(serve.status().applications) <= {NAME}:
+            serve.shutdown()
 
 
 def problem_of(messages: Iterable[str]) -> str:
     """The message of an error of ours at the end of a traceback, which is what Serve tells of a replica that fails."""
     found = [re.findall(r"^(?:mt|service)\.[\w.]+: (.+)", message, re.MULTILINE | re.DOTALL) for message in messages]
     return next((each[-1] for each in found if each), "")
-
-
-def _stop(told: Event) -> None:
-    """At once if this is the second time."""
-    if told.is_set():
-        os._exit(128 + signal.SIGTERM)
-    told.set()
 
 
 def resolved(settings: Settings) -> Settings:

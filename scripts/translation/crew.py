@@ -10,18 +10,19 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from platform import node
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from mt.data.corpus import Fault
-from mt.errors import DataError, MTError, RequestError
+from mt.errors import DataError, ModelError, MTError, RequestError, problems
 from mt.text.terms import Terms
 
 from .lines import Job, Line
 
 try:
     import ray
-    from ray.exceptions import RayActorError, RayTaskError
+    from ray.exceptions import ObjectLostError, RayActorError, RayTaskError
 except ModuleNotFoundError:  # an optional dependency: `Crew` says so
     ray = None
 
@@ -162,19 +163,35 @@ class Hand:
 
     def fingerprint(self) -> dict[str, Any] | MTError:
         try:
-            return self._job.fingerprint()
+            return self._fingerprint
         except MTError as error:
             return error
 
     def there(self) -> list[Line]:
         return []
 
-    def lines(self, chunk: Chunk) -> list[Line]:
+    def lines(self, chunk: Chunk, expected: Mapping[str, Any]) -> list[Line]:
+        """Raises ModelError if its fingerprint is not the expected one: each machine reads a model of its own."""
+        _refuse_another(self._fingerprint, expected)
         return list(self._job.lines(iter(chunk.lines), chunk.first, typed=False))
+
+    @cached_property
+    def _fingerprint(self) -> dict[str, Any]:
+        return self._job.fingerprint()
 
     @cached_property
     def _job(self) -> Job:
         return Job.load(self._options, self._terms)
+
+
+def _refuse_another(found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    others = [
+        f"{name} is {found.get(name)}; accepted: {expected.get(name)}, as where the first worker is"
+        for name in {**expected, **found}
+        if found.get(name) != expected.get(name)
+    ]
+    if others:
+        raise ModelError(problems(f"machine {node()} would translate otherwise than the first one", others))
 
 
 @dataclass(frozen=True)
@@ -182,9 +199,10 @@ class Remote:
     """A Hand, as this process sees it."""
 
     actor: Any
+    fingerprint: Mapping[str, Any]  # that it is to have, even when it starts again
 
     def begin(self, chunk: Chunk) -> Ref:
-        return self.actor.lines.remote(chunk)
+        return self.actor.lines.remote(chunk, self.fingerprint)
 
     def there(self) -> Ref:
         return self.actor.there.options(max_task_retries=-1).remote()
@@ -218,7 +236,11 @@ class Crew:
         ray.shutdown()  # which ends the workers
 
     def fingerprint(self) -> dict[str, Any]:
-        """As the first worker that is there has it."""
+        """As the first worker that is there has it, and all are to have it. Raises MTError."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> dict[str, Any]:
         asked = [hand.fingerprint.options(max_task_retries=-1).remote() for hand in self._hands]
         found: dict[str, Any] | MTError = ray.get(self.next(asked))
         if isinstance(found, MTError):
@@ -227,7 +249,8 @@ class Crew:
 
     def lines(self, given: Iterator[str | Fault], first: int, typed: bool) -> Iterator[Line]:
         """Those that are typed wait until there are enough for a chunk, or no more."""
-        return Dispatch(chunks(given, first), [Remote(hand) for hand in self._hands], self).lines()
+        workers = [Remote(hand, self._fingerprint) for hand in self._hands]
+        return Dispatch(chunks(given, first), workers, self).lines()
 
     def next(self, refs: Sequence[Ref]) -> Ref:
         (found,), _ = ray.wait(list(refs), num_returns=1)
@@ -236,7 +259,7 @@ class Crew:
     def take(self, ref: Ref) -> list[Line]:
         try:
             found: list[Line] = ray.get(ref)
-        except RayActorError as error:
+        except (RayActorError, ObjectLostError) as error:  # large results stay on the worker's machine until fetched
             raise WorkerDied from error
         except RayTaskError as error:
             raise error.cause from None

@@ -1,18 +1,31 @@
 """How chunks of lines are handed out and put in order again, whatever the workers do: without Ray."""
 
+import argparse
+import shutil
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
+from pathlib import Path
+from platform import node
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from translation.crew import DEATHS, HELD, Chunk, Dispatch, WorkerDied, chunks
+from translation import crew
+from translation.crew import CHUNK, DEATHS, HELD, Chunk, Crew, Dispatch, Hand, WorkerDied, chunks
 from translation.lines import Line
 
 from mt.data.corpus import Fault
-from mt.errors import DataError
+from mt.errors import DataError, ModelError
+from mt.text.terms import Terms
+from scripts.translate import parse
+from tests.service.test_fleet import other_weights
+
+FROZEN = Path(__file__).resolve().parents[1] / "frozen" / "model"
 
 
 @dataclass
@@ -126,3 +139,82 @@ def test_what_waits_for_one_chunk_is_bounded() -> None:
     with pytest.raises(IndexError):  # of the double: nothing else can arrive
         next(found)
     assert len(cluster.taken) == 3 * HELD - 1
+
+
+class RayActorError(Exception):
+    """Ray's, as the next ones."""
+
+
+class ObjectLostError(Exception):
+    pass
+
+
+class RayTaskError(Exception):
+    pass
+
+
+@dataclass
+class Ray:
+    """Ray, where what a Hand is told is done when its result is fetched."""
+
+    lost: Exception | None = None
+
+    def wait(self, refs: list[Any], num_returns: int) -> Any:
+        return refs[:1], refs[1:]
+
+    def get(self, ref: Any) -> Any:
+        if self.lost:
+            raise self.lost
+        return ref()
+
+
+def on_ray(monkeypatch: pytest.MonkeyPatch, ray: Ray) -> None:
+    monkeypatch.setattr(crew, "ray", ray)
+    for error in (RayActorError, ObjectLostError, RayTaskError):
+        monkeypatch.setattr(crew, error.__name__, error, raising=False)
+
+
+@pytest.mark.parametrize("error", [RayActorError, ObjectLostError])
+def test_a_result_that_is_lost_with_its_machine_is_a_death(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """Ray leaves a large one where it was made until it is fetched."""
+    on_ray(monkeypatch, Ray(lost=error()))
+    with pytest.raises(WorkerDied):
+        Crew(argparse.Namespace(), Terms()).take("ref")
+
+
+def hand(model: Path, dtype: str = "float32") -> Hand:
+    return Hand(parse([str(model), "--device", "cpu", "--threads", "1", "--dtype", dtype]), Terms())
+
+
+@dataclass
+class Actor:
+    """A Hand on a machine."""
+
+    hand: Hand
+
+    def __getattr__(self, name: str) -> Any:
+        told = SimpleNamespace(remote=lambda *given: partial(getattr(self.hand, name), *given))
+        return SimpleNamespace(remote=told.remote, options=lambda max_task_retries: told)
+
+
+def test_machines_with_another_model_or_precision_refuse_and_say_who_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(FROZEN, tmp_path / "model")
+    other_weights(tmp_path / "model", 0.9)
+    on_ray(monkeypatch, Ray())
+
+    def lines(*hands: Hand) -> int:
+        found = Crew(argparse.Namespace(), Terms())
+        found._hands = [Actor(each) for each in hands]
+        return len(list(found.lines(iter([""] * (CHUNK + 1)), 1, typed=False)))
+
+    first = hand(FROZEN)
+    assert lines(first, hand(FROZEN)) == CHUNK + 1
+    heading = f"machine {node()} would translate otherwise than the first one:\n  - "
+    with pytest.raises(ModelError, match=rf"{heading}model.safetensors is \w+; accepted: \w+, as where the first"):
+        lines(first, hand(tmp_path / "model"))
+    with pytest.raises(ModelError, match=rf"{heading}dtype is bfloat16; accepted: float32, as where .*$"):
+        lines(first, hand(FROZEN, "bfloat16"))

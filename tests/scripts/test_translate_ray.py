@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from platform import node
 
 import pytest
 
@@ -16,6 +18,7 @@ from scripts.translate import main
 from tests.conftest import sentences
 from tests.service.conftest import environment
 from tests.service.ray_cluster import LOCAL, Cluster, cluster
+from tests.service.test_fleet import other_weights
 
 pytestmark = [
     pytest.mark.system,
@@ -99,6 +102,22 @@ def test_json_and_a_glossary(machine: Cluster, tmp_path: Path) -> None:
     assert spread.wait() == 0
     assert main([*arguments, "--output", str(tmp_path / "alone")]) == 0
     assert (tmp_path / "spread").read_bytes() == (tmp_path / "alone").read_bytes()
+
+
+def test_a_worker_that_starts_again_with_another_model_is_refused(machine: Cluster, tmp_path: Path) -> None:
+    """As one on a machine whose copy of the model is an old one."""
+    model, part = tmp_path / "model", tmp_path / "out.part"
+    shutil.copytree(FROZEN, model)
+    (tmp_path / "in").write_text("\n".join(sentences(LINES)))
+    arguments = [str(model), str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--beam-size", "1"]
+    process = started([*arguments, "--threads", "1", "--device", "cpu", "--ray", machine.address])
+    until(process, lambda: part.exists() and part.read_bytes().count(b"\n") >= 5_000)
+    other_weights(model, 0.9)
+    os.kill(machine.processes("ray::Hand")[0], signal.SIGKILL)
+    _, said = process.communicate()
+    assert process.returncode == 2
+    assert f"error: machine {node()} would translate otherwise than the first one:\n  - model.safetensors is " in said
+    assert not (tmp_path / "out").exists() and part.read_bytes().count(b"\n") < LINES
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,7 @@ class RayService:
     url: str
     logs: list[dict[str, Any]] = field(default_factory=list)
     listening: Event = field(default_factory=Event)
+    reader: Thread = field(init=False)
 
     def read(self) -> None:
         assert self.process.stderr is not None
@@ -112,9 +113,8 @@ class RayService:
         return self.process.wait()
 
 
-@contextmanager
-def served(where: Cluster, model: Path, least: int = 3, **settings: str) -> Iterator[RayService]:
-    """With so many replicas, and up to three."""
+def started(where: Cluster, model: Path, least: int, **settings: str) -> RayService:
+    """One that is to have so many replicas, and up to three, and has none yet."""
     (port,) = free_ports(1)
     command = [sys.executable, "-m", "service.ray_app", "--address", where.address, "--model", str(model)]
     command += ["--device", "cpu", "--threads", "1", "--port", str(port)]
@@ -125,13 +125,20 @@ def served(where: Cluster, model: Path, least: int = 3, **settings: str) -> Iter
         command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
     )
     service = RayService(where, process, f"http://127.0.0.1:{port}")
-    reader = Thread(target=service.read, daemon=True)
-    reader.start()
+    service.reader = Thread(target=service.read, daemon=True)
+    service.reader.start()
+    return service
+
+
+@contextmanager
+def served(where: Cluster, model: Path, least: int = 3, **settings: str) -> Iterator[RayService]:
+    """With so many replicas, and up to three."""
+    service = started(where, model, least, **settings)
     service.listening.wait()
     assert service.events("listening"), service.logs
     try:
         yield service
     finally:
-        if process.poll() is None:
+        if service.process.poll() is None:
             service.terminate()
-        reader.join()
+        service.reader.join()

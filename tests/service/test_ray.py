@@ -28,7 +28,7 @@ from tests.service.deepl.test_started import (  # noqa: F401
     test_real_keys,
     test_real_texts,
 )
-from tests.service.ray_cluster import Cluster, RayService, cluster, served
+from tests.service.ray_cluster import Cluster, RayService, cluster, served, started
 from tests.service.running import FROZEN, Ledger, answered, ask, figures, keep_asking, pending, run, until
 from tests.service.test_clients_libretranslate import *  # noqa: F403
 from tests.service.test_contract import *  # noqa: F403
@@ -225,3 +225,16 @@ def test_a_model_that_cannot_be_loaded_is_an_error_message(
 ) -> None:
     with pytest.raises(AssertionError, match=r"'error: .*no model here"):
         start_service(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_nothing_stays_on_the_cluster_of_what_is_stopped_too_early(number: signal.Signals) -> None:
+    """While it waits for room for its second replica."""
+    with cluster(cpus=1) as machine:
+        service = started(machine, FROZEN, least=2)
+        while not service.replicas("models"):
+            assert service.process.poll() is None, service.logs
+            time.sleep(0.1)
+        service.process.send_signal(number)
+        assert service.process.wait() == 130
+        assert machine.processes("ray::Serve") == [] and machine.processes("ray::ProxyActor") == []

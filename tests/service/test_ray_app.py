@@ -1,7 +1,10 @@
 """What of service/ray_app.py needs no cluster."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +14,11 @@ from fastapi import FastAPI, Request
 from starlette.testclient import TestClient
 
 from service import ray_app
+from service.ray_app import Scale
+from service.settings import Settings, SettingsError
+from service.workers.replicas import ReplicaDied
 
+SETTINGS = ray_app.load_settings({"model": "m", "host": "127.0.0.1", "port": 5000})
 TRACEBACK = """The deployment failed to start 3 times in a row. Error:
 Traceback (most recent call last):
   File "teams.py", line 59, in open
@@ -62,3 +69,213 @@ def test_replicas_are_as_many_as_have_two_batches_each() -> None:
         SimpleNamespace(aggregated_metrics=None),
     )
     assert ray_app.replicas_for(one) == (3.5, {}) and ray_app.replicas_for(two) == (0.0, {})
+
+
+class RayError(Exception):
+    """Ray's, as the next ones."""
+
+
+class RayActorError(RayError):
+    pass
+
+
+class ObjectLostError(RayError):
+    pass
+
+
+class RayServeException(Exception):
+    pass
+
+
+class RayTaskError(RayError):
+    def __init__(self, cause: Exception) -> None:
+        super().__init__("a traceback")
+        self.cause = cause
+
+
+@dataclass
+class Serve:
+    """Ray Serve, which outlives its driver. What is done at each step can fail, or be interrupted."""
+
+    steps: dict[str, Callable[[], None]] = field(default_factory=dict)
+    running: dict[str, Any] | None = None  # its options
+    applications: dict[str, Any] = field(default_factory=dict)
+    done: list[str] = field(default_factory=list)
+
+    def step(self, name: str) -> None:
+        self.done.append(name)
+        self.steps.get(name, lambda: None)()
+
+    def start(self, http_options: dict[str, Any], **_: Any) -> None:
+        self.running = self.running or http_options
+        self.step("start")
+
+    def run(self, application: None, name: str) -> None:
+        self.applications[name] = SimpleNamespace(deployments={"models": SimpleNamespace(message=TRACEBACK)})
+        self.step("run")
+
+    def get_app_handle(self, name: str) -> Any:
+        return SimpleNamespace(drain=SimpleNamespace(remote=lambda: SimpleNamespace(result=self.drained)))
+
+    def drained(self) -> bool:
+        self.step("drain")
+        return True
+
+    def delete(self, name: str) -> None:
+        if self.running is None:
+            raise RayServeException
+        self.step("delete")
+        self.applications.pop(name, None)
+
+    def status(self) -> Any:
+        return SimpleNamespace(applications=self.applications)
+
+    def shutdown(self) -> None:
+        self.running = None
+
+
+def unheard(number: int, frame: Any) -> None:
+    raise AssertionError(f"{signal.Signals(number).name} would have ended the process")
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Generator[Serve]:
+    """Nothing has to do with signals but what is tested."""
+    before = {number: signal.signal(number, unheard) for number in (signal.SIGTERM, signal.SIGINT)}
+    found = Serve()
+
+    def client(raise_if_no_controller_running: bool) -> Any:
+        return None if found.running is None else SimpleNamespace(http_config=SimpleNamespace(**found.running))
+
+    for error in (RayError, RayActorError, ObjectLostError, RayTaskError, RayServeException):
+        monkeypatch.setattr(ray_app, error.__name__, error, raising=False)
+    monkeypatch.setattr(ray_app, "serve", found, raising=False)
+    monkeypatch.setattr(ray_app, "_get_global_client", client, raising=False)
+    monkeypatch.setattr(ray_app, "application", lambda settings, scale: None)
+    monkeypatch.setattr(ray_app, "Event", lambda: SimpleNamespace(wait=lambda: found.step("wait")))
+    yield found
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def run(settings: Settings = SETTINGS) -> None:
+    ray_app.run(settings, Scale(1, 1, gpus=0, cpus=1))
+
+
+def told(number: signal.Signals) -> Callable[[], None]:
+    return lambda: signal.raise_signal(number)
+
+
+def failing(error: Exception) -> Callable[[], None]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_is_accepted_is_answered_before_the_end(serve: Serve, number: signal.Signals) -> None:
+    serve.steps["wait"] = told(number)
+    run()
+    assert serve.done == ["start", "run", "wait", "drain", "delete"] and serve.running is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("step", ["start", "run", "drain"])
+def test_nothing_stays_on_the_cluster_when_it_is_interrupted(serve: Serve, step: str, number: signal.Signals) -> None:
+    """As models are loaded, or a second time."""
+    serve.steps = {"wait": told(number), step: told(number)}
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert serve.running is None and serve.applications == {}
+
+
+def test_nothing_stays_when_the_front_dies_at_the_end(serve: Serve) -> None:
+    serve.steps = {"wait": told(signal.SIGTERM), "drain": failing(RayActorError())}
+    run()
+    assert serve.running is None and serve.applications == {}
+
+
+def test_other_applications_stay(serve: Serve) -> None:
+    serve.applications["other"] = None
+    serve.steps = {"run": told(signal.SIGTERM), "delete": failing(TimeoutError())}
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert "other" in serve.applications and serve.running is not None
+
+
+@pytest.mark.parametrize(
+    ("step", "error", "message"),
+    [
+        ("start", RayTaskError(RuntimeError("Failed to bind.")), "listen on 127.0.0.1, port 5000: Failed to bind; acc"),
+        ("start", TimeoutError("not available after 60s."), "port 5000: not available after 60s; accepted: an address"),
+        ("run", RuntimeError("failed"), "these models cannot be served"),
+    ],
+)
+def test_what_cannot_start_is_an_error_message_and_leaves_nothing(
+    serve: Serve, step: str, error: Exception, message: str
+) -> None:
+    serve.steps[step] = failing(error)
+    with pytest.raises(SettingsError, match=message):
+        run()
+    assert serve.running is None and serve.applications == {}
+
+
+@pytest.mark.parametrize("other", [{"port": 5001}, {"host": "0.0.0.0"}, {"root_path": "/mt"}])
+def test_another_serve_is_refused_and_stays(serve: Serve, other: dict[str, Any]) -> None:
+    running = {"host": "127.0.0.1", "port": 5000, "root_path": "", **other}
+    serve.running = dict(running)
+    with pytest.raises(SettingsError, match="Ray Serve is on this cluster already"):
+        run()
+    assert serve.running == running and serve.done == []
+
+
+def test_the_same_serve_is_taken(serve: Serve) -> None:
+    serve.running = {"host": "127.0.0.1", "port": 5000, "root_path": ""}
+    serve.steps["wait"] = told(signal.SIGTERM)
+    run()
+    assert serve.done == ["start", "run", "wait", "drain", "delete"]
+
+
+@pytest.mark.parametrize("error", [RayActorError, ObjectLostError])
+def test_an_answer_that_is_lost_with_its_machine_is_a_death(serve: Serve, error: type[Exception]) -> None:
+    """Ray leaves a large one where it was made until it is fetched."""
+
+    async def lost() -> None:
+        raise error
+
+    with pytest.raises(ReplicaDied):
+        asyncio.run(ray_app._answered(lost()))
+
+
+@pytest.mark.parametrize(
+    ("device", "gpus", "message"),
+    [
+        ("cuda", 0, "--device is 'cuda', and there is no GPU in the cluster; accepted: auto or cpu"),
+        ("cuda:1", 2, "--device is 'cuda:1'; accepted: auto, cpu or cuda"),
+    ],
+)
+def test_a_device_that_no_replica_could_have_is_refused(
+    monkeypatch: pytest.MonkeyPatch, device: str, gpus: int, message: str
+) -> None:
+    cluster = SimpleNamespace(cluster_resources=lambda: {"CPU": 8.0, "GPU": float(gpus)})
+    monkeypatch.setattr(ray_app, "ray", cluster)
+    with pytest.raises(SettingsError, match=message):
+        ray_app.scale_of(SETTINGS.model_copy(update={"device": device}), 1, None)
+
+
+@pytest.mark.parametrize(
+    ("device", "gpus", "expected"),
+    [
+        ("auto", 2, Scale(1, 2, gpus=1, cpus=1)),
+        ("cuda", 2, Scale(1, 2, gpus=1, cpus=1)),
+        ("cpu", 2, Scale(1, 8, gpus=0, cpus=1)),
+        ("auto", 0, Scale(1, 8, gpus=0, cpus=1)),
+    ],
+)
+def test_replicas_take_the_gpus_that_there_are(
+    monkeypatch: pytest.MonkeyPatch, device: str, gpus: int, expected: Scale
+) -> None:
+    cluster = SimpleNamespace(cluster_resources=lambda: {"CPU": 8.0, "GPU": float(gpus)})
+    monkeypatch.setattr(ray_app, "ray", cluster)
+    assert ray_app.scale_of(SETTINGS.model_copy(update={"device": device}), 1, None) == expected

@@ -49,6 +49,7 @@ fi
 
 echo "Installing the packages of requirements.lock into .venv (some minutes, once)."
 echo installing > "$stamp"
-.venv/bin/python -m pip install --quiet --quiet --disable-pip-version-check \
+# What is imported is compiled then, and most of it never is.
+.venv/bin/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile \
     --constraint requirements.lock --editable ".${extras:+[$extras]}"
 echo "$digest $extras" > "$stamp"

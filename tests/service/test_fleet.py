@@ -134,6 +134,7 @@ def test_a_text_that_kills_is_found_and_all_others_are_translated(small_model: P
     run(test, processes.hire, plan(small_model))
 
 
+@pytest.mark.slow
 def test_alone_two_deaths_are_enough(small_model: Path, tmp_path: Path) -> None:
     processes = Processes(Rigged(kills=("poison",), loads=tmp_path / "loads"))
 
@@ -146,6 +147,7 @@ def test_alone_two_deaths_are_enough(small_model: Path, tmp_path: Path) -> None:
     run(test, processes.hire, plan(small_model))
 
 
+@pytest.mark.slow
 def test_a_poison_whose_client_leaves_is_remembered(small_model: Path) -> None:
     """A client that gives up after 10 s and sends the text again would kill for ever else."""
     processes = Processes(Rigged(kills=("poison",)))
@@ -300,6 +302,7 @@ def test_who_starts_again_and_finds_another_model_has_it_exchanged(small_model: 
     run(test, processes.hire, plan(model))
 
 
+@pytest.mark.slow
 def test_a_model_that_is_gone_when_its_worker_dies(small_model: Path, tmp_path: Path) -> None:
     """What was accepted waits, what comes is refused once that looks hopeless, and all is well when it is back."""
     model = tmp_path / "model"

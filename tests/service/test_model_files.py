@@ -55,7 +55,14 @@ BROKEN: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("together", [list(BROKEN)[:5], list(BROKEN)[5:9], list(BROKEN)[9:]], ids=["1", "2", "3"])
+@pytest.mark.parametrize(
+    "together",
+    [
+        pytest.param(list(BROKEN)[:5], id="1"),
+        pytest.param(list(BROKEN)[5:9], id="2", marks=pytest.mark.slow),
+        pytest.param(list(BROKEN)[9:], id="3", marks=pytest.mark.slow),
+    ],
+)
 def test_models_that_cannot_be_served(tmp_path: Path, together: list[str]) -> None:
     """Each is named with what is wrong with it, the status is not 0, nothing is run and nobody reads a traceback."""
     for how in together:

@@ -484,8 +484,15 @@ class TestWithoutExtensions:
         expect(seen.page.locator("#inside-note")).to_have_text("This service does not show its attention.")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1280, "light"),
+        (360, "dark"),
+        pytest.param(1280, "dark", marks=pytest.mark.slow),
+        pytest.param(360, "light", marks=pytest.mark.slow),
+    ],
+)
 def test_accessibility(visit: Callable[..., Visit], scheme: str, width: int) -> None:
     """No serious finding of axe-core, whatever is open."""
     seen = visit(color_scheme=scheme, viewport={"width": width, "height": 800})

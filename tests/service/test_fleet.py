@@ -195,12 +195,15 @@ def test_one_that_is_stopped_and_goes_on_has_not_hung(small_model: Path) -> None
 
 
 def test_a_worker_ends_with_the_service(small_model: Path) -> None:
-    """However that ends: here, all that is left of it is the parent of a process that is gone."""
+    """By itself, however that ends: all that it sees of it is the end of its socket."""
     processes = Processes()
 
     async def test(fleet: Fleet) -> None:
-        processes.started[0]._transport.abort()  # type: ignore[union-attr]
-        await until(lambda: processes.started[0]._process.returncode is not None)
+        worker = processes.started[0]
+        worker._process.kill = lambda: None  # type: ignore[method-assign]
+        worker._transport.abort()  # type: ignore[union-attr]
+        await until(lambda: worker._process.returncode is not None)
+        assert worker._process.returncode == 1
 
     run(test, processes.hire, plan(small_model))
 

@@ -23,15 +23,20 @@ def mixed(x: Tensor) -> Tensor:
     return x ^ (x >> 16)
 
 
-def gumbel_noise(keys: Tensor, vocabulary: int) -> Tensor:
-    """Keys [R] -> standard Gumbel noise float64 [R, V], a function of key and id alone.
+def uniform(keys: Tensor) -> Tensor:
+    """A number in (0, 1) for each key, float64, a function of the key alone."""
+    return (mixed(keys).double() + 0.5) / 2**32
 
-    The highest of log-probability plus such noise is a draw from the distribution (Maddison et al. 2014). In float64
-    because the last bit of a logarithm may depend on its place in the batch, and must not change a draw.
+
+def draw(scores: Tensor, numbers: Tensor) -> Tensor:
+    """Scores [R, V], which need not be normalised, and numbers in (0, 1) [R] -> ids [R] drawn by their probability.
+
+    The first token up to which the probabilities sum to more than the number; one with none is never drawn. In float64,
+    for a vocabulary has tokens less probable than float32's last bit of 1. A row of -inf alone gives any id.
     """
-    bits = mixed(keys[:, None] ^ torch.arange(vocabulary, device=keys.device))
-    uniform = (bits.double() + 0.5) / 2**32  # never 0, never 1
-    return -torch.log(-torch.log(uniform))
+    below = scores.softmax(dim=1, dtype=torch.float64).cumsum(dim=1)
+    ids = torch.searchsorted(below, numbers[:, None] * below[:, -1:], right=True).squeeze(1)
+    return ids.clamp(max=scores.shape[1] - 1)
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class Filters:
 class Sampling(SentenceTable):
     """B sentences with K rows each; a row takes the most probable token, or draws one if its sentence samples.
 
-    A draw depends on the seed, the number of the sample, the step and the token, never on the neighbours. It is
+    A draw depends on the seed, the number of the sample and the step, never on the neighbours. It is
     made from the constrained scores after temperature, top-k and top-p, in this order; the log-probabilities that
     come out are those before the three. A row is dropped if no token was left to it.
     """
@@ -155,8 +160,8 @@ class Sampling(SentenceTable):
             scores = keep_top_k(scores, self.top_k.repeat_interleave(rows))
         if used.top_p:
             scores = keep_top_p(scores, self.top_p.repeat_interleave(rows))
-        noise = gumbel_noise(mixed(self.keys ^ self.steps[:, None]).view(-1), scores.shape[1])
-        return (scores + noise * self.sample.repeat_interleave(rows)[:, None]).argmax(1)
+        drawn = draw(scores, uniform(mixed(self.keys ^ self.steps[:, None]).view(-1)))
+        return torch.where(self.sample.repeat_interleave(rows), drawn, best(log_probs, 1)[1].squeeze(1))
 
     def results(self, sentences: Sequence[int]) -> list[list[Hypothesis]]:
         chosen = torch.tensor(sentences, dtype=torch.int64, device=self.steps.device)

@@ -6,6 +6,7 @@ from torch import Tensor
 BLOCK = 64
 BLOCKS_WORTH = 16  # below this many blocks one plain top-k is as fast
 SINGLES_WORTH = 40_000  # below this many scores one plain maximum is as fast
+NUCLEUS = 128  # tokens that top-p looks at before it sorts them all; mostly they are enough
 
 
 def length_penalty(lengths: Tensor, alpha: Tensor, gnmt: Tensor) -> Tensor:
@@ -46,22 +47,35 @@ def _best(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
 def keep_top_k(scores: Tensor, k: Tensor) -> Tensor:
     """-inf for all but the k [R] highest of each row of [R, V]; k = 0 keeps all (Fan et al. 2018, section 5.4)."""
     size = scores.shape[1]
-    last = torch.where(k > 0, k.clamp(max=size), size) - 1
-    worst = scores.sort(dim=1, descending=True).values.gather(1, last[:, None])
-    return scores.masked_fill(scores < worst, -torch.inf)
+    most = size if scores.is_cuda else min(max(int(k.max()), 1), size)
+    worst = scores.topk(most, dim=1).values.gather(1, k.clamp(1, most)[:, None] - 1)
+    return scores.masked_fill((scores < worst) & (k > 0)[:, None], -torch.inf)
 
 
 def keep_top_p(scores: Tensor, p: Tensor) -> Tensor:
     """-inf outside the smallest set of tokens whose probability reaches p [R] (Holtzman et al. 2020, section 3.1).
 
-    Scores [R, V] need not be normalised; the most probable token always stays, and p = 1 keeps all.
+    Scores [R, V] need not be normalised; the most probable token always stays, as does what is as probable as the last
+    one of the set, and p = 1 keeps all.
     """
-    ordered, ids = scores.sort(dim=1, descending=True)
-    probabilities = ordered.softmax(dim=1)
-    before = probabilities.cumsum(dim=1) - probabilities
-    dropped = (before >= p[:, None]) & (p < 1)[:, None]
-    dropped[:, 0] = False
-    return scores.masked_fill(torch.empty_like(dropped).scatter_(1, ids, dropped), -torch.inf)
+    size = scores.shape[1]
+    probabilities = scores.softmax(dim=1)
+    some = size if scores.is_cuda else min(NUCLEUS, size)  # a GPU does not wait to be told less
+    least, enough = _nucleus(probabilities, p, some)
+    if some < size:
+        wide = ~enough & (p < 1)
+        least[wide], _ = _nucleus(probabilities[wide], p[wide], size)
+    return scores.masked_fill((probabilities < least) & (p < 1)[:, None], -torch.inf)
+
+
+def _nucleus(probabilities: Tensor, p: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """The least probability [R, 1] in the smallest set that reaches p, and whether `most` tokens are enough for it [R].
+
+    A row that they are enough for comes out the same with more of them.
+    """
+    ordered = probabilities.topk(most, dim=1).values
+    below = (ordered.cumsum(dim=1, dtype=torch.float64) < p[:, None]).sum(1)
+    return ordered.gather(1, below.clamp(max=most - 1)[:, None]), below < most
 
 
 def seen_tokens(history: Tensor, valid: Tensor, vocabulary: int) -> Tensor:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from mt.decoding.options import SearchOptions
-from mt.decoding.sampling import gumbel_noise, mixed
+from mt.decoding.sampling import draw, mixed, uniform
 from mt.decoding.search import decode
 
 EOS = 3
@@ -30,14 +30,33 @@ def shares(scorer: Any, options: SearchOptions) -> dict[int, float]:
     return {token: count / options.n_best for token, count in counts.items()}
 
 
-def test_the_noise_is_uniform_before_it_is_gumbel() -> None:
-    noise = gumbel_noise(mixed(torch.arange(100)), 1000)
-    uniform = torch.exp(-torch.exp(-noise))
-    shares = torch.histc(uniform, bins=20, min=0, max=1) / uniform.numel()
+def test_numbers_are_uniform_whatever_the_keys() -> None:
+    numbers = uniform(mixed(torch.arange(100)[:, None] ^ mixed(torch.arange(1000))))
+    shares = torch.histc(numbers, bins=20, min=0, max=1) / numbers.numel()
     assert (shares - 0.05).abs().max() < 0.004  # six standard deviations
-    assert torch.corrcoef(uniform)[~torch.eye(100, dtype=torch.bool)].abs().max() < 0.2
-    assert torch.corrcoef(uniform.T[:200])[~torch.eye(200, dtype=torch.bool)].abs().max() < 0.55
-    assert noise.isfinite().all()
+    assert torch.corrcoef(numbers)[~torch.eye(100, dtype=torch.bool)].abs().max() < 0.2
+    assert torch.corrcoef(numbers.T[:200])[~torch.eye(200, dtype=torch.bool)].abs().max() < 0.55
+    assert numbers.min() > 0 and numbers.max() < 1
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "number", "expected"),
+    [
+        ([0.5, 0.3, 0.2], 1e-10, 0),
+        ([0.5, 0.3, 0.2], 0.49, 0),
+        ([0.5, 0.3, 0.2], 0.51, 1),
+        ([0.5, 0.3, 0.2], 0.81, 2),
+        ([0.0, 0.0, 1.0], 1e-10, 2),  # none of no probability
+        ([0.0, 1.0, 0.0], 1 - 1e-10, 1),
+        ([3.0, 1.0, 0.0], 0.74, 0),  # of four
+        ([1e-12, 1.0, 1e-12], 1e-13, 0),
+    ],
+)
+def test_a_number_draws_the_token_in_whose_share_it_lies(
+    probabilities: list[float], number: float, expected: int
+) -> None:
+    scores = torch.tensor([probabilities], dtype=torch.float64).log()
+    assert draw(scores, torch.tensor([number], dtype=torch.float64)).tolist() == [expected]
 
 
 @pytest.mark.parametrize(

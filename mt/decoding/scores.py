@@ -47,7 +47,7 @@ def _best(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
 def keep_top_k(scores: Tensor, k: Tensor) -> Tensor:
     """-inf for all but the k [R] highest of each row of [R, V]; k = 0 keeps all (Fan et al. 2018, section 5.4)."""
     size = scores.shape[1]
-    most = size if scores.is_cuda else min(max(int(k.max()), 1), size)
+    most = min(max(int(k.max()), 1), size) if _host(scores) else size
     worst = scores.topk(most, dim=1).values.gather(1, k.clamp(1, most)[:, None] - 1)
     return scores.masked_fill((scores < worst) & (k > 0)[:, None], -torch.inf)
 
@@ -60,12 +60,17 @@ def keep_top_p(scores: Tensor, p: Tensor) -> Tensor:
     """
     size = scores.shape[1]
     probabilities = scores.softmax(dim=1)
-    some = size if scores.is_cuda else min(NUCLEUS, size)  # a GPU does not wait to be told less
+    some = min(NUCLEUS, size) if _host(scores) else size
     least, enough = _nucleus(probabilities, p, some)
     if some < size:
         wide = ~enough & (p < 1)
         least[wide], _ = _nucleus(probabilities[wide], p[wide], size)
     return scores.masked_fill((probabilities < least) & (p < 1)[:, None], -torch.inf)
+
+
+def _host(scores: Tensor) -> bool:
+    """Whether less work is worth asking what the values are: a GPU would wait, and a CUDA graph cannot."""
+    return scores.device.type == "cpu"
 
 
 def _nucleus(probabilities: Tensor, p: Tensor, most: int) -> tuple[Tensor, Tensor]:

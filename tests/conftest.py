@@ -19,6 +19,11 @@ NOUNS = ["dog", "cat", "man", "woman", "child", "horse", "house", "river", "trai
 VERBS = ["sees", "finds", "likes", "follows", "draws", "hears", "paints", "forgets"]
 
 
+def pytest_configure() -> None:
+    """One thread for each test process: on busy cores a second one waits in a loop, at five times the whole cost."""
+    torch.set_num_threads(1)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, for they train: with one of them last, all other processes would wait."""
     items.sort(key=lambda item: (item.path.name != "test_readme.py", item.path.parent.name != "training"))

@@ -1,11 +1,9 @@
 """Several models that translate together."""
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from mt import Translator
 from mt.checkpoint import Confidence, save_confidence
@@ -14,15 +12,6 @@ from mt.errors import ModelError
 from tests.conftest import sentences, write_model
 
 TEXTS = sentences(6)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Steps as short as these are slower on two cores that others use, too."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

@@ -16,11 +16,6 @@ from tests.conftest import sentences
 Build = Callable[..., Path]
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def enlarge(model: torch.nn.Module) -> None:
     """Random weights a little larger, so that translations differ, and biases and norms that matter."""
     with torch.no_grad():

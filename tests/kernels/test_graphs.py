@@ -146,7 +146,6 @@ def run(
 @pytest.fixture(params=["eager", "recording", pytest.param("cuda", marks=on_gpu)])
 def decoders(request: pytest.FixtureRequest) -> Callable[..., GraphDecoder]:
     """Builds a decoder over a model, for each way to run programs."""
-    torch.set_num_threads(1)
 
     def build(model: Transformer, limits: GraphLimits | None = None) -> GraphDecoder:
         if request.param == "cuda":

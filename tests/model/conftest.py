@@ -2,14 +2,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
 
 from mt.config import ModelConfig
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,14 +118,6 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_corpora(folder / "corpora", 400, seed=1)
     (folder / "recipe.toml").write_text(RECIPE.replace('"corpora"', f'"{folder / "corpora"}"'))
     return folder
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from mt import Translator
-from mt.checkpoint import Description, save_model
+from mt.checkpoint import Description, LanguageModelDescription, save_model
 from mt.config import DecodingConfig, ModelConfig
 from mt.engine.messages import Request
 from mt.engine.runner import Runner
-from mt.model.transformer import Transformer
+from mt.model.transformer import LanguageModel, Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer
 
 NOUNS = ["dog", "cat", "man", "woman", "child", "horse", "house", "river", "train", "street", "market", "bridge"]
@@ -67,6 +67,19 @@ def write_model(
 def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a model from English to German."""
     return write_model(tmp_path_factory.mktemp("models") / "small", ["en-de"])
+
+
+@pytest.fixture(scope="session")
+def small_language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a language model of German, whose weights are random."""
+    torch.manual_seed(2)
+    tokenizer = Tokenizer(train_tokenizer(sentences(300), vocabulary_size=380))
+    config = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=32, d_ff=64, heads=2, max_length=256)
+    model = LanguageModel(config, len(tokenizer))
+    description = LanguageModelDescription(name="small", language="de", vocabulary_size=len(tokenizer), model=config)
+    folder = tmp_path_factory.mktemp("models") / "language"
+    save_model(folder, model.state_dict(), tokenizer, description, "# small\n")
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -260,7 +260,7 @@ def score_lines(tests: Tests, data: Prepared, scorer: LanguageScorer) -> list[Pe
     """Of the validation set's lines that the model can read, and of the test corpora if there are any."""
     valid = data.valid.texts("target", range(len(data.valid)))
     texts = {
-        "validation": [text for text in valid if len(data.tokenizer.encode(text)) < scorer.model.config.max_length],
+        "validation": [text for text in valid if scorer.fits(text)],
         "test": [pair.target for pairs in tests.values() for pair in pairs],
     }
     scored = {name: scorer.score(lines) for name, lines in texts.items() if lines}

@@ -63,6 +63,19 @@ def write_model(
     return folder
 
 
+def write_language_model(folder: Path, language: str, seed: int) -> Path:
+    """The directory of a language model whose weights are random."""
+    torch.manual_seed(seed)
+    tokenizer = Tokenizer(train_tokenizer(sentences(300, seed), vocabulary_size=380))
+    config = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=32, d_ff=64, heads=2, max_length=256)
+    model = LanguageModel(config, len(tokenizer))
+    description = LanguageModelDescription(
+        name="small", language=language, vocabulary_size=len(tokenizer), model=config
+    )
+    save_model(folder, model.state_dict(), tokenizer, description, "# small\n")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a model from English to German."""
@@ -71,15 +84,8 @@ def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small_language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a language model of German, whose weights are random."""
-    torch.manual_seed(2)
-    tokenizer = Tokenizer(train_tokenizer(sentences(300), vocabulary_size=380))
-    config = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=32, d_ff=64, heads=2, max_length=256)
-    model = LanguageModel(config, len(tokenizer))
-    description = LanguageModelDescription(name="small", language="de", vocabulary_size=len(tokenizer), model=config)
-    folder = tmp_path_factory.mktemp("models") / "language"
-    save_model(folder, model.state_dict(), tokenizer, description, "# small\n")
-    return folder
+    """The directory of a language model of German."""
+    return write_language_model(tmp_path_factory.mktemp("models") / "language", "de", seed=2)
 
 
 @pytest.fixture(scope="session")

@@ -51,6 +51,10 @@ class LanguageScorer:
         loaded = load_language_model(Path(path), select_device(device))
         return cls(loaded.model, loaded.tokenizer, loaded.description.language)
 
+    def fits(self, text: str) -> bool:
+        """Whether it is short enough for the model."""
+        return len(self.tokenizer.encode(text)) < self.model.config.max_length
+
     @torch.inference_mode()
     def score(self, texts: Sequence[str]) -> list[ScoredText]:
         """Each text as it is, a sentence as the model's lines of training are, whatever stands beside it.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import torch
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
@@ -25,9 +25,11 @@ from torch.overrides import TorchFunctionMode
 from mt.config import DecodingConfig, Directions, ModelConfig, Section
 from mt.errors import ModelError, problems
 from mt.kernels.shortlist import Shortlist, flaws
-from mt.model.transformer import Transformer
+from mt.model.transformer import AnyModel, LanguageModel, Transformer
 from mt.tokenizer import EOS, Tokenizer, load_tokenizer
 
+Some = TypeVar("Some", bound=AnyModel)
+Described = TypeVar("Described", "Description", "LanguageModelDescription")
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 FORMAT_VERSION = 1  # of a model directory; CHANGELOG.md says which releases read it
 
@@ -49,6 +51,16 @@ class Description(Section):
         if self.source_vocabulary_size is not None and self.model.tie_source:
             raise ValueError("source_vocabulary_size is given and model.tie_source is on; accepted: one of them")
         return self
+
+
+class LanguageModelDescription(Section):
+    """`config.json` of a language model, which scores text of one language and translates nothing."""
+
+    format_version: int = FORMAT_VERSION
+    name: str
+    language: str
+    vocabulary_size: int
+    model: ModelConfig
 
 
 class CalibrationPair(Section):
@@ -103,6 +115,15 @@ class LoadedModel:
     confidence: Confidence | None = None
 
 
+@dataclass(frozen=True)
+class LoadedLanguageModel:
+    """The directory of a language model in memory; the model is in evaluation mode."""
+
+    model: LanguageModel
+    tokenizer: Tokenizer
+    description: LanguageModelDescription
+
+
 @contextmanager
 def written_aside(folder: Path) -> Iterator[Path]:
     """A folder to write into, which takes the name `folder` when the block ends well; else it is removed.
@@ -134,7 +155,7 @@ def save_model(
     folder: Path,
     weights: Mapping[str, Tensor],
     tokenizer: Tokenizer,
-    description: Description,
+    description: Description | LanguageModelDescription,
     card: str,
     calibration: Sequence[CalibrationPair] = (),
     confidence: Confidence | None = None,
@@ -156,16 +177,18 @@ def load_model(folder: Path, device: torch.device) -> LoadedModel:
     """Load a model directory. Raises ModelError or TokenizerError, which say what is wrong with which file."""
     description = read_description(folder)
     tokenizer = load_tokenizer(folder)
-    _check_sizes(folder, tokenizer, description)
-    weights = load_weights(folder / "model.safetensors")
-    # A config of a larger model is told so by a model that takes no memory.
-    fits = _numbers(description) <= sum(tensor.numel() for tensor in weights.values())
-    with torch.device("cpu" if fits else "meta"), NoInitialValues():
-        model = Transformer(
+    sizes = {
+        "vocabulary_size": (len(tokenizer.target), description.vocabulary_size),
+        "source_vocabulary_size": (len(tokenizer), description.source_vocabulary_size or description.vocabulary_size),
+    }
+    _check_sizes(folder, sizes)
+    model = _with_weights(
+        folder / "model.safetensors",
+        _numbers(description),
+        lambda: Transformer(
             description.model, description.vocabulary_size, source_vocabulary_size=description.source_vocabulary_size
-        )
-    check_weights(weights, model, folder / "model.safetensors")
-    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
+        ),
+    )
     return LoadedModel(
         model.to(device).eval(),
         tokenizer,
@@ -174,6 +197,20 @@ def load_model(folder: Path, device: torch.device) -> LoadedModel:
         _read_shortlist(folder / "shortlist.safetensors", tokenizer),
         _read_confidence(folder / "confidence.json"),
     )
+
+
+def load_language_model(folder: Path, device: torch.device) -> LoadedLanguageModel:
+    """As `load_model`; a model that translates is refused."""
+    description = _checked(folder, LanguageModelDescription)
+    tokenizer = load_tokenizer(folder)
+    _check_sizes(folder, {"vocabulary_size": (len(tokenizer), description.vocabulary_size)})
+    config = description.model
+    model = _with_weights(
+        folder / "model.safetensors",
+        config.d_model * description.vocabulary_size + config.decoder_layers * _in_layer(config, attentions=1),
+        lambda: LanguageModel(config, description.vocabulary_size),
+    )
+    return LoadedLanguageModel(model.to(device).eval(), tokenizer, description)
 
 
 def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
@@ -258,7 +295,12 @@ def average_weights(paths: Sequence[Path], plain: Callable[[Weights], Weights] =
 
 
 def read_description(folder: Path) -> Description:
-    """`config.json` of a model directory. Raises ModelError that says what is wrong with it."""
+    """`config.json` of a model that translates. Raises ModelError that says what is wrong with it."""
+    return _checked(folder, Description)
+
+
+def _checked(folder: Path, kind: type[Described]) -> Described:
+    """`config.json` of a model directory, which must be of this kind."""
     path = folder / "config.json"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -271,18 +313,38 @@ def read_description(folder: Path) -> Description:
     version = values.get("format_version") if isinstance(values, dict) else None
     if version != FORMAT_VERSION:
         raise ModelError(f"{path}: format_version is {version!r}; accepted: {FORMAT_VERSION}")
+    language = values.get("language")
+    if kind is Description and language is not None:
+        raise ModelError(
+            f"{folder}: a language model of {language!r}, which scores text and translates nothing; accepted: a model "
+            "that translates (or this one as --language-model of scripts/rerank.py)"
+        )
+    if kind is LanguageModelDescription and language is None:
+        raise ModelError(
+            f"{folder}: a model that translates; accepted: a language model, of a recipe with one language in "
+            "data.directions"
+        )
     try:
-        return Description.model_validate(values)
+        return kind.model_validate(values)
     except ValidationError as error:
         listed = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
         raise ModelError(problems(str(path), listed)) from error
 
 
-def _check_sizes(folder: Path, tokenizer: Tokenizer, description: Description) -> None:
-    sizes = {
-        "vocabulary_size": (len(tokenizer.target), description.vocabulary_size),
-        "source_vocabulary_size": (len(tokenizer), description.source_vocabulary_size or description.vocabulary_size),
-    }
+def _with_weights(path: Path, numbers: int, build: Callable[[], Some]) -> Some:
+    """The model that is built, of at least so many numbers, with the weights of a file."""
+    weights = load_weights(path)
+    # A config of a larger model is told so by a model that takes no memory.
+    fits = numbers <= sum(tensor.numel() for tensor in weights.values())
+    with torch.device("cpu" if fits else "meta"), NoInitialValues():
+        model = build()
+    check_weights(weights, model, path)
+    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
+    return model
+
+
+def _check_sizes(folder: Path, sizes: Mapping[str, tuple[int, int]]) -> None:
+    """`sizes`: pieces of the tokenizer, and what config.json says, by its key."""
     found = [
         f"{pieces} pieces, config.json a {name} of {size}" for name, (pieces, size) in sizes.items() if pieces != size
     ]
@@ -293,9 +355,13 @@ def _check_sizes(folder: Path, tokenizer: Tokenizer, description: Description) -
 def _numbers(description: Description) -> int:
     """A little fewer than the parameters of such a model: those of its matrices."""
     config = description.model
-    attentions = config.encoder_layers + 2 * config.decoder_layers
-    inner = (config.encoder_layers + config.decoder_layers) * 2 * config.d_ff
-    return config.d_model * (description.vocabulary_size + attentions * 4 * config.d_model + inner)
+    layers = config.encoder_layers * _in_layer(config, attentions=1)
+    layers += config.decoder_layers * _in_layer(config, attentions=2)
+    return config.d_model * description.vocabulary_size + layers
+
+
+def _in_layer(config: ModelConfig, attentions: int) -> int:
+    return config.d_model * (attentions * 4 * config.d_model + 2 * config.d_ff)
 
 
 def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:

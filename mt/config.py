@@ -52,6 +52,17 @@ Directions = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_are
 """What a model translates, such as ("en-de", "de-en"): source and target, each a language code without a hyphen."""
 
 
+def _are_pairs_or_one_language(directions: tuple[str, ...]) -> tuple[str, ...]:
+    alone = [direction for direction in directions if re.fullmatch(r"\w+", direction)]
+    if len(directions) == 1 and alone:
+        return directions
+    try:
+        return _are_pairs(directions)
+    except ValueError as error:
+        hint = ", or one language and nothing else, such as ['de'], for a language model" if alone else ""
+        raise ValueError(f"{error}{hint}") from error
+
+
 class ModelConfig(Section):
     """The architecture. `size` names a row of SIZES; keys beside it replace that row's numbers."""
 
@@ -181,8 +192,9 @@ class DataConfig(Section):
     """Corpora and what is kept of them."""
 
     root: Path = Field(default_factory=lambda: Path(os.environ.get("MT_DATA", "data")))
-    directions: Directions
-    """What the model translates, such as ["en-de"]; with several, each source carries a tag of its target language."""
+    directions: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_are_pairs_or_one_language)]
+    """What the model translates, such as ["en-de"]; with several, each source carries a tag of its target language.
+    One language alone, ["de"], asks for a language model, whose corpora have that side only."""
     train: tuple[CorpusConfig, ...] = Field(min_length=1)
     valid: HeldOut = Field(min_length=1)
     test: HeldOut = ()
@@ -196,6 +208,11 @@ class DataConfig(Section):
     @classmethod
     def _path_alone(cls, corpora: Any) -> Any:
         return _corpora(corpora)
+
+    @property
+    def language(self) -> str | None:
+        """That of a language model; None if the model is to translate."""
+        return None if "-" in self.directions[0] else self.directions[0]
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -249,7 +266,7 @@ class TrainingConfig(Section):
     validate_sentences: int = Field(1000, ge=1)
     """At most so many sentences of the validation set are translated for BLEU; the loss sees them all."""
     patience: int = Field(10, ge=1)
-    """Validations without a better BLEU after which training stops."""
+    """Validations without a better BLEU, or a better perplexity of a language model, after which training stops."""
     save_every: int = Field(500, ge=1)
     keep: int = Field(5, ge=1)
     """Checkpoints kept beside the best."""

@@ -15,21 +15,24 @@ from prepare import RUNS, prepare_with_progress
 from rich.console import Console
 
 from mt import evaluation
-from mt.checkpoint import CALIBRATION_PAIRS, LoadedModel, save_model
+from mt.checkpoint import CALIBRATION_PAIRS, Description, LoadedModel, save_model
 from mt.config import Recipe, save_recipe
 from mt.data.corpus import Pair
 from mt.data.dataset import Prepared, load_prepared, prepared_folder, read_corpus
 from mt.distributed import SEPARATE_STORES, World, accompanied, barrier, joined, meets_the_dead, restarts
+from mt.engine.language import LanguageScorer, perplexity
 from mt.engine.translator import Translator, select_device
 from mt.errors import DataError, MTError, TrainingError, problems
 from mt.locks import held
-from mt.training.card import Published, write_card
+from mt.model.transformer import LanguageModel
+from mt.training.card import Perplexity, Published, write_card, write_language_model_card
 from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
 from mt.training.memory import keep_freed_memory
 from mt.training.report import Reporter
 from mt.training.state import trained
 from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
+from mt.training.validation import TranslationValidation
 
 UNCHANGEABLE = ("seed", "data", "cleaning", "tokenizer", "model", "tuning")  # parts of a recipe, once a run has begun
 MOST_PROCESSES = 4  # with more, each has too small a part of an update
@@ -206,20 +209,27 @@ def keep_recipe(recipe: Recipe, kept: Path) -> None:
 
 def publish(recipe: Recipe, data: Prepared, tests: Tests, trainer: Trainer, report: Reporter) -> None:
     """Choose the weights, score them on the test set and write the model directory."""
-    weights, origin, valid_bleu = trainer.finish(report)
-    model = trainer.model_of(weights)
-    translator = Translator.over(LoadedModel(model, data.tokenizer, trainer.describe()))
-    scores = score_tests(tests, translator)
-    losses = trainer.validation.losses(model) if recipe.tuning else {}
-    published = Published(origin, valid_bleu, str(trainer.device), losses)
-    card = write_card(recipe, data, trainer.progress, published, scores)
-    confidence = fit_confidence(translator, trainer.validation.pairs(CONFIDENCE_PAIRS))
-    calibration = trainer.validation.pairs(CALIBRATION_PAIRS)
-    save_model(trainer.run / "model", weights, data.tokenizer, trainer.describe(), card, calibration, confidence)
-    for direction, scored in scores.items():
-        for score in scored.scores:
-            report.say(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")
-    report.say(f"the model is in {trainer.run / 'model'}")
+    weights, origin, figures = trainer.finish(report)
+    published = Published(origin, figures, str(trainer.device))
+    model, about, folder = trainer.model_of(weights), trainer.describe(), trainer.run / "model"
+    if isinstance(model, LanguageModel):
+        perplexities = score_lines(tests, data, LanguageScorer(model, data.tokenizer, recipe.data.directions[0]))
+        card = write_language_model_card(recipe, data, trainer.progress, published, perplexities)
+        save_model(folder, weights, data.tokenizer, about, card)
+        for each in perplexities:
+            report.say(f"{each.text}: perplexity {each.value:.2f} of {each.tokens:,} tokens")
+    else:
+        assert isinstance(about, Description) and isinstance(trainer.validation, TranslationValidation)
+        translator = Translator.over(LoadedModel(model, data.tokenizer, about))
+        scores = score_tests(tests, translator)
+        card = write_card(recipe, data, trainer.progress, published, scores)
+        confidence = fit_confidence(translator, trainer.validation.pairs(CONFIDENCE_PAIRS))
+        calibration = trainer.validation.pairs(CALIBRATION_PAIRS)
+        save_model(folder, weights, data.tokenizer, about, card, calibration, confidence)
+        for direction, scored in scores.items():
+            for score in scored.scores:
+                report.say(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")
+    report.say(f"the model is in {folder}")
 
 
 def read_tests(recipe: Recipe, data: Prepared) -> Tests:
@@ -231,12 +241,12 @@ def read_tests(recipe: Recipe, data: Prepared) -> Tests:
         direction: [pair for corpus in recipe.data.test for pair in read_corpus(corpus, recipe.data.root, direction)]
         for direction in recipe.data.directions
     }
-    limit = recipe.model.max_length
+    limit, alone = recipe.model.max_length, recipe.data.language is not None  # alone: no sources
     too_long = [
         f"{pair.file}:{pair.line}: {length} tokens"
         for pairs in tests.values()
         for pair in pairs
-        if (length := len(data.tokenizer.encode(pair.source)) + 2) > limit  # a tag before them, and EOS
+        if (length := len(data.tokenizer.encode(pair.target if alone else pair.source)) + 2) > limit  # a tag, and EOS
     ]
     if too_long:
         raise DataError(
@@ -244,6 +254,17 @@ def read_tests(recipe: Recipe, data: Prepared) -> Tests:
             + "\naccepted: shorter ones, or a higher model.max_length"
         )
     return tests
+
+
+def score_lines(tests: Tests, data: Prepared, scorer: LanguageScorer) -> list[Perplexity]:
+    """Of the validation set's lines that the model can read, and of the test corpora if there are any."""
+    valid = data.valid.texts("target", range(len(data.valid)))
+    texts = {
+        "validation": [text for text in valid if scorer.fits(text)],
+        "test": [pair.target for pairs in tests.values() for pair in pairs],
+    }
+    scored = {name: scorer.score(lines) for name, lines in texts.items() if lines}
+    return [Perplexity(name, sum(each.tokens for each in lines), perplexity(lines)) for name, lines in scored.items()]
 
 
 def score_tests(tests: Tests, translator: Translator) -> dict[str, evaluation.Report]:

@@ -241,6 +241,6 @@ def source_openings(
 def direction_tags(tokenizer: Tokenizer, directions: Sequence[str], known: Sequence[str] = ()) -> list[list[int]]:
     """What stands before a source, for each direction: its target's tag, or nothing if the model has one direction.
 
-    `known` are all directions of the model, if it has others.
+    `known` are all directions of the model, if it has others. That of a language model is its language.
     """
-    return [tokenizer.opening(direction.split("-")[1], known or directions) for direction in directions]
+    return [tokenizer.opening(direction.split("-")[-1], known or directions) for direction in directions]

@@ -195,17 +195,21 @@ def is_in_another_script(text: str, letters: re.Pattern[str], least: float) -> b
 class Cleaner:
     """Applies the filters to the pairs of one direction, in one or in several corpora, and keeps count."""
 
-    def __init__(self, options: CleaningConfig, source_language: str, target_language: str) -> None:
+    def __init__(self, options: CleaningConfig, *languages: str) -> None:
+        """Of source and target; or one language alone, of pairs whose sources are empty."""
         self.options = options
+        self.paired = len(languages) == 2
         self.kept = 0
         self.counts: dict[str, int] = defaultdict(int)
-        self._letters = (letters_of(source_language), letters_of(target_language))
+        self._letters = tuple(map(letters_of, languages))
         self._examples: dict[str, list[str]] = defaultdict(list)
         self._seen: set[bytes] = set()
 
     def reason(self, source: str, target: str) -> str | None:
         """Why the pair is to be dropped, or None. Remembers a pair that stays, to know it if it comes again."""
         options = self.options
+        if not self.paired:
+            source = target  # with itself, a text is no odd pair
         if is_empty(source, target):
             return "empty"
         if has_fewer_words(source, target, options.min_words):
@@ -216,7 +220,7 @@ class Cleaner:
             return "too long"
         if options.max_ratio and is_lopsided(source, target, options.max_ratio):
             return "length ratio"
-        if options.drop_identical and is_identical(source, target):
+        if options.drop_identical and self.paired and is_identical(source, target):
             return "identical"
         if options.match_digits and differs_in_digits(source, target):
             return "digits differ"
@@ -224,7 +228,7 @@ class Cleaner:
             return "repetition"
         if any(
             letters and is_in_another_script(text, letters, options.min_script)
-            for text, letters in zip((source, target), self._letters, strict=True)
+            for text, letters in zip((source, target), self._letters, strict=self.paired)
         ):
             return "wrong script"
         if options.deduplicate and self._seen_before(source, target):
@@ -241,7 +245,8 @@ class Cleaner:
                 continue
             self.counts[reason] += 1
             if len(self._examples[reason]) < EXAMPLES:
-                self._examples[reason].append(f"{pair.file}:{pair.line}: {pair.source} ||| {pair.target}")
+                shown = f"{pair.source} ||| {pair.target}" if self.paired else pair.target
+                self._examples[reason].append(f"{pair.file}:{pair.line}: {shown}")
 
     def report(self) -> list[Dropped]:
         """What was dropped so far, the most frequent reason first."""

@@ -29,7 +29,10 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A sentence and its translation, and where they stand: `line` counts from 1, `file` is the name to print."""
+    """A sentence and its translation, and where they stand: `line` counts from 1, `file` is the name to print.
+
+    Text of one language, for a language model, is a target; its source is empty.
+    """
 
     source: str
     target: str
@@ -82,12 +85,17 @@ def read_parallel(source: Path, target: Path) -> Iterator[Pair]:
     return _without_faults(_aligned(source, target), f"{source} and {target}")
 
 
-def read_tsv(path: Path, source_column: int, target_column: int) -> Iterator[Pair]:
-    """Two columns, counted from 0, of a tab-separated file; further columns are ignored.
+def read_alone(path: Path) -> Iterator[Pair]:
+    """The lines of a file as pairs without a source. Raises DataError as `read_lines` does."""
+    return (Pair("", line, number, str(path)) for number, line in enumerate(read_lines(path), start=1))
+
+
+def read_tsv(path: Path, source_column: int | None, target_column: int) -> Iterator[Pair]:
+    """Two columns, counted from 0, of a tab-separated file, or the target's alone; further columns are ignored.
 
     Raises DataError as `read_lines` does, and if a line has too few columns.
     """
-    assert source_column >= 0 and target_column >= 0 and source_column != target_column
+    assert target_column >= 0 and (source_column is None or 0 <= source_column != target_column)
     _must_exist(path)
     return _without_faults(_columns(path, source_column, target_column), str(path))
 
@@ -177,8 +185,8 @@ def _aligned(source: Path, target: Path) -> Iterator[Pair | Fault]:
         )
 
 
-def _columns(path: Path, source_column: int, target_column: int) -> Iterator[Pair | Fault]:
-    needed = 1 + max(source_column, target_column)
+def _columns(path: Path, source_column: int | None, target_column: int) -> Iterator[Pair | Fault]:
+    needed = 1 + max(source_column or 0, target_column)
     file = str(path)
     for number, line in enumerate(_lines(path), start=1):
         if isinstance(line, Fault):
@@ -190,4 +198,5 @@ def _columns(path: Path, source_column: int, target_column: int) -> Iterator[Pai
             text = repr(line if len(line) <= 60 else line[:57] + "...")
             yield Fault(f"{file}:{number}: has {has} where at least {needed} are needed: {text}")
         else:
-            yield Pair(columns[source_column], columns[target_column], number, file)
+            source = "" if source_column is None else columns[source_column]
+            yield Pair(source, columns[target_column], number, file)

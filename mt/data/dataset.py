@@ -20,7 +20,7 @@ import numpy as np
 
 from mt.config import CorpusConfig, Recipe
 from mt.data.cleaning import Cleaner
-from mt.data.corpus import Pair, read_parallel, read_tsv
+from mt.data.corpus import Pair, read_alone, read_parallel, read_tsv
 from mt.errors import DataError, problems
 from mt.locks import waited_for
 from mt.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
@@ -79,7 +79,10 @@ class RaggedWriter:
 
 @dataclass(frozen=True)
 class ParallelDataset:
-    """Pairs as ids and as text. `direction[i]` indexes the recipe's directions, `corpus[i]` this part's corpora."""
+    """Pairs as ids and as text. `direction[i]` indexes the recipe's directions, `corpus[i]` this part's corpora.
+
+    Those of a language model have empty sources.
+    """
 
     source: Ragged
     target: Ragged
@@ -122,7 +125,16 @@ class Prepared:
 
 
 def read_corpus(corpus: CorpusConfig, root: Path, direction: str) -> Iterator[Pair]:
-    """The pairs of one corpus in a direction; nothing where its columns lack a language of it."""
+    """The pairs of one corpus in a direction; nothing where its columns lack a language of it.
+
+    If that is one language alone, they have no sources.
+    """
+    if "-" not in direction:
+        if not corpus.columns:
+            yield from read_alone(corpus.file(root, direction))
+        elif direction in corpus.columns:
+            yield from read_tsv(root / corpus.path, None, corpus.columns.index(direction))
+        return
     source, target = direction.split("-")
     if not corpus.columns:
         yield from read_parallel(corpus.file(root, source), corpus.file(root, target))
@@ -269,7 +281,7 @@ def _write_text(
             dropped[direction] = [asdict(row) for row in cleaner.report()]
     if none and (folder.name in ("train", "valid") or not directions):
         raise DataError(
-            f"no {folder.name} pairs are left for {', '.join(none)}; accepted: a corpus that holds both languages"
+            f"no {folder.name} pairs are left for {', '.join(none)}; accepted: a corpus that holds each language"
         )
     for writer in writers:
         writer.close()
@@ -278,10 +290,10 @@ def _write_text(
 
 
 def _tokenizer_sentences(folder: Path, limit: int) -> Iterator[str]:
-    """Up to `limit` sentences, evenly spaced over both sides."""
-    for side in ("source_text", "target_text"):
-        ragged = Ragged(folder / side)
-        stride = max(1, math.ceil(2 * len(ragged) / limit))
+    """Up to `limit` sentences, evenly spaced over both sides, or the one that has text."""
+    sides = [side for side in (Ragged(folder / "source_text"), Ragged(folder / "target_text")) if len(side.data)]
+    for ragged in sides:
+        stride = max(1, math.ceil(len(sides) * len(ragged) / limit))
         for index in range(0, len(ragged), stride):
             yield ragged[index].tobytes().decode()
 

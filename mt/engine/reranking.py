@@ -1,13 +1,15 @@
 """Choosing among given translations by more than the model that wrote them.
 
 The score of a translation y of x is that of the search plus a weight times each feature. With the probability of x
-given y this is the noisy channel (Yee et al. 2019); how long y is keeps the two from agreeing on short ones.
+given y, and that of y itself to a language model, this is the noisy channel (Yee et al. 2019, equation 4); how long y
+is keeps the models from agreeing on short ones.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from mt.engine.language import LanguageScorer
 from mt.engine.pairs import score_pairs
 from mt.engine.translator import Translator
 from mt.errors import RequestError, problems
@@ -27,7 +29,7 @@ class NBest:
 class Feature:
     """A number for each translation of each list, for each token as scores are, so that one weight fits short and long.
 
-    `grid` has the weights that `tune` tries. Another model, say of the language, makes another of these.
+    `grid` has the weights that `tune` tries.
     """
 
     name: str
@@ -56,6 +58,22 @@ def channel_features(backward: Translator, lists: Sequence[NBest], direction: st
         Feature("backward", tuple(probability), grid=(0, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5)),
         Feature("length", tuple(length), grid=(0, -0.5, -0.2, -0.1, 0.1, 0.2, 0.5, 1)),
     ]
+
+
+def language_feature(scorer: LanguageScorer, lists: Sequence[NBest]) -> Feature:
+    """`language`: log p(y) a token of y, the end included.
+
+    Raises RequestError naming every list in which something is too long for the model.
+    """
+    found, values = [], []
+    for number, each in enumerate(lists, 1):
+        try:
+            values.append(tuple(scored.mean for scored in scorer.score([text.strip() for text in each.translations])))
+        except RequestError as error:
+            found.append(f"line {number}: {str(error).splitlines()[-1].strip(' -')}")
+    if found:
+        raise RequestError(problems("the language model cannot read these", found))
+    return Feature("language", tuple(values), grid=(0, 0.05, 0.1, 0.2, 0.3, 0.5))
 
 
 def choose(lists: Sequence[NBest], features: Sequence[Feature], weights: Mapping[str, float]) -> tuple[str, ...]:

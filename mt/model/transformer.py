@@ -152,7 +152,11 @@ class LanguageModel(nn.Module):
 
     def forward(self, target: Tensor) -> Tensor:
         """target [B, T] that begins with BOS -> logits [B, T, V]."""
-        return self.embedding.project(self.decoder(self.embedding(target), None, None))
+        return self.embedding.project(self.decode(target))
+
+    def decode(self, target: Tensor) -> Tensor:
+        """target [B, T] -> states [B, T, D], as `Transformer.decode` without a memory."""
+        return self.decoder(self.embedding(target), None, None)  # type: ignore[no-any-return]
 
     def start(self, rows: int) -> DecoderCache:
         """The cache of `rows` sequences."""
@@ -162,6 +166,10 @@ class LanguageModel(nn.Module):
         """Each row's newest token [R] -> logits of its next one [R, V]."""
         states = self.decoder.step(self.embedding(tokens.unsqueeze(1), cache.positions(self.config.max_length)), cache)
         return self.embedding.project(states.squeeze(1))
+
+
+AnyModel = Transformer | LanguageModel
+"""What is trained."""
 
 
 def _over_keys(mask: Tensor) -> Tensor:

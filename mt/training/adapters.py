@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from mt.model.attention import MultiHeadAttention
-from mt.model.transformer import Transformer
 
 DOWN, UP = ".down", ".up"  # how the names of A and B end
 
@@ -34,7 +33,7 @@ class AdaptedLinear(nn.Module):
         return linear(x, self.weight, self.bias) + self.scale * linear(linear(x, self.down), self.up)
 
 
-def adapt(model: Transformer, rank: int, scale: float) -> None:
+def adapt(model: nn.Module, rank: int, scale: float) -> None:
     """Freeze a model, in place, and give it adapters that do nothing yet."""
     model.requires_grad_(False)
     for module in model.modules():

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy, pad
 
 from mt.data.batching import Batch
 from mt.model.embedding import NEVER
-from mt.model.transformer import Transformer
+from mt.model.transformer import AnyModel, LanguageModel
 from mt.tokenizer import PAD
 
 CHUNK = 1 << 25  # logits at a time; they and their gradient are never there for all tokens of a large batch
@@ -131,15 +131,21 @@ def _agree(logits: Tensor, labels: Tensor, smoothing: float, r_drop: float) -> T
     return loss
 
 
-def batch_loss(model: Transformer, batch: Batch, smoothing: float, r_drop: float = 0.0) -> Tensor:
+def target_states(model: AnyModel, batch: Batch) -> Tensor:
+    """[B, T, D]; a language model looks at the targets only."""
+    if isinstance(model, LanguageModel):
+        return model.decode(batch.target)
+    return model.decode(batch.target, model.encode(batch.source, batch.source_mask), batch.source_mask)
+
+
+def batch_loss(model: AnyModel, batch: Batch, smoothing: float, r_drop: float = 0.0) -> Tensor:
     """The summed loss of a batch. Logits are computed for real target tokens only, never for padding.
 
     With `r_drop`, while gradients are wanted, each pair passes twice, see `agreeing_cross_entropy`.
     """
     if r_drop and torch.is_grad_enabled():
         batch = batch.twice()
-    memory = model.encode(batch.source, batch.source_mask)
-    states = model.decode(batch.target, memory, batch.source_mask)  # [B, T, D]
+    states = target_states(model, batch)
     real = batch.labels != PAD
     states, labels, weight = states[real], batch.labels[real], model.embedding.projection
     if not torch.is_grad_enabled():

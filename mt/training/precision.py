@@ -4,7 +4,7 @@ import copy
 
 import torch
 
-from mt.model.transformer import Transformer
+from mt.model.transformer import AnyModel
 
 
 class WorkingCopy:
@@ -14,7 +14,7 @@ class WorkingCopy:
     operation, all activations stay in bfloat16; softmax, LayerNorm and the loss compute in float32 inside.
     """
 
-    def __init__(self, master: Transformer, precision: str) -> None:
+    def __init__(self, master: AnyModel, precision: str) -> None:
         self.master = master
         self.model = copy.deepcopy(master).to(torch.bfloat16) if precision == "bfloat16" else master
         self._pairs = list(zip(master.parameters(), self.model.parameters(), strict=True))

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from torch.utils.tensorboard.writer import SummaryWriter
 
 WATCHED = "watch_loss:"  # begins the name of a figure, which ends with the path of the corpus
+JUDGES = {"valid_bleu": "BLEU", "valid_perplexity": "perplexity"}  # one of which decides which model is the best
 LINES = 20  # progress lines a run prints where there is no terminal to draw on
 
 
@@ -80,7 +81,7 @@ class Reporter:
             self._events.add_scalar(name.replace("_", "/", 1), value, update)
 
     def draw(self) -> None:
-        """`curves.png`: losses, and the validation BLEU, over updates."""
+        """`curves.png`: losses, and what the model is judged by, over updates."""
         if self.quiet or not self._metrics.exists():
             return
         records = [json.loads(line) for line in self._metrics.read_text(encoding="utf-8").splitlines()]
@@ -91,10 +92,11 @@ class Reporter:
             labels = {"train_loss": "training, smoothed", "valid_loss": "validation"}
             for name, label in (labels | {name: name.removeprefix(WATCHED) for name in watched}).items():
                 losses.plot(*_curve(records, name), marker=".", markersize=2, label=label)
-            scores.plot(*_curve(records, "valid_bleu"), marker=".", color="tab:green")
+            judge = next((name for name in JUDGES if any(name in record for record in records)), "valid_bleu")
+            scores.plot(*_curve(records, judge), marker=".", color="tab:green")
             losses.set(xlabel="updates", ylabel="nats a target token")
             losses.legend()
-            scores.set(xlabel="updates", ylabel="BLEU on the validation set")
+            scores.set(xlabel="updates", ylabel=f"{JUDGES[judge]} on the validation set")
             figure.savefig(self.folder / "curves.png", dpi=120)
 
 

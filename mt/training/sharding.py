@@ -14,9 +14,10 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from mt.data.batching import Batch
 from mt.distributed import World
-from mt.model.transformer import Transformer
+from mt.model.layers import DecoderLayer, EncoderLayer
+from mt.model.transformer import AnyModel
 
-Loss = Callable[[Transformer, Batch, float, float], Tensor]
+Loss = Callable[[AnyModel, Batch, float, float], Tensor]
 
 
 class ShardedLoss(nn.Module):
@@ -26,18 +27,19 @@ class ShardedLoss(nn.Module):
     The loss is one module because what lies outside the layers, above all the embeddings, serves it from begin to end.
     """
 
-    def __init__(self, loss: Loss, model: Transformer, precision: str, device: torch.device, world: World) -> None:
+    def __init__(self, loss: Loss, model: AnyModel, precision: str, device: torch.device, world: World) -> None:
         super().__init__()
         self.loss = loss
         self.model = model
         mesh = init_device_mesh(device.type, (world.size,))
         policy = MixedPrecisionPolicy(getattr(torch, precision), reduce_dtype=torch.float32)
-        for module in (*model.encoder.layers, *model.decoder.layers, self):
+        layers = [module for module in model.modules() if isinstance(module, EncoderLayer | DecoderLayer)]
+        for module in (*layers, self):
             sharded = fully_shard(module, mesh=mesh, mp_policy=policy)
             sharded.set_gradient_divide_factor(1.0)  # sums, where FSDP would take means
             sharded.set_force_sum_reduction_for_comms(True)  # gloo knows no other
 
-    def forward(self, model: Transformer, batch: Batch, smoothing: float, r_drop: float) -> Tensor:
+    def forward(self, model: AnyModel, batch: Batch, smoothing: float, r_drop: float) -> Tensor:
         """As the loss; `model` is the one that was split."""
         return self.loss(model, batch, smoothing, r_drop)
 

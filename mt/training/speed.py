@@ -1,6 +1,9 @@
 """What a training step costs in floating-point operations, and how many a GPU could do."""
 
 from mt.config import ModelConfig
+from mt.data.batching import Batch
+from mt.model.transformer import AnyModel, LanguageModel
+from mt.tokenizer import PAD
 
 # Dense bfloat16 operations a second, from NVIDIA's data sheets; the first name that a device's name contains counts.
 PEAKS = {
@@ -19,6 +22,20 @@ PEAKS = {
 def peak_operations(device_name: str) -> float | None:
     """Operations a second of a GPU at its best, or None if it is not known."""
     return next((peak for name, peak in PEAKS.items() if name in device_name), None)
+
+
+def batch_operations(model: AnyModel, batch: Batch) -> float:
+    """Of forward and backward over the real tokens of a batch, by a model that translates or a language model."""
+    targets = int((batch.labels != PAD).sum())
+    if isinstance(model, LanguageModel):
+        return language_model_operations(model.config, model.vocabulary_size, targets)
+    return training_operations(model.config, model.vocabulary_size, int(batch.source_mask.sum()), targets)
+
+
+def language_model_operations(config: ModelConfig, vocabulary: int, tokens: int) -> float:
+    """`training_operations` of a decoder that attends to nothing but itself."""
+    layer = 4 * config.d_model**2 + 2 * config.d_model * config.d_ff
+    return 6.0 * (config.decoder_layers * layer + vocabulary * config.d_model) * tokens
 
 
 def training_operations(config: ModelConfig, vocabulary: int, source_tokens: int, target_tokens: int) -> float:

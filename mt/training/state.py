@@ -37,7 +37,7 @@ class Progress:
     position: Position = field(default_factory=Position)
     seconds: float = 0.0  # spent in training, validation included
     skipped: int = 0  # updates skipped in a row
-    best_score: float = -1.0  # BLEU on the validation set
+    best_score: float = -1.0  # of the validation set: BLEU or, of a language model, 1 / perplexity
     best_update: int = 0
     stale_validations: int = 0  # since the best
     before: dict[str, float] = field(default_factory=dict)  # of a model that is tuned, what validation said at first

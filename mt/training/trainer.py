@@ -1,4 +1,4 @@
-"""The training loop: updates over batches, validation by translating, checkpoints, and a model at the end."""
+"""The training loop: updates over batches, validation, checkpoints, and a model at the end."""
 
 import math
 import time
@@ -11,21 +11,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mt.checkpoint import Description, average_weights, load_weights
+from mt.checkpoint import Description, LanguageModelDescription, average_weights, load_weights
 from mt.config import Recipe
 from mt.data.batching import Batch, TrainingBatches, Update
 from mt.data.dataset import Prepared
 from mt.distributed import World, all_reduce, all_reduce_gradients, barrier, gather_objects
 from mt.errors import TrainingError
-from mt.model.transformer import Transformer
+from mt.model.transformer import AnyModel
 from mt.tokenizer import PAD
 from mt.training.loader import ahead
 from mt.training.loss import batch_loss
 from mt.training.precision import WorkingCopy
-from mt.training.report import WATCHED, Reporter
+from mt.training.report import Reporter
 from mt.training.schedule import learning_rate
 from mt.training.sharding import Loss, ShardedLoss, gathered, whole
-from mt.training.speed import peak_operations, training_operations
+from mt.training.speed import batch_operations, peak_operations
 from mt.training.state import (
     Progress,
     RunState,
@@ -37,7 +37,7 @@ from mt.training.state import (
     trained,
 )
 from mt.training.tuning import first_model, new_model, plain_weights, source_vocabulary_size
-from mt.training.validation import Validation
+from mt.training.validation import TranslationValidation, Validation
 
 RECORD_EVERY = 10  # updates
 NAMED_PAIRS = 20  # at most, of a batch that spoilt an update
@@ -91,13 +91,6 @@ def is_out_of_memory(error: RuntimeError) -> bool:
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
-def _in_words(figures: Mapping[str, float]) -> str:
-    """What validation says, for a line of the report."""
-    watched = [f"{name.removeprefix(WATCHED)} {loss:.3f}" for name, loss in figures.items() if name.startswith(WATCHED)]
-    said = f"validation loss {figures['valid_loss']:.3f}, {figures['valid_bleu']:.2f} BLEU"
-    return said + (f" | watched loss: {', '.join(watched)}" if watched else "")
-
-
 class Trainer:
     """One run of a recipe over prepared data, in a folder; every process of a `World` has one."""
 
@@ -133,7 +126,10 @@ class Trainer:
         self.progress = Progress()
         self.state = RunState(self.model, self.optimizer, average, self.progress, world)
         self.batches = TrainingBatches(data.train, data.tokenizer, recipe, world)
-        self.validation = Validation(recipe, data, self.describe())
+        about = self.describe()
+        self.validation = Validation(recipe, data)
+        if isinstance(about, Description):
+            self.validation = TranslationValidation(recipe, data, about)
         peak = peak_operations(torch.cuda.get_device_name(device)) if device.type == "cuda" else None
         self.peak = None if peak is None else peak * world.size
         self._asked_to_stop = False
@@ -169,7 +165,7 @@ class Trainer:
         if self.recipe.tuning and not progress.updates:
             progress.before = self._figures()
             report.record(0, progress.before)
-            report.say(f"before tuning | {_in_words(progress.before)}")
+            report.say(f"before tuning | {self.validation.in_words(progress.before)}")
             since.mark = time.monotonic()
         updates = self.batches.updates(progress.position)
         for update in ahead(updates) if self.device.type == "cuda" else updates:
@@ -211,8 +207,8 @@ class Trainer:
         norm = self._step(rate, totals.tokens)
         return replace(totals, norm=norm, problem=self._gradient_problem(norm, update))
 
-    def finish(self, report: Reporter) -> tuple[dict[str, Tensor], str, float]:
-        """The weights to publish, what they are, and their BLEU on the validation set.
+    def finish(self, report: Reporter) -> tuple[dict[str, Tensor], str, dict[str, float]]:
+        """The weights to publish, what they are, and what validation says of them.
 
         The best of three candidates: the best checkpoint, the mean of the last ones, and the exponential average.
         """
@@ -230,24 +226,28 @@ class Trainer:
             candidates["exponential average"] = load_weights(saved[-1] / "model.safetensors") | average
         scored = []
         for name, weights in candidates.items():
-            bleu = self.validation.bleu(self.model_of(weights))
-            report.say(f"{name}: {bleu:.2f} BLEU on the validation set")
-            scored.append((bleu, name))
-        bleu, name = max(scored)
-        return plain_weights(candidates[name], self.recipe), name, bleu
+            model = self.model_of(weights)
+            figures = self.validation.figures(model, model)
+            report.say(f"{name}: {self.validation.verdict(figures)} on the validation set")
+            scored.append((self.validation.score(figures), name, figures))
+        _, name, figures = max(scored, key=lambda each: each[:2])
+        return plain_weights(candidates[name], self.recipe), name, figures
 
-    def model_of(self, weights: Mapping[str, Tensor]) -> Transformer:
-        """A model of its own, whole, on the device and ready to translate."""
+    def model_of(self, weights: Mapping[str, Tensor]) -> AnyModel:
+        """A model of its own, whole, on the device and ready for use."""
         model = new_model(self.recipe, self.data.tokenizer)
         model.load_state_dict(plain_weights(weights, self.recipe))
         return model.to(self.device).eval()
 
-    def describe(self) -> Description:
+    def describe(self) -> Description | LanguageModelDescription:
         """What the model directory says of the model."""
+        name, language, size = self.recipe.run_name, self.recipe.data.language, self.model.vocabulary_size
+        if language:
+            return LanguageModelDescription(name=name, language=language, vocabulary_size=size, model=self.recipe.model)
         return Description(
-            name=self.recipe.run_name,
+            name=name,
             directions=self.recipe.directions,
-            vocabulary_size=self.model.vocabulary_size,
+            vocabulary_size=size,
             source_vocabulary_size=source_vocabulary_size(self.recipe, self.data.tokenizer),
             model=self.recipe.model,
             decoding=self.recipe.decoding,
@@ -279,11 +279,8 @@ class Trainer:
                 problem = f"out of memory on {self._describe(batch)}"
                 break
             losses.append(loss)
-            targets = int((batch.labels != PAD).sum())
-            tokens += targets
-            sources = int(batch.source_mask.sum())
-            passes = 2 if self.config.r_drop else 1
-            operations += passes * training_operations(self.recipe.model, self.model.vocabulary_size, sources, targets)
+            tokens += int((batch.labels != PAD).sum())
+            operations += (2 if self.config.r_drop else 1) * batch_operations(self.model, batch)
         values = torch.stack(losses).tolist() if losses else []  # only here does the host wait for a GPU
         for value, batch in zip(values, update.batches, strict=False):
             if not math.isfinite(value) and not problem:
@@ -372,18 +369,18 @@ class Trainer:
             )
 
     def _validate(self, report: Reporter) -> None:
-        """Loss and BLEU on the validation set; all processes learn the outcome, as the leading one computes it."""
+        """Figures of the validation set; all processes learn the outcome, as the leading one computes it."""
         progress = self.progress
         figures = self._figures()
-        bleu = figures["valid_bleu"]
-        better = bleu > progress.best_score
+        score = self.validation.score(figures)
+        better = score > progress.best_score
         progress.stale_validations = 0 if better else progress.stale_validations + 1
         if better:
-            progress.best_score, progress.best_update = bleu, progress.updates
+            progress.best_score, progress.best_update = score, progress.updates
         report.record(progress.updates, figures)
         report.say(
-            f"update {progress.updates:,} | {progress.seconds / 60:.1f} min | {_in_words(figures)}"
-            + (" | the best BLEU so far" if better else "")
+            f"update {progress.updates:,} | {progress.seconds / 60:.1f} min | {self.validation.in_words(figures)}"
+            + (" | the best so far" if better else "")
         )
         report.draw()
 
@@ -394,7 +391,7 @@ class Trainer:
         working = self._whole()
         if self.world.leads:
             working.refresh()
-            found = {**self.validation.losses(working.model), "valid_bleu": self.validation.bleu(working.master)}
+            found = self.validation.figures(working.model, working.master)
             figures += torch.tensor([found[name] for name in names]).to(figures)
         barrier(self.world)
         return dict(zip(names, all_reduce(self.world, figures).tolist(), strict=True))

@@ -12,7 +12,7 @@ from torch import Tensor
 from mt.checkpoint import Description, load_model, read_description
 from mt.config import Recipe, TokenizerConfig, checked, read_values
 from mt.errors import MTError, did_you_mean
-from mt.model.transformer import Transformer
+from mt.model.transformer import AnyModel, LanguageModel, Transformer
 from mt.tokenizer import Tokenizer, load_tokenizer
 from mt.training.adapters import adapt, folded
 
@@ -27,7 +27,7 @@ def read_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     values, found = read_values(path, overrides)
     tuning = values.get("tuning")
     if not isinstance(tuning, dict) or not isinstance(tuning.get("model"), str):
-        return checked(path, values, found)
+        return checked(path, values, found, _nothing_for_a_language_model)
     folder = Path(tuning["model"])
     try:
         description, tokenizer = read_description(folder), load_tokenizer(folder)
@@ -44,8 +44,10 @@ def read_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     return checked(path, completed, found, lambda recipe: _impossible(recipe, tokenizer))
 
 
-def new_model(recipe: Recipe, tokenizer: Tokenizer) -> Transformer:
-    """An ordinary model with random weights."""
+def new_model(recipe: Recipe, tokenizer: Tokenizer) -> AnyModel:
+    """An ordinary model with random weights: one that translates, or a language model."""
+    if recipe.data.language:
+        return LanguageModel(recipe.model, len(tokenizer))
     source = source_vocabulary_size(recipe, tokenizer)
     return Transformer(recipe.model, len(tokenizer.target), source_vocabulary_size=source)
 
@@ -55,7 +57,7 @@ def source_vocabulary_size(recipe: Recipe, tokenizer: Tokenizer) -> int | None:
     return None if recipe.model.tie_source else len(tokenizer)
 
 
-def first_model(recipe: Recipe, tokenizer: Tokenizer) -> Transformer:
+def first_model(recipe: Recipe, tokenizer: Tokenizer) -> AnyModel:
     """What a run begins with, on the CPU; what is frozen asks for no gradient.
 
     Raises ModelError or TokenizerError if the model that is to be tuned cannot be loaded.
@@ -72,7 +74,7 @@ def plain_weights(weights: Mapping[str, Tensor], recipe: Recipe) -> dict[str, Te
     return folded(weights, recipe.tuning.adapter_scale) if recipe.tuning else dict(weights)
 
 
-def _prepare(model: Transformer, recipe: Recipe) -> None:
+def _prepare(model: AnyModel, recipe: Recipe) -> None:
     """Adapters, and what is frozen."""
     assert recipe.tuning is not None
     if recipe.tuning.adapter_rank:
@@ -107,6 +109,9 @@ def _impossible(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
     """What the model cannot be tuned to."""
     tuning = recipe.tuning
     assert tuning is not None
+    if recipe.data.language:
+        yield from _nothing_for_a_language_model(recipe)
+        return
     wrong = [each for each in recipe.data.directions if not _possible(each, tuning.directions, tokenizer)]
     if wrong:
         tags = ", ".join(tokenizer.tagged)
@@ -131,6 +136,19 @@ def _impossible(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
         yield f"tuning.frozen: {pattern!r} matches no parameter{hint}"
     if not any(parameter.requires_grad for parameter in model.parameters()):
         yield f"tuning.frozen = {list(tuning.frozen)}, which leaves nothing to train"
+
+
+def _nothing_for_a_language_model(recipe: Recipe) -> Iterator[str]:
+    """What only a model that translates can have, if the recipe is for another."""
+    if recipe.data.language is None:
+        return
+    what = f"a language model, which data.directions = {list(recipe.data.directions)} asks for"
+    if recipe.tuning:
+        yield f"tuning: {what}, begins with random weights; accepted: no [tuning], or directions such as 'en-de'"
+    if recipe.data.marks:
+        yield f"data.train: mark {', '.join(recipe.data.marks)}, but {what}, has no sources to mark; accepted: none"
+    if not recipe.model.tie_source:
+        yield f"model.tie_source = false, but {what}, has no source; accepted: true"
 
 
 def _possible(direction: str, known: Sequence[str], tokenizer: Tokenizer) -> bool:

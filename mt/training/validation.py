@@ -1,5 +1,7 @@
 """What the validation set says of a model: its loss, the BLEU of its translations, and the loss on other corpora."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import torch
 
@@ -10,7 +12,7 @@ from mt.data.batching import direction_tags, load_batch, plan_batches
 from mt.data.dataset import ParallelDataset, Prepared
 from mt.engine.translator import Translator
 from mt.errors import TrainingError
-from mt.model.transformer import Transformer
+from mt.model.transformer import AnyModel, Transformer
 from mt.tokenizer import PAD
 from mt.training.loss import batch_loss
 from mt.training.report import WATCHED
@@ -19,13 +21,12 @@ BATCH_TOKENS = 4096  # padded, in a batch of the loss
 
 
 class Validation:
-    """The pairs of a validation set that a model can read."""
+    """By the loss alone, as a language model is judged, on those pairs of a validation set that a model can read."""
 
-    def __init__(self, recipe: Recipe, data: Prepared, description: Description) -> None:
+    def __init__(self, recipe: Recipe, data: Prepared) -> None:
         """Raises TrainingError if there are none."""
         self.recipe = recipe
         self.data = data
-        self.description = description
         limit = recipe.model.max_length
         self.readable = _readable(data.valid, limit)
         self.sets = {"valid_loss": (data.valid, self.readable)}
@@ -39,16 +40,42 @@ class Validation:
 
     @property
     def names(self) -> list[str]:
-        """Of the figures: `valid_loss`, `valid_bleu`, and a loss for each corpus that is watched."""
+        """Of the figures: `valid_loss`, what the model is judged by, and a loss for each corpus that is watched."""
         first, *watched = self.sets
-        return [first, "valid_bleu", *watched]
+        return [first, self.judge, *watched]
 
-    def losses(self, model: Transformer) -> dict[str, float]:
+    @property
+    def judge(self) -> str:
+        """The name of the figure that decides which model is the best."""
+        return "valid_perplexity"
+
+    def figures(self, model: AnyModel, exact: AnyModel) -> dict[str, float]:
+        """All of them; `exact` is the model in the numbers that it will have for users."""
+        losses = self.losses(model)
+        return {**losses, self.judge: float(torch.tensor(losses["valid_loss"]).exp())}  # inf if that is too large
+
+    def score(self, figures: Mapping[str, float]) -> float:
+        """What is higher for the better model: here the mean probability of a token, 1 / perplexity."""
+        return 1 / figures[self.judge]
+
+    def verdict(self, figures: Mapping[str, float]) -> str:
+        """What decides, in words."""
+        return f"perplexity {figures[self.judge]:.2f}"
+
+    def in_words(self, figures: Mapping[str, float]) -> str:
+        """All figures, for a line of the report."""
+        watched = [
+            f"{name.removeprefix(WATCHED)} {loss:.3f}" for name, loss in figures.items() if name.startswith(WATCHED)
+        ]
+        said = f"validation loss {figures['valid_loss']:.3f}, {self.verdict(figures)}"
+        return said + (f" | watched loss: {', '.join(watched)}" if watched else "")
+
+    def losses(self, model: AnyModel) -> dict[str, float]:
         """On the validation set and on each corpus that is watched."""
         return {name: self._loss(model, *readable) for name, readable in self.sets.items()}
 
     @torch.inference_mode()
-    def _loss(self, model: Transformer, dataset: ParallelDataset, readable: np.ndarray) -> float:
+    def _loss(self, model: AnyModel, dataset: ParallelDataset, readable: np.ndarray) -> float:
         """Cross-entropy without smoothing, in nats a target token."""
         model.eval()
         tags = direction_tags(self.data.tokenizer, self.recipe.data.directions, self.recipe.directions)
@@ -59,6 +86,30 @@ class Validation:
             loss += float(batch_loss(model, batch, 0.0))
             tokens += int((batch.labels != PAD).sum())
         return loss / tokens
+
+
+class TranslationValidation(Validation):
+    """By the BLEU of translations; `description` says how they are searched."""
+
+    def __init__(self, recipe: Recipe, data: Prepared, description: Description) -> None:
+        """Raises TrainingError if there is nothing that the model can read."""
+        super().__init__(recipe, data)
+        self.description = description
+
+    @property
+    def judge(self) -> str:
+        return "valid_bleu"
+
+    def figures(self, model: AnyModel, exact: AnyModel) -> dict[str, float]:
+        assert isinstance(exact, Transformer)
+        return {**self.losses(model), self.judge: self.bleu(exact)}
+
+    def score(self, figures: Mapping[str, float]) -> float:
+        """BLEU."""
+        return figures[self.judge]
+
+    def verdict(self, figures: Mapping[str, float]) -> str:
+        return f"{figures[self.judge]:.2f} BLEU"
 
     def bleu(self, model: Transformer) -> float:
         """The mean over directions of sacreBLEU, of evenly spaced sentences, translated as a user's would be."""

@@ -1,10 +1,14 @@
 """Choosing among given translations: by hand, and with a backward model."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 
 from mt import Translator
+from mt.engine.language import LanguageScorer, ScoredText
 from mt.engine.pairs import score_pairs
-from mt.engine.reranking import Feature, NBest, channel_features, choose, tune
+from mt.engine.reranking import Feature, NBest, channel_features, choose, language_feature, tune
 from mt.errors import DataError, RequestError
 from tests.conftest import write_model
 
@@ -75,6 +79,37 @@ def test_features_are_a_token_in_the_mean(backward: Translator) -> None:
         expected = [len(backward.tokenizer.encode(text)) / tokens for text in each.translations]
         assert length.values[number] == pytest.approx(expected)
     assert channel.values[0][0] != channel.values[0][1]
+
+
+class Fluent(LanguageScorer):
+    """Holds a text without a repeated word for likelier; a word is a token, and so is the end."""
+
+    def __init__(self) -> None:
+        pass
+
+    def score(self, texts: Sequence[str]) -> list[ScoredText]:
+        found = []
+        for text in texts:
+            words = text.split()
+            found.append(ScoredText(-1.0 - len(words) - 3 * (len(words) - len(set(words))), len(words) + 1))
+        return found
+
+
+def test_the_fluent_one_is_preferred() -> None:
+    lists = [NBest("a", ("der der Hund ", "der Hund"), (-1.0, -1.2))]
+    feature = language_feature(Fluent(), lists)
+    assert feature.name == "language"
+    assert feature.values == ((-7 / 4, -1.0),)
+    assert choose(lists, [feature], {"language": 0.2}) == ("der der Hund ",)  # -1.35 and -1.4
+    assert choose(lists, [feature], {"language": 0.3}) == ("der Hund",)  # -1.525 and -1.5
+
+
+def test_what_the_language_model_cannot_read_is_named(small_language_model: Path) -> None:
+    scorer = LanguageScorer.load(small_language_model, "cpu")
+    lists = [NBest("a", (each,), (0.0,)) for each in ("The dog.", "dog " * 300)]
+    with pytest.raises(RequestError, match=r"line 2: text 1: \d+ tokens; accepted: at most 256") as caught:
+        language_feature(scorer, lists)
+    assert "line 1" not in str(caught.value)
 
 
 def test_all_that_is_too_long_is_named(backward: Translator) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mt.engine.language import LanguageScorer
 from scripts import translate
 from scripts.rerank import main
 from tests.conftest import sentences, write_model
@@ -63,6 +64,28 @@ def test_tuning_gains_and_its_weights_can_be_used_again(
     assert output(capfd, nbest, "--backward", backward, "--weights", *weights)[0] == tuned
 
 
+def test_a_language_model_alone_or_beside_the_other(
+    nbest: Path, backward: Path, small_language_model: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    scorer = LanguageScorer.load(small_language_model, "cpu")
+    likeliest = [max(each, key=lambda text: scorer.score([text.strip()])[0].mean) for each in lists(nbest)]
+    assert likeliest != [each[0] for each in lists(nbest)]
+    alone = ("--language-model", small_language_model)
+    assert output(capfd, nbest, *alone, "--weights", "language=1e6")[0] == likeliest
+    both = ("--backward", backward, *alone)
+    assert output(capfd, nbest, *both, "--weights", "language=1e6", "backward=0.1", "length=0.1")[0] == likeliest
+    with_one = output(capfd, nbest, "--backward", backward, "--weights", "backward=0.5")[0]
+    assert output(capfd, nbest, *both, "--weights", "backward=0.5")[0] == with_one
+
+
+def test_a_language_model_of_the_target(
+    nbest: Path, small_language_model: Path, several_directions: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    asked = [str(nbest), "--backward", str(several_directions), "--language-model", str(small_language_model)]
+    assert main([*asked, "--direction", "en-fr", "--weights", "language=1"]) == 2
+    assert "is of de; accepted: one of en, which --backward translates from" in capfd.readouterr().err
+
+
 def test_a_line_that_could_not_be_translated_stays_empty(
     nbest: Path, backward: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -100,9 +123,17 @@ def test_errors(
     assert found.out == "" and found.err.startswith("error: ") and message in found.err
 
 
-@pytest.mark.parametrize("arguments", [[], ["--tune", "a", "--weights", "length=1"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--backward", "model"],
+        ["--backward", "model", "--tune", "a", "--weights", "length=1"],
+        ["--tune", "a"],
+        ["--tune", "a", "--language-model", "model", "--direction", "de-en"],
+    ],
+)
 def test_usage(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["file", "--backward", "model", *arguments])
+        main(["file", *arguments])
     assert ended.value.code == 2
     assert "usage:" in capfd.readouterr().err

@@ -326,13 +326,13 @@ def test_the_published_weights_are_the_best_of_three_candidates(
     kept = {path.name: load_weights(path / "model.safetensors") for path in (trainer.run / "checkpoints").iterdir()}
     assert set(kept) == {"00000005", "00000015", "00000020"}
     with Reporter(trainer.run, "test", 20, 20) as report:
-        weights, name, bleu = trainer.finish(report)
+        weights, name, figures = trainer.finish(report)
     candidates = {
         "mean of the last 2 checkpoints": {n: (kept["00000015"][n] + kept["00000020"][n]) / 2 for n in weights},
         "checkpoint of update 5": kept["00000005"],
         "exponential average": trainer.state.average,
     }
-    assert (name, bleu) == (origin, 30.0)
+    assert (name, figures["valid_bleu"]) == (origin, 30.0)
     torch.testing.assert_close(weights, candidates[origin])
 
 
@@ -393,7 +393,7 @@ def test_only_training_sees_marks(make_trainer: MakeTrainer, monkeypatch: pytest
     assert train(trainer)
     trainer.validation.losses(trainer.model)
     assert mark in seen["training"] and len(seen["validation"]) > 5 and mark not in seen["validation"]
-    card = write_card(trainer.recipe, trainer.data, trainer.progress, Published("mean", 1.0, "cpu"), {})
+    card = write_card(trainer.recipe, trainer.data, trainer.progress, Published("mean", {"valid_bleu": 1.0}, "cpu"), {})
     assert "Text: train.{language} (weight 0.5, marked bt), test.{language} (" in card
 
 

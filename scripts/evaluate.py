@@ -25,7 +25,7 @@ from rich.table import Column, Table
 from mt import evaluation
 from mt.data.corpus import read_lines, read_parallel, read_tsv
 from mt.decoding.options import SearchOptions
-from mt.engine.plan import Translation
+from mt.engine.results import Translation
 from mt.engine.translator import Translator
 from mt.errors import DataError, MTError, did_you_mean
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from mt.engine.plan import Translation
+from mt.engine.results import Translation
 from service.errors import DeadlineExceeded, NotServing, Overloaded, ServiceError
 from service.languages import Direction
 from service.workers.messages import Text, Wish

@@ -7,7 +7,8 @@ from time import monotonic
 
 from mt.engine.attention import Pair, Weights
 from mt.engine.messages import Request, Result
-from mt.engine.plan import Failure, Plan, Sentence, Translation
+from mt.engine.plan import Plan, Sentence
+from mt.engine.results import Failure, Translation
 from mt.engine.sentence import Looks
 from mt.engine.threads import AnyEngine
 

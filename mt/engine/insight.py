@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from mt.engine.attention import Attender, Pair
-from mt.engine.sentence import Alternative
+from mt.engine.results import Alternative, AttentionMap, Insight
 from mt.text import casing, protect
 from mt.text.linking import Attention, Link, Range, begins_of, word_links
 from mt.text.protect import Kind
@@ -15,30 +15,6 @@ from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 MOST_WEIGHTS = 500_000  # that are told of the sentences of a text
 LARGEST = 2**27  # weights of a sentence
 DIGITS = 4  # of a weight
-
-
-@dataclass(frozen=True)
-class Insight:
-    """What is to be told of each sentence beside its translation. It costs a forced pass of the model."""
-
-    alignment: bool = False
-    attention: bool = False
-
-    def __bool__(self) -> bool:
-        return self.alignment or self.attention
-
-
-@dataclass(frozen=True)
-class AttentionMap:
-    """Cross-attention: `weights` [layer][head][T][S] of each target piece on each source piece.
-
-    Pieces are as SentencePiece writes them; those of the source begin with the tag of the target language, if the model
-    has tags, and both end with `</s>`. In a row, weights add up to one, but for rounding.
-    """
-
-    source: tuple[str, ...]
-    target: tuple[str, ...]
-    weights: tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]
 
 
 @dataclass(frozen=True)

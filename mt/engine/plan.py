@@ -11,68 +11,20 @@ from mt.decoding.options import SearchOptions
 from mt.decoding.rows import Hypothesis
 from mt.engine.attention import Weights
 from mt.engine.confidence import expected_quality
-from mt.engine.insight import AttentionMap, Look, Sight
+from mt.engine.insight import Look, Sight
 from mt.engine.messages import Request, Result
-from mt.engine.sentence import Alternative, Asked, Looks, Means, Steps, joined, plainly, translate, within, worthless
+from mt.engine.results import Alternative, Failure, SentenceTranslation, Translation
+from mt.engine.sentence import Asked, Looks, Means, Steps, joined, plainly, translate, within, worthless
 from mt.engine.spelling import Speller
 from mt.errors import RequestError
 from mt.text import protect, segment
-from mt.text.linking import Link, Range
+from mt.text.linking import Range
 from mt.text.segment import Piece
 from mt.text.terms import Terms
 from mt.tokenizer import EOS, Tokenizer
 
 Choose = Callable[[tuple[Alternative, ...]], tuple[Alternative, ...]]
 """What becomes of a sentence's n-best list: at least one of it, the best first."""
-
-
-@dataclass(frozen=True)
-class SentenceTranslation:
-    """A sentence of a text, or a part of one that was too long, without the white space around it.
-
-    `source_range` and `target_range` are where it and its best translation stand, in characters of the whole text and
-    of the whole translation; so are the ranges of `links`, in order of the translation. `confidence`, from 0 to 1, is
-    the sentence chrF to expect of the translation (confidence.py); None if the model was not fitted to tell. Links and
-    attention are there where an Insight asked for them.
-    """
-
-    source: str
-    text: str
-    score: float
-    alternatives: tuple[Alternative, ...]
-    source_range: Range
-    target_range: Range
-    confidence: float | None = None
-    links: tuple[Link, ...] = ()
-    attention: AttentionMap | None = None
-
-
-@dataclass(frozen=True)
-class Translation:
-    """The best translation of a text, and the whole n-best list, of which it is the first.
-
-    The n-th alternative of a text of several sentences puts together their n-th ones, or the last that one has.
-    `sentences` leaves out those that hold nothing to translate. `confidence` is the mean of theirs, weighted by the
-    characters of their sources.
-    """
-
-    text: str
-    score: float
-    alternatives: tuple[Alternative, ...]
-    sentences: tuple[SentenceTranslation, ...]
-
-    @property
-    def confidence(self) -> float | None:
-        known = [(each.confidence, len(each.source)) for each in self.sentences if each.confidence is not None]
-        return sum(value * length for value, length in known) / sum(length for _, length in known) if known else None
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Stands in a stream for the translation of a text that the model fails on."""
-
-    source: str
-    problem: str
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ Freitag et al. 2022).
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mt.engine.sentence import Alternative
+from mt.engine.results import Alternative
 from mt.evaluation import expected_chrf
 
 

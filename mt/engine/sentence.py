@@ -10,6 +10,7 @@ from mt.decoding.rows import Hypothesis
 from mt.engine.attention import Pair, Weights
 from mt.engine.enforcement import displaced, doubled, needs, substituted
 from mt.engine.messages import Request, Result
+from mt.engine.results import Alternative
 from mt.engine.spelling import Needed, Speller
 from mt.text import casing, protect, repetition, segment
 from mt.text.linking import Attention, Links, Range, begins_of
@@ -26,22 +27,6 @@ only searches with as many beams run together. With 12 the text is a little wors
 
 _LOOSE = frozenset({Kind.EMOJI})
 _COPIED = frozenset({Kind.OPAQUE, Kind.TAG, Kind.KEPT})  # stay in the sentence only if the model copies them
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """One translation of an n-best list; `score` is its log-probability divided by the length penalty.
-
-    That of a text of several sentences puts theirs together: the sum of their log-probabilities, the mean of their
-    scores weighted by tokens, and their pieces one after another. The pieces are those that the model wrote: `text` may
-    also hold what was left out of its source, and be in capitals.
-    """
-
-    text: str
-    score: float
-    log_probability: float
-    pieces: tuple[str, ...]
-    piece_log_probabilities: tuple[float, ...]  # one a piece, and a last one for the end; of each sentence
 
 
 def joined(text: str, chosen: Sequence[Alternative]) -> Alternative:

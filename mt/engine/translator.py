@@ -18,10 +18,11 @@ from mt.engine.bulk import Desk
 from mt.engine.compiled import CompiledDecoder
 from mt.engine.engine import Engine
 from mt.engine.ensemble import ensemble_decoder, load_members
-from mt.engine.insight import Insight, Observer
+from mt.engine.insight import Observer
 from mt.engine.messages import Request
-from mt.engine.plan import Choose, Failure, Planner, Translation
+from mt.engine.plan import Choose, Planner
 from mt.engine.precision import Dtype, choose_decoder
+from mt.engine.results import Failure, Insight, Translation
 from mt.engine.scheduler import Limits
 from mt.engine.spelling import Speller
 from mt.engine.threads import AnyEngine, EngineThreads

@@ -11,7 +11,7 @@ from typing import Any
 
 from mt.data.corpus import Fault
 from mt.decoding.options import SearchOptions
-from mt.engine.plan import Failure, Translation
+from mt.engine.results import Failure, Translation
 from mt.engine.risk import MinimumRisk
 from mt.engine.translator import Translator
 from mt.errors import DataError

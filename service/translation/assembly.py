@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from mt.engine.plan import SentenceTranslation, Translation
+from mt.engine.results import SentenceTranslation, Translation
 from mt.text import segment
 from mt.text.markup import Link, Range
 from mt.text.segment import Piece

@@ -10,8 +10,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from mt.engine.insight import Insight
-from mt.engine.plan import Translation
+from mt.engine.results import Insight, Translation
 from mt.text import segment
 from mt.text.documents import DocumentOptions
 from mt.text.language import Detector

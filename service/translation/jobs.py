@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from mt.engine.insight import AttentionMap
+from mt.engine.results import AttentionMap
 from mt.text.markup import Link, MarkupOptions, Range
 from mt.text.terms import Terms
 

@@ -13,7 +13,8 @@ from hashlib import blake2b
 
 import torch
 
-from mt.engine.plan import Plan, Planner, Translation
+from mt.engine.plan import Plan, Planner
+from mt.engine.results import Translation
 from mt.engine.translator import Translator
 from mt.errors import ModelError, MTError
 from service.errors import CannotTranslate, DeadlineExceeded, InternalError, where

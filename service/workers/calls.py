@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Protocol
 
-from mt.engine.plan import Translation
+from mt.engine.results import Translation
 from service.workers.messages import Order, Text, Translate
 
 CHARACTERS = 80  # of a sentence, about

@@ -13,7 +13,7 @@ from typing import Any, Self
 import structlog
 
 from mt.decoding.options import SearchOptions
-from mt.engine.plan import Translation
+from mt.engine.results import Translation
 from mt.errors import ModelError, MTError, RequestError, problems
 from service.errors import DeadlineExceeded, InvalidRequest, ReloadRefused, Unavailable, UnsupportedLanguage
 from service.languages import Direction

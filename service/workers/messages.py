@@ -4,8 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mt.decoding.options import SearchOptions
-from mt.engine.insight import Insight
-from mt.engine.plan import Translation
+from mt.engine.results import Insight, Translation
 from mt.text.linking import Range
 from mt.text.terms import Terms
 from service.languages import Direction

@@ -14,8 +14,9 @@ from mt.checkpoint import Confidence, load_model, save_confidence
 from mt.decoding.options import SearchOptions
 from mt.engine import insight as module
 from mt.engine.attention import Attender
-from mt.engine.insight import Insight, Reading
-from mt.engine.plan import Planner, Translation
+from mt.engine.insight import Reading
+from mt.engine.plan import Planner
+from mt.engine.results import Insight, Translation
 from tests.conftest import sentences
 from tests.engine.test_plan import ODD, Table
 

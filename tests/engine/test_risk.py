@@ -6,9 +6,8 @@ import pytest
 
 from mt import Translator
 from mt.decoding.options import SearchOptions
-from mt.engine.plan import Failure
+from mt.engine.results import Alternative, Failure
 from mt.engine.risk import MinimumRisk
-from mt.engine.sentence import Alternative
 from mt.evaluation import expected_chrf
 
 

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from mt.engine.plan import SentenceTranslation, Translation
-from mt.engine.sentence import Alternative
+from mt.engine.results import Alternative, SentenceTranslation, Translation
 from mt.text import segment
 from mt.text.markup.units import Link, Range, units
 from service.errors import CannotTranslate, ServiceError

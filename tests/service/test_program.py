@@ -52,6 +52,12 @@ def one_error(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr
 
 
+def test_the_web_process_does_without_torch() -> None:
+    """It only passes translations on; torch would make it start a second later."""
+    code = "import sys, service.__main__; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_a_model_that_is_not_there(tmp_path: Path) -> None:
     assert "no model here" in one_error(run("--model", str(tmp_path), "--port", "0"))
 

@@ -20,7 +20,7 @@ FORMATS = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     listed = "\n".join(f"  {name:12} {what}" for name, what in FORMATS.items())
     parser = argparse.ArgumentParser(
         description=f"{__doc__}\n\nformats, each with its tokenizer and a README that runs:\n{listed}",
@@ -51,4 +51,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

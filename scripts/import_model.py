@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from mt.interop.importer import import_model
 from mt.interop.origin import Wishes
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "source",
@@ -32,7 +33,7 @@ def main() -> int:
         help="compute positions and LayerNorm exactly as Marian does; transformers' and CTranslate2's conversions of "
         "its models, to which ours are equal without this, differ a little from it",
     )
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     console = Console(stderr=True)
     try:
         import_model(options.source, options.out, options.direction, Wishes(options.allow_pickle, options.as_marian))
@@ -44,4 +45,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -17,18 +18,18 @@ from mt.training.tuning import read_recipe
 RUNS = Path("runs")
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recipe", type=Path, help="a recipe, such as scripts/recipes/multi30k-en-de.toml")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as tokenizer.vocabulary_size=4000")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", default=RUNS / "prepared", help="where prepared data goes (%(default)s)"
     )
-    arguments = parser.parse_intermixed_args()
+    options = parser.parse_intermixed_args(arguments)
     console = Console(stderr=True)
     try:
-        recipe = read_recipe(arguments.recipe, arguments.overrides)
-        show(prepare_with_progress(recipe, arguments.out, console), console)
+        recipe = read_recipe(options.recipe, options.overrides)
+        show(prepare_with_progress(recipe, options.out, console), console)
     except MTError as error:
         console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
         return 2
@@ -78,4 +79,4 @@ def show(data: Prepared, console: Console) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

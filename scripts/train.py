@@ -5,7 +5,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -39,7 +39,7 @@ MOST_PROCESSES = 4  # with more, each has too small a part of an update
 Tests = dict[str, list[Pair]]  # by direction
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recipe", type=Path, help="a recipe, such as scripts/recipes/multi30k-en-de.toml")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as training.max_updates=1000")
@@ -52,24 +52,24 @@ def main() -> int:
         "--processes", type=int, metavar="N", help=f"on a CPU (a process a core, up to {MOST_PROCESSES})"
     )
     parser.add_argument("--threads", type=int, metavar="N", help="of each process; given alone, of one process")
-    arguments = parser.parse_intermixed_args()
+    options = parser.parse_intermixed_args(arguments)
     for name in ("processes", "threads"):
-        if (value := getattr(arguments, name)) is not None and value < 1:
+        if (value := getattr(options, name)) is not None and value < 1:
             parser.error(f"--{name} is {value}; accepted: at least 1")
     console = Console(stderr=True)
     try:
-        check_restarts(arguments.resume)
-        recipe = read_recipe(arguments.recipe, arguments.overrides)
-        run = arguments.run or RUNS / recipe.run_name
-        device = select_device(arguments.device)
-        processes = share_cores(device, arguments.processes, arguments.threads)
+        check_restarts(options.resume)
+        recipe = read_recipe(options.recipe, options.overrides)
+        run = options.run or RUNS / recipe.run_name
+        device = select_device(options.device)
+        processes = share_cores(device, options.processes, options.threads)
         keep_freed_memory()
         helpers = accompanied([sys.executable, *sys.argv], processes)
         with helpers, joined(device.type) as world, alone_in(run, world):
             if device.type == "cuda":
                 device = torch.device("cuda", world.local_rank if world.size > 1 else device.index or 0)
                 torch.cuda.set_device(device)
-            finished = train(recipe, run, device, world, arguments.resume, console)
+            finished = train(recipe, run, device, world, options.resume, console)
     except MTError as error:
         console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
         return 2
@@ -285,4 +285,4 @@ def score_tests(tests: Tests, translator: Translator) -> dict[str, evaluation.Re
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,8 +1,7 @@
 """`scripts/shortlist.py` as a user types it: a shortlist from a recipe's text, beside its model."""
 
-import os
-import subprocess
-import sys
+import io
+from contextlib import redirect_stderr
 from pathlib import Path
 from shutil import copytree
 
@@ -13,9 +12,8 @@ from mt.checkpoint import load_model, save_shortlist
 from mt.errors import ModelError
 from mt.kernels.shortlist import Shortlist
 from mt.tokenizer import EOS, Tokenizer
+from scripts.shortlist import main
 from tests.conftest import NOUNS, sentences, write_model
-
-ROOT = Path(__file__).resolve().parents[2]
 
 RECIPE = """
 name = "words"
@@ -47,16 +45,9 @@ def write_recipe(folder: Path, directions: str = '"en-de"') -> Path:
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
     """The exit status, and what stands on stderr."""
-    command = [
-        sys.executable,
-        str(ROOT / "scripts" / "shortlist.py"),
-        *arguments,
-        "--prepared",
-        str(folder / "prepared"),
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    found = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    return found.returncode, found.stderr
+    with redirect_stderr(io.StringIO()) as said:
+        status = main([*arguments, "--prepared", str(folder / "prepared")])
+    return status, said.getvalue()
 
 
 @pytest.fixture
@@ -87,9 +78,10 @@ def test_a_recipe_of_another_direction(model: Path, tmp_path: Path) -> None:
     assert not (model / "shortlist.safetensors").exists()
 
 
-def test_a_number_that_cannot_be(model: Path, tmp_path: Path) -> None:
-    status, said = run(tmp_path, str(model), str(write_recipe(tmp_path)), "--frequent", "0")
-    assert status == 2 and "--frequent is 0; accepted: at least 1" in said
+def test_a_number_that_cannot_be(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([str(model), str(write_recipe(tmp_path)), "--frequent", "0"])
+    assert ended.value.code == 2 and "--frequent is 0; accepted: at least 1" in capsys.readouterr().err
 
 
 def test_several_directions_share_one(tmp_path: Path) -> None:

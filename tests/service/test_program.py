@@ -62,13 +62,6 @@ def test_a_model_that_is_not_there(tmp_path: Path) -> None:
     assert "no model here" in one_error(run("--model", str(tmp_path), "--port", "0"))
 
 
-def test_a_pickle_in_place_of_the_weights(tmp_path: Path, small_model: Path) -> None:
-    model = tmp_path / "model"
-    shutil.copytree(small_model, model)
-    (model / "model.safetensors").write_bytes(b"\x80\x04\x95canary")
-    assert "a pickle, which could run code" in one_error(run("--model", str(model), "--port", "0"))
-
-
 def test_settings_that_cannot_be_used_are_all_named() -> None:
     said = one_error(run("--port", "many", "--threads", "0", MT_GRACE_SECONDS="soon"))
     assert "--port is 'many'" in said and "--threads is '0'" in said

@@ -224,12 +224,17 @@ def test_a_long_span_is_a_part_of_its_own() -> None:
 )
 def test_the_search_is_linear(unit: str) -> None:
     """A search in quadratic time would make the tenfold text take a hundred times as long."""
-    seconds = []
-    for size in (20_000, 200_000):
-        begun = time.process_time()
-        find(unit * (size // len(unit)))
-        seconds.append(time.process_time() - begun)
-    assert seconds[1] < 40 * max(seconds[0], 0.005)
+
+    def seconds(size: int) -> float:
+        """The least of three: a collection of garbage may fall into one."""
+        found = []
+        for _ in range(3):
+            begun = time.process_time()
+            find(unit * (size // len(unit)))
+            found.append(time.process_time() - begun)
+        return min(found)
+
+    assert seconds(200_000) < 40 * max(seconds(20_000), 0.005)
 
 
 def test_pieces_begin_where_their_characters_do() -> None:

@@ -1,10 +1,12 @@
 """A tiny language whose translation is the same words in reverse, and the scripts as a shell runs them."""
 
+import io
 import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import chdir, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,6 +96,16 @@ class Place:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def here(self, main: Callable[[Sequence[str]], int], *arguments: str, status: int = 0) -> str:
+        """What the `main` of a script says on stderr, run in this process; fails the test if its status is another.
+
+        For what needs no process of its own: to import torch takes longer than most of these runs.
+        """
+        with chdir(self.folder), redirect_stderr(io.StringIO()) as said:
+            found = main(["recipe.toml", *arguments])
+        assert found == status, said.getvalue()
+        return said.getvalue()
 
     def run(self, command: list[str], status: int = 0) -> str:
         """What the command says on stderr; fails the test if it ends with another status."""

@@ -3,43 +3,38 @@
 The scripts run in this process: an error that is no MTError would come out of them and fail the test.
 """
 
-import runpy
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mt.config import load_recipe, save_recipe
+from scripts.prepare import main as prepare
+from scripts.train import main as train_main
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
-
+Main = Callable[[Sequence[str]], int]
 Refused = Callable[..., str]
 
 
 @pytest.fixture
-def refused(place: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
-    """Run a script in `place`, which must end with status 2; what it said on stderr."""
-    monkeypatch.chdir(place.folder)
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-
-    def run(script: str, *arguments: str) -> str:
-        monkeypatch.setattr(sys, "argv", [script, "recipe.toml", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            runpy.run_path(str(SCRIPTS / script), run_name="__main__")
-        assert ended.value.code == 2
-        return capsys.readouterr().err
-
-    return run
+def refused(place: Any) -> Refused:
+    """What a script says on stderr, which must end with status 2."""
+    return lambda main, *arguments: place.here(main, *arguments, status=2)
 
 
-BOTH = pytest.mark.parametrize("script", ["prepare.py", "train.py"])
+def train(arguments: Sequence[str]) -> int:
+    """`scripts/train.py` in one process; what others do is in test_processes.py."""
+    return train_main([*arguments, "--threads", "1"])
+
+
+BOTH = pytest.mark.parametrize("script", [prepare, train])
 
 
 @BOTH
-def test_unknown_keys_with_the_nearest_known_one(refused: Refused, script: str) -> None:
+def test_unknown_keys_with_the_nearest_known_one(refused: Refused, script: Main) -> None:
     said = refused(script, "training.lerning_rate=1e-3", "model.droput=0.1", "data.max_tokens=0")
     assert "training.lerning_rate is unknown (did you mean learning_rate?)" in said
     assert "model.droput is unknown (did you mean dropout?)" in said
@@ -47,13 +42,13 @@ def test_unknown_keys_with_the_nearest_known_one(refused: Refused, script: str) 
 
 
 @BOTH
-def test_no_such_recipe(refused: Refused, place: Any, script: str) -> None:
+def test_no_such_recipe(refused: Refused, place: Any, script: Main) -> None:
     (place.folder / "recipe.toml").unlink()
     assert "recipe.toml: there is no such recipe" in refused(script)
 
 
 @BOTH
-def test_missing_files_are_all_named_and_the_run_is_not_claimed(refused: Refused, place: Any, script: str) -> None:
+def test_missing_files_are_all_named_and_the_run_is_not_claimed(refused: Refused, place: Any, script: Main) -> None:
     missing = [place.folder / "corpora" / name for name in ("train.en", "valid.en", "valid.de")]
     for path in missing:
         path.unlink()
@@ -65,7 +60,7 @@ def test_missing_files_are_all_named_and_the_run_is_not_claimed(refused: Refused
 
 
 @BOTH
-def test_misaligned_files(refused: Refused, place: Any, script: str) -> None:
+def test_misaligned_files(refused: Refused, place: Any, script: Main) -> None:
     path = place.folder / "corpora" / "train.de"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-3]))
     said = refused(script)
@@ -77,7 +72,7 @@ def test_misaligned_files(refused: Refused, place: Any, script: str) -> None:
 
 
 @BOTH
-def test_bad_utf8_with_file_and_line(refused: Refused, place: Any, script: str) -> None:
+def test_bad_utf8_with_file_and_line(refused: Refused, place: Any, script: Main) -> None:
     path = place.folder / "corpora" / "train.de"
     lines = path.read_bytes().splitlines(keepends=True)
     lines[6] = b"gr\xfcn\n"
@@ -89,7 +84,7 @@ def test_a_run_that_is_there_already(refused: Refused, place: Any) -> None:
     save_recipe(load_recipe(place.folder / "recipe.toml"), place.folder / "kept.toml")
     (place.folder / "run").mkdir()
     (place.folder / "kept.toml").rename(place.folder / "run" / "recipe.toml")
-    said = refused("train.py", "--run", "run")
+    said = refused(train, "--run", "run")
     assert "run holds a run already; accepted: --resume to go on with it, or another --run" in said
 
 
@@ -101,7 +96,7 @@ def test_a_run_that_another_process_trains(refused: Refused, place: Any) -> None
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", holder], cwd=place.folder, stdin=pipe, stdout=pipe) as process:
         assert process.stdout and process.stdout.readline()
-        said = refused("train.py", "--run", "run", "--resume", "--threads", "1")
+        said = refused(train, "--run", "run", "--resume")
         process.communicate(b"\n")
     assert "another process trains in run; accepted: its end, or another --run" in said
     assert not (place.folder / "run").exists()
@@ -110,7 +105,7 @@ def test_a_run_that_another_process_trains(refused: Refused, place: Any) -> None
 def test_resuming_with_another_model(refused: Refused, place: Any) -> None:
     (place.folder / "run").mkdir()
     save_recipe(load_recipe(place.folder / "recipe.toml"), place.folder / "run" / "recipe.toml")
-    said = refused("train.py", "--run", "run", "--resume", "model.d_model=64", "seed=9", "training.max_updates=7")
+    said = refused(train, "--run", "run", "--resume", "model.d_model=64", "seed=9", "training.max_updates=7")
     assert "run was begun with other values in seed, model; accepted: those of run/recipe.toml" in said
 
 
@@ -126,7 +121,7 @@ def test_a_bad_test_set_is_found_before_training(
     refused: Refused, place: Any, damage: Callable[[Path], None], words: str
 ) -> None:
     damage(place.folder / "corpora" / "test.de")
-    assert words in refused("train.py", "--run", "run")
+    assert words in refused(train, "--run", "run")
     assert not (place.folder / "run").exists()
 
 
@@ -135,16 +130,24 @@ def test_test_sentences_that_the_model_could_not_read_are_all_named(refused: Ref
     lines = path.read_text().splitlines()
     lines[3] = lines[5] = "willow " * 40
     path.write_text("".join(f"{line}\n" for line in lines))
-    said = refused("train.py", "--run", "run", "model.max_length=30")
+    said = refused(train, "--run", "run", "model.max_length=30")
     assert "test sentences longer than model.max_length, 30:" in said
     assert "test.en" in said
     assert ":4: " in said
     assert ":6: " in said
 
 
+def test_a_damaged_checkpoint_is_named(refused: Refused, place: Any) -> None:
+    place.here(train, "training.max_updates=2", "--run", "run")
+    weights = place.folder / "run" / "checkpoints" / "00000002" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    said = refused(train, "training.max_updates=2", "--run", "run", "--resume")
+    assert "run/checkpoints/00000002/model.safetensors: not a whole safetensors file" in said
+
+
 def test_a_device_that_is_not_there(refused: Refused) -> None:
-    assert "accepted: auto, cpu, cuda" in refused("train.py", "--device", "abacus")
+    assert "accepted: auto, cpu, cuda" in refused(train, "--device", "abacus")
 
 
 def test_options_and_overrides_in_any_order(refused: Refused) -> None:
-    assert "lerning_rate" in refused("train.py", "--run", "run", "training.lerning_rate=1e-3", "--resume", "seed=3")
+    assert "lerning_rate" in refused(train, "--run", "run", "training.lerning_rate=1e-3", "--resume", "seed=3")

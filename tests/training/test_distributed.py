@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mt.checkpoint import load_weights
+from scripts.train import main as train
 
 pytestmark = pytest.mark.system
 
@@ -44,7 +45,7 @@ def assert_same_run(a: Path, b: Path) -> None:
 def test_two_processes_are_one(place: Any, dropout: float) -> None:
     """With dropout, too: it is seeded by the batch, whichever process it falls to."""
     recipe = (*RECIPE, f"model.dropout={dropout}")
-    place.run(place.command("train.py", *recipe, "--run", "one"))
+    place.here(train, *recipe, "--run", "one")
     said = place.run(torchrun(place.command("train.py", *recipe, "--run", "two")))
     assert "2 process(es)" in said
     assert_same_run(place.folder / "one", place.folder / "two")
@@ -53,13 +54,13 @@ def test_two_processes_are_one(place: Any, dropout: float) -> None:
 @pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_processes(place: Any) -> None:
     recipe = (*RECIPE, "model.dropout=0.3", "tokenizer.dropout=0.1")
-    place.run(place.command("train.py", *recipe, "--run", "one"))
+    place.here(train, *recipe, "--run", "one")
     first = ("training.max_updates=20", "--run", "two")
     place.run(torchrun(place.command("train.py", *recipe, *first)))
     said = place.run(
         torchrun(place.command("train.py", *recipe, "training.max_updates=30", "--run", "two", "--resume"))
     )
     assert "resumed at update 20" in said
-    said = place.run(place.command("train.py", *recipe, "--run", "two", "--resume"))
+    said = place.here(train, *recipe, "--run", "two", "--resume")
     assert "resumed at update 30" in said
     assert_same_run(place.folder / "one", place.folder / "two")

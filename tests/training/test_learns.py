@@ -1,4 +1,4 @@
-"""The scripts, as a user types them, on a language that they must learn."""
+"""The scripts on a language that they must learn."""
 
 from typing import Any
 
@@ -6,6 +6,8 @@ import pytest
 
 from mt import evaluation
 from mt.engine.translator import Translator
+from scripts.prepare import main as prepare
+from scripts.train import main as train
 
 pytestmark = pytest.mark.system
 
@@ -20,9 +22,9 @@ RECIPE = (
 def test_it_learns_to_reverse_sentences(place: Any) -> None:
     seed = 5  # with others it was 79 to 95 BLEU
     place.write_corpora(pairs=3000, seed=seed)
-    said = place.run(place.command("prepare.py", *RECIPE))
+    said = place.here(prepare, *RECIPE)
     assert "training and 40 validation pairs" in said
-    said = place.run(place.command("train.py", *RECIPE, f"seed={seed}", "--run", "run", "--threads", "1"))
+    said = place.here(train, *RECIPE, f"seed={seed}", "--run", "run", "--threads", "1")
     print(said)
     assert "en-de test: BLEU" in said
 

@@ -255,6 +255,14 @@ def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[
     return [metric.sentence_score(hypothesis, [reference]).score for hypothesis, reference in pairs]
 
 
+def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
+    """BLEU of each sentence, from 0 to 100, by as many n-grams as it has. Raises DataError as `evaluate` does."""
+    _must_align({"hypotheses": hypotheses}, references)
+    metric = BLEU(effective_order=True)
+    pairs = zip(hypotheses, references, strict=True)
+    return [metric.sentence_score(hypothesis, [reference]).score for hypothesis, reference in pairs]
+
+
 def expected_chrf(candidates: Sequence[str]) -> list[float]:
     """Of each candidate, the mean of its chrF2 with all the others as references, from 0 to 100.
 

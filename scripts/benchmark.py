@@ -15,12 +15,13 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from mt.errors import MTError
+from shell.command import command
 
 PACKAGE = "scripts.benchmarks"
 VERBS = ("decode", "train", "serve", "http")
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
     chosen = parser().parse_args(arguments[:1])
     module = import_module(f"{PACKAGE}.{chosen.verb}")
@@ -33,13 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     asked.add_argument("--output", type=Path, required=True, metavar="DIR", help="where the results go")
     asked.add_argument("--rounds", type=int, default=5, help="of all contenders in turn (default: 5)")
     module.add_arguments(asked)
-    try:
-        module.run(asked.parse_args(arguments[1:]))
-    except MTError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    module.run(asked.parse_args(arguments[1:]))
     return 0
 
 

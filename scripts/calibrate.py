@@ -14,25 +14,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from shell.command import command
 
 from mt.checkpoint import CALIBRATION_PAIRS, CalibrationPair, save_calibration, save_confidence
 from mt.data.corpus import read_parallel
 from mt.engine.translator import Translator
-from mt.errors import LanguageError, MTError
+from mt.errors import LanguageError
 from mt.training.confidence import fit_confidence
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
-    options = parse(arguments)
-    console = Console(stderr=True)
-    try:
-        run(options, console)
-    except MTError as error:
-        console.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("stopped")
-        return 130
+    run(parse(arguments), Console(stderr=True))
     return 0
 
 

@@ -21,13 +21,14 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
+from shell.command import command
 
 from mt import evaluation
 from mt.data.corpus import read_lines, read_parallel, read_tsv
 from mt.decoding.options import SearchOptions
 from mt.engine.results import Translation
 from mt.engine.translator import Translator
-from mt.errors import DataError, MTError, did_you_mean
+from mt.errors import DataError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -39,17 +40,9 @@ class Corpus:
     groups: list[str] = field(default_factory=list)
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
-    options = parse(arguments)
-    console = Console(stderr=True)
-    try:
-        found = run(options, console)
-    except MTError as error:
-        console.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("stopped")
-        return 130
+    found = run(parse(arguments), Console(stderr=True))
     print(json.dumps(found, ensure_ascii=False, indent=2))
     return 0
 

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from rich.console import Console
+from shell.command import command
 
-from mt.errors import MTError
 from mt.interop.ctranslate2 import QUANTIZATIONS, export_ctranslate2
 from mt.interop.marian_mt import export_huggingface
 from mt.interop.onnx import export_onnx
@@ -20,6 +20,7 @@ FORMATS = {
 }
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
     listed = "\n".join(f"  {name:12} {what}" for name, what in FORMATS.items())
     parser = argparse.ArgumentParser(
@@ -41,11 +42,7 @@ def main(arguments: Sequence[str]) -> int:
         "onnx": export_onnx,
     }
     console = Console(stderr=True)
-    try:
-        exporters[options.to](options.model, options.out)
-    except MTError as error:
-        console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
-        return 2
+    exporters[options.to](options.model, options.out)
     console.print(f"{options.out}: exported", markup=False, highlight=False, soft_wrap=True)
     return 0
 

@@ -30,9 +30,10 @@ from urllib.request import Request, urlopen
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from shell.command import command
 
 from mt.data import phrasebook
-from mt.errors import DataError, MTError, did_you_mean, problems
+from mt.errors import DataError, did_you_mean, problems
 
 # SHA-256 of the text inside each .gz of multi30k/dataset, data/task1/raw: the text is what must not change, while a
 # mirror may well have compressed it anew.
@@ -82,21 +83,15 @@ class RemoteFile:
     sha256: str | None
 
 
+@command
 def main(arguments: Sequence[str], hosts: Hosts) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("name", help=f"one of {', '.join(NAMES)}, tatoeba-en-XX, or the id of an mtdata data set")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder to fill (default: data/NAME)")
     options = parser.parse_args(arguments)
     console = Console(stderr=True)
-    try:
-        folder = options.out or Path("data") / default_folder(options.name)
-        fetch(options.name, folder, hosts, console)
-    except MTError as error:
-        console.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("stopped; what is whole is kept")
-        return 130
+    folder = options.out or Path("data") / default_folder(options.name)
+    fetch(options.name, folder, hosts, console)
     console.print(f"{options.name} is in {folder}", markup=False, soft_wrap=True)
     return 0
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from shell.command import command
 
-from mt.errors import MTError
 from mt.interop.importer import import_model
 from mt.interop.origin import Wishes
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
@@ -35,11 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     options = parser.parse_args(arguments)
     console = Console(stderr=True)
-    try:
-        import_model(options.source, options.out, options.direction, Wishes(options.allow_pickle, options.as_marian))
-    except MTError as error:
-        console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
-        return 2
+    import_model(options.source, options.out, options.direction, Wishes(options.allow_pickle, options.as_marian))
     console.print(f"{options.out}: imported", markup=False, highlight=False, soft_wrap=True)
     return 0
 

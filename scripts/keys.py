@@ -22,8 +22,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from shell.command import command
 
-from mt.errors import MTError
 from service.access.auth import Key, KeyProblem, NewKey, get_key, list_keys, make_key, revoke_key
 from service.access.limits import month_of, read_usage
 from service.access.store import Store
@@ -33,16 +33,12 @@ DAY = 86_400  # seconds
 LONGEST_NAME = 100
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
     asked = parse(arguments)
     console = Console(stderr=True)
-    try:
-        path = database(asked)
-        with Store.open(path) as store:
-            secret, keys = store.do(lambda connection: act(connection, asked))
-    except MTError as error:
-        console.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        return 2
+    with Store.open(database(asked)) as store:
+        secret, keys = store.do(lambda connection: act(connection, asked))
     if asked.json:
         made = {"key": secret} if secret else {}
         print(json.dumps([shown | made for shown in keys], ensure_ascii=False, indent=2))

@@ -9,15 +9,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from shell.command import command
 
 from mt.config import Recipe
 from mt.data.dataset import Prepared, load_prepared, prepare
-from mt.errors import MTError
 from mt.training.tuning import read_recipe
 
 RUNS = Path("runs")
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recipe", type=Path, help="a recipe, such as scripts/recipes/multi30k-en-de.toml")
@@ -27,15 +28,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     options = parser.parse_intermixed_args(arguments)
     console = Console(stderr=True)
-    try:
-        recipe = read_recipe(options.recipe, options.overrides)
-        show(prepare_with_progress(recipe, options.out, console), console)
-    except MTError as error:
-        console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("stopped; what was begun is begun anew next time", style="yellow")
-        return 130
+    recipe = read_recipe(options.recipe, options.overrides)
+    show(prepare_with_progress(recipe, options.out, console), console)
     return 0
 
 

@@ -16,52 +16,25 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, FiniteFloat, ValidationError
 from rich.console import Console
 from rich.table import Column, Table
+from shell.command import command
+from translation.nbest import read_n_best
 
 from mt import evaluation
 from mt.data.corpus import read_lines
 from mt.engine.language import LanguageScorer
 from mt.engine.reranking import Feature, NBest, channel_features, choose, language_feature, tune
 from mt.engine.translator import Translator
-from mt.errors import DataError, LanguageError, MTError, RequestError, problems
+from mt.errors import DataError, LanguageError, RequestError, problems
 
 SHOWN = ("BLEU", "chrF2", "TER")
+ACCEPTED = "accepted: what scripts/translate.py --n-best K --json writes, K at least 2"
 
 
-class Candidate(BaseModel):
-    """One translation as `translate.py --json` writes it."""
-
-    translation: str
-    score: FiniteFloat
-
-
-class Entry(BaseModel):
-    """A line of `translate.py --json`; where there is a problem, it has no translation."""
-
-    source: str = ""
-    translation: str = ""
-    score: FiniteFloat = 0.0
-    alternatives: tuple[Candidate, ...] = ()
-    problem: str | None = None
-
-    def n_best(self) -> NBest:
-        given = self.alternatives or (Candidate(translation=self.translation, score=self.score),)
-        return NBest(self.source, tuple(each.translation for each in given), tuple(each.score for each in given))
-
-
+@command
 def main(arguments: Sequence[str]) -> int:
-    options = parse(arguments)
-    console = Console(stderr=True)
-    try:
-        chosen = run(options, console)
-    except MTError as error:
-        console.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("stopped")
-        return 130
+    chosen = run(parse(arguments), Console(stderr=True))
     with open(sys.stdout.fileno(), "w", encoding="utf-8", newline="\n", closefd=False) as output:
         output.writelines(f"{' '.join(line.splitlines())}\n" for line in chosen)
     return 0
@@ -90,6 +63,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def run(options: argparse.Namespace, console: Console) -> tuple[str, ...]:
     """The line chosen for each; tables on the way. Raises MTError."""
     lists = read_n_best(options.nbest)
+    if all(len(each.translations) < 2 for each in lists):
+        raise DataError(f"{options.nbest}: no line has alternatives, so there is nothing to choose; {ACCEPTED}")
     with console.status(f"reading {sum(len(each.translations) for each in lists):,} translations"):
         target, features = read_features(options, lists)
     if options.weights is not None:
@@ -129,23 +104,6 @@ def read_features(options: argparse.Namespace, lists: Sequence[NBest]) -> tuple[
         target = scorer.language
         features.append(language_feature(scorer, lists))
     return target, features
-
-
-def read_n_best(path: Path) -> list[NBest]:
-    """Raises DataError naming every line that is something else, and where no line has alternatives."""
-    lists, found = [], []
-    for number, line in enumerate(read_lines(path), 1):
-        try:
-            lists.append(Entry.model_validate_json(line).n_best())
-        except ValidationError as error:
-            first = error.errors()[0]
-            found.append(f"line {number}: {'.'.join(map(str, first['loc'])) or 'JSON'}: {first['msg']}")
-    accepted = "accepted: what scripts/translate.py --n-best K --json writes"
-    if found:
-        raise DataError(problems(f"{path} holds no n-best lists; {accepted}", found))
-    if all(len(each.translations) < 2 for each in lists):
-        raise DataError(f"{path}: no line has alternatives, so there is nothing to choose; {accepted}, K at least 2")
-    return lists
 
 
 def read_weights(given: Sequence[str], features: Sequence[Feature]) -> dict[str, float]:

@@ -17,26 +17,19 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from shell.command import command
 
 from mt.data.corpus import read_lines
 from mt.engine.language import LanguageScorer
-from mt.errors import DataError, LanguageError, MTError, problems
+from mt.errors import DataError, LanguageError, problems
 
 CHUNK = 10_000  # lines in memory at a time
 COMPRESSED = (".gz", ".xz")
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
-    options = parse(arguments)
-    console = Console(stderr=True)
-    try:
-        run(options, console)
-    except MTError as error:
-        console.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("stopped")
-        return 130
+    run(parse(arguments), Console(stderr=True))
     return 0
 
 

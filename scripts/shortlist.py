@@ -15,28 +15,21 @@ from pathlib import Path
 import numpy as np
 from prepare import RUNS, prepare_with_progress
 from rich.console import Console
+from shell.command import command
 
 from mt.checkpoint import load_model, save_shortlist
 from mt.config import load_recipe
 from mt.data.dataset import ParallelDataset, Prepared
 from mt.data.lexicon import Flat, Lexicon, learn_lexicon
 from mt.engine.translator import select_device
-from mt.errors import DataError, ModelError, MTError
+from mt.errors import DataError, ModelError
 from mt.kernels.shortlist import Shortlist
 from mt.tokenizer import EOS, Tokenizer
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
-    options = parse(arguments)
-    console = Console(stderr=True)
-    try:
-        run(options, console)
-    except MTError as error:
-        console.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        console.print("stopped")
-        return 130
+    run(parse(arguments), Console(stderr=True))
     return 0
 
 

@@ -13,6 +13,7 @@ from types import FrameType
 import torch
 from prepare import RUNS, prepare_with_progress
 from rich.console import Console
+from shell.command import command
 
 from mt import evaluation
 from mt.checkpoint import CALIBRATION_PAIRS, Description, LoadedModel, save_model
@@ -22,7 +23,7 @@ from mt.data.dataset import Prepared, load_prepared, prepared_folder, read_corpu
 from mt.distributed import SEPARATE_STORES, World, accompanied, barrier, joined, meets_the_dead, restarts
 from mt.engine.language import LanguageScorer, perplexity
 from mt.engine.translator import Translator, select_device
-from mt.errors import DataError, MTError, TrainingError, problems
+from mt.errors import DataError, TrainingError, problems
 from mt.locks import held
 from mt.model.transformer import LanguageModel
 from mt.training.card import Perplexity, Published, write_card, write_language_model_card
@@ -39,6 +40,7 @@ MOST_PROCESSES = 4  # with more, each has too small a part of an update
 Tests = dict[str, list[Pair]]  # by direction
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recipe", type=Path, help="a recipe, such as scripts/recipes/multi30k-en-de.toml")
@@ -57,22 +59,19 @@ def main(arguments: Sequence[str]) -> int:
         if (value := getattr(options, name)) is not None and value < 1:
             parser.error(f"--{name} is {value}; accepted: at least 1")
     console = Console(stderr=True)
+    check_restarts(options.resume)
+    recipe = read_recipe(options.recipe, options.overrides)
+    run = options.run or RUNS / recipe.run_name
+    device = select_device(options.device)
+    processes = share_cores(device, options.processes, options.threads)
+    keep_freed_memory()
+    helpers = accompanied([sys.executable, *sys.argv], processes)
     try:
-        check_restarts(options.resume)
-        recipe = read_recipe(options.recipe, options.overrides)
-        run = options.run or RUNS / recipe.run_name
-        device = select_device(options.device)
-        processes = share_cores(device, options.processes, options.threads)
-        keep_freed_memory()
-        helpers = accompanied([sys.executable, *sys.argv], processes)
         with helpers, joined(device.type) as world, alone_in(run, world):
             if device.type == "cuda":
                 device = torch.device("cuda", world.local_rank if world.size > 1 else device.index or 0)
                 torch.cuda.set_device(device)
             finished = train(recipe, run, device, world, options.resume, console)
-    except MTError as error:
-        console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
-        return 2
     except KeyboardInterrupt:
         finished = False
     if not finished:

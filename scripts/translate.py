@@ -44,32 +44,26 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from shell.command import command
 from translation.crew import Crew
 from translation.lines import Job, Line, digest, name_of, size_of_line
 
 from mt.data.corpus import Fault, lines_and_faults, read_lines_and_faults
 from mt.data.partfile import PartFile
-from mt.errors import DataError, MTError, RequestError, problems
+from mt.errors import DataError, RequestError, problems
 from mt.text.terms import Terms
 
 LINES_A_FLUSH = 100
 COMPRESSED = (".gz", ".xz")
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
-    options = parse(arguments)
-    console = Console(stderr=True)
     try:
-        failed = run(options, console)
-    except MTError as error:
-        console.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
-        return 2
+        failed = run(parse(arguments), Console(stderr=True))
     except BrokenPipeError:  # whoever reads our output has had enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt:
-        console.print("stopped")
-        return 130
     return 3 if failed else 0
 
 

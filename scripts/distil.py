@@ -1,0 +1,100 @@
+"""Make of what large models translated a corpus that teaches a small one: sequence-level distillation.
+
+    python scripts/translate.py TEACHER train.en.gz --sentences --n-best 5 --json --output teacher.jsonl
+    python scripts/distil.py teacher.jsonl --reference train.de.gz --direction en-de --out data/ours/distilled
+
+Of each n-best list two translations are taken: the best, which is what the teacher would say, and that of them all
+which is most like the reference by sentence BLEU (Kim and Rush 2016, sections 3.2 and 3.3); without --reference, the
+best alone. Several files, of several teachers, teach more than one (Nguyen et al. 2020). No pair comes twice, and none
+that is the reference. The corpus is OUT.en and OUT.de: "ours/distilled.{language}" in a recipe, beside the original.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from shell.command import command
+from translation.nbest import read_n_best
+
+from mt.data.corpus import read_lines
+from mt.engine.reranking import NBest
+from mt.errors import DataError, problems
+from mt.evaluation import sentence_bleu
+
+
+@command
+def main(arguments: Sequence[str]) -> int:
+    options = parse(arguments)
+    console = Console(stderr=True)
+    source, _, target = options.direction.partition("-")
+    if not source or not target:
+        raise DataError(f"--direction is {options.direction!r}; accepted: two languages, such as en-de")
+    with console.status("reading"):
+        teachers = [read_n_best(file) for file in options.nbest]
+        references = None if options.reference is None else list(read_lines(options.reference))
+    check(options.nbest, teachers, references)
+    with console.status("choosing"):
+        pairs = list(chosen(teachers, references))
+    if not pairs:
+        raise DataError("nothing is left to teach: every line is empty, or its reference and nothing else")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    for language, side in zip((source, target), zip(*pairs, strict=True), strict=True):
+        with Path(f"{options.out}.{language}").open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{text}\n" for text in side)
+    console.print(
+        f"{options.out}.{{{source},{target}}}: {len(pairs):,} pairs of {len(teachers[0]):,} sources",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    return 0
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument(
+        "nbest", type=Path, nargs="+", metavar="NBEST.jsonl", help="what translate.py --n-best K --json wrote"
+    )
+    parser.add_argument("--reference", type=Path, metavar="FILE", help="the sources' own translations, line by line")
+    parser.add_argument("--direction", metavar="L-L", required=True, help="such as en-de")
+    parser.add_argument("--out", type=Path, metavar="PATH", required=True, help="PATH.en and PATH.de are written")
+    return parser.parse_args(arguments)
+
+
+def check(files: Sequence[Path], teachers: Sequence[Sequence[NBest]], references: Sequence[str] | None) -> None:
+    """Raises DataError if they are not of the same sources, line by line."""
+    sources = [each.source for each in teachers[0]]
+    found = [
+        f"{file} has other sources than {files[0]}"
+        for file, lists in zip(files, teachers, strict=True)
+        if [each.source for each in lists] != sources
+    ]
+    if references is not None and len(references) != len(sources):
+        found.append(f"{files[0]} has {len(sources):,} lines, the reference {len(references):,}")
+    if found:
+        raise DataError(problems("these files cannot teach; accepted: translations of one text", found))
+
+
+def chosen(teachers: Sequence[Sequence[NBest]], references: Sequence[str] | None) -> Iterator[tuple[str, str]]:
+    """Source and translation, one after the other; nothing of a line without translation."""
+    for number, lists in enumerate(zip(*teachers, strict=True)):
+        reference = None if references is None else references[number]
+        taken = {"", reference}
+        for each in lists:
+            best = each.translations[0]
+            nearest = best
+            if reference is not None and len(each.translations) > 1:
+                scores = sentence_bleu(each.translations, [reference] * len(each.translations))
+                nearest = each.translations[scores.index(max(scores))]
+            for text in (best.strip(), nearest.strip()):
+                if text not in taken:
+                    taken.add(text)
+                    yield each.source.strip(), text
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,107 @@
+"""`scripts/distil.py` as a user types it, on n-best lists that a person can judge."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scripts import translate
+from scripts.distil import main
+from tests.conftest import sentences
+
+LISTS = {
+    "A dog runs.": ["Ein Hund rennt.", "Ein Hund läuft schnell.", "Hund."],
+    "A cat.": ["Eine Katze."],
+    "": [""],
+    "Two men eat lunch.": ["Zwei Männer essen.", "Zwei Männer essen Mittag."],
+}
+REFERENCES = ["Ein Hund läuft sehr schnell.", "Eine Katze.", "", "Zwei Männer essen Mittag."]
+OTHER = {
+    "A dog runs.": ["Der Hund läuft."],
+    "A cat.": ["Katze."],
+    "": [""],
+    "Two men eat lunch.": ["Zwei Männer essen."],
+}
+
+
+def write(path: Path, lists: dict[str, list[str]]) -> Path:
+    """As `translate.py --json` does: without alternatives where there is one translation."""
+    lines = []
+    for source, translations in lists.items():
+        best = {"translation": translations[0], "score": -1.0}
+        more = [{"translation": text, "score": -1.0} for text in translations]
+        lines.append(json.dumps({"source": source, **best} | ({"alternatives": more} if len(more) > 1 else {})))
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def reference(tmp_path: Path) -> Path:
+    path = tmp_path / "ref.de"
+    path.write_text("".join(f"{line}\n" for line in REFERENCES), encoding="utf-8")
+    return path
+
+
+def distilled(folder: Path, *arguments: object) -> list[tuple[str, str]]:
+    out = folder / "new" / "distilled"
+    assert main([*map(str, arguments), "--direction", "en-de", "--out", str(out)]) == 0
+    sides = (Path(f"{out}.{code}").read_text(encoding="utf-8").splitlines() for code in ("en", "de"))
+    return list(zip(*sides, strict=True))
+
+
+def test_the_best_and_the_nearest_to_the_reference(tmp_path: Path, reference: Path) -> None:
+    """Where the nearest is the reference, or the best, it teaches nothing more."""
+    assert distilled(tmp_path, write(tmp_path / "n.jsonl", LISTS), "--reference", reference) == [
+        ("A dog runs.", "Ein Hund rennt."),
+        ("A dog runs.", "Ein Hund läuft schnell."),
+        ("Two men eat lunch.", "Zwei Männer essen."),
+    ]
+
+
+def test_several_teachers_and_no_reference(tmp_path: Path) -> None:
+    files = [write(tmp_path / "n.jsonl", LISTS), write(tmp_path / "m.jsonl", OTHER)]
+    assert distilled(tmp_path, *files) == [
+        ("A dog runs.", "Ein Hund rennt."),
+        ("A dog runs.", "Der Hund läuft."),
+        ("A cat.", "Eine Katze."),
+        ("A cat.", "Katze."),
+        ("Two men eat lunch.", "Zwei Männer essen."),
+    ]
+
+
+def test_what_translate_writes_can_be_read(small_model: Path, tmp_path: Path) -> None:
+    texts, written = tmp_path / "in.en", tmp_path / "out.jsonl"
+    texts.write_text("".join(f"{text}\n" for text in sentences(5)))
+    asked = [str(small_model), str(texts), "--sentences", "--n-best", "3", "--json", "--output", str(written)]
+    assert translate.main(asked) == 0
+    best = [json.loads(line)["translation"].strip() for line in written.read_text(encoding="utf-8").splitlines()]
+    pairs = zip(sentences(5), best, strict=True)
+    assert distilled(tmp_path, written) == [(source, text) for source, text in pairs if text]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["n.jsonl", "m.jsonl"], "m.jsonl has other sources than "),
+        (["n.jsonl", "--reference", "short.de"], "n.jsonl has 4 lines, the reference 1"),
+        (["short.de"], "line 1: JSON: Invalid JSON"),
+        (["empty.jsonl"], "nothing is left to teach"),
+        (["n.jsonl", "--direction", "german"], "--direction is 'german'; accepted: two languages, such as en-de"),
+    ],
+)
+def test_errors(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "n.jsonl", LISTS)
+    write(tmp_path / "m.jsonl", {"A bird.": ["Ein Vogel."]})
+    write(tmp_path / "empty.jsonl", {"A dog.": [""]})
+    (tmp_path / "short.de").write_text("Eins\n")
+    assert main(["--direction", "en-de", *arguments, "--out", "new/distilled"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and message in said
+    assert not (tmp_path / "new").exists()

@@ -34,7 +34,7 @@ from service.settings import Settings
 from service.translation.core import Translations
 from service.translation.files import FileLimits, Files
 from service.translation.lingering import Lingering
-from service.translation.shelf import Shelf, ShelfLimits
+from service.translation.shelf import Means, Shelf, ShelfLimits
 from service.workers.door import SAFE, Doorkeeper
 from service.workers.fleet import Fleet
 
@@ -106,15 +106,16 @@ async def opened(settings: Settings, fleet: Fleet, store: Store, metrics: Metric
     metrics.watch(CACHE, lambda: translations.work)
     with ExitStack() as stack:
         files = Files(FileLimits(settings.file_seconds, settings.max_kept_file_bytes))
-        shelf = Shelf(ShelfLimits(), lambda problem: log.error("failed", where=problem))
         lingering = Lingering()
-        for part in (files, shelf, lingering):
+        for part in (files, lingering):
             stack.callback(part.close)
         access = Access(store, Policy(settings.require_key, settings.anonymous_rate))
+        means = Means(translations.translate_document, access.give_back, lambda where: log.error("failed", where=where))
+        shelf = Shelf(store, ShelfLimits(), means)
         readiness = Readiness(fleet)
         warming = asyncio.ensure_future(translations.warm())
         stack.callback(warming.cancel)
-        async with access.open():
+        async with access.open(), shelf.open():
             try:
                 yield State(
                     settings=settings,

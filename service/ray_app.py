@@ -16,8 +16,8 @@ replica, there is a proxy, and all of them answer on --port.
 
 A replica of `models` that dies, or its machine, costs nothing but time: the front gives what it had to another one. If
 the front dies, the proxy asks the new one; so no request that was accepted is lost by that either. What is lost then is
-what was being streamed, and, as with `python -m service`, what the front has in memory: documents and their
-translations that were not fetched. A proxy that dies takes its connections along, as does the last machine.
+what was being streamed, and, without --database, documents that were not fetched. A proxy that dies takes its
+connections along, as does the last machine.
 
 SIGTERM or Ctrl-C: nothing new is accepted, what was is answered, and the deployments are ended; the status is 0. They
 are ended at once the second time, or while models are still being loaded: the status is then 130.

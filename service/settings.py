@@ -125,7 +125,9 @@ class Settings(BaseSettings):
     hang_seconds: float = Field(60, gt=0, description="so is one that takes no decoder step for so long")
     grace_seconds: int = Field(25, ge=1, description="how long SIGTERM waits for accepted requests to be answered")
     database: Path | None = Field(
-        None, description="the file of API keys, their usage and glossaries; if left out, in memory and lost at the end"
+        None,
+        description="the file of API keys, their usage, glossaries, and of documents until they are fetched, an hour "
+        "at most; if left out, in memory and lost at the end",
     )
     require_key: bool = Field(False, description="whether every request needs an API key of scripts/keys.py")
     anonymous_rate: int | None = Field(

@@ -21,6 +21,7 @@ from service.errors import InvalidKey, QuotaExceeded, TooManyRequests
 from service.logs import current_record
 
 FLUSH_SECONDS = 0.5  # how much usage a kill -9 may lose
+KEY = "key:"  # no address begins so
 IPV6_NETWORK = 64  # bits: what one subscriber has, and changes addresses within at will
 
 
@@ -86,7 +87,7 @@ class Access:
         try:
             yield
         except BaseException:
-            self.give_back(caller, characters)
+            self.give_back(caller.id, characters)
             raise
 
     async def charge(self, caller: Caller, characters: int) -> None:
@@ -102,10 +103,10 @@ class Access:
             )
         self._ledger.add(caller.key.id, month, characters)
 
-    def give_back(self, caller: Caller, characters: int) -> None:
-        """What was charged and not translated."""
-        if caller.key is not None:
-            self._ledger.add(caller.key.id, month_of(self._clock()), -characters)
+    def give_back(self, caller: str, characters: int) -> None:
+        """What was charged to a `Caller.id` and not translated."""
+        if caller.startswith(KEY):
+            self._ledger.add(caller.removeprefix(KEY), month_of(self._clock()), -characters)
 
     async def usage(self, caller: Caller) -> Usage:
         if caller.key is None:
@@ -116,7 +117,7 @@ class Access:
         if secret:
             key = await self._keys.find(secret)
             if key is not None and key.valid(self._clock()):
-                return Caller(f"key:{key.id}", key)
+                return Caller(f"{KEY}{key.id}", key)
             if key is not None or self._policy.require_key or await self._keys.there_are_any():
                 raise InvalidKey("Invalid API key")
             # a service without keys takes any: some clients cannot do without one

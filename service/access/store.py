@@ -52,6 +52,21 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (glossary, source, target)
         )""",
     ),
+    (
+        """CREATE TABLE documents (
+            id TEXT PRIMARY KEY,
+            digest BLOB NOT NULL,
+            owner TEXT NOT NULL,
+            created REAL NOT NULL,
+            name TEXT NOT NULL,
+            characters INTEGER NOT NULL,
+            job TEXT NOT NULL,
+            attempts INTEGER NOT NULL DEFAULT 0,
+            done INTEGER NOT NULL DEFAULT 0,
+            error TEXT NOT NULL DEFAULT '',
+            content BLOB NOT NULL -- what was uploaded, and when that is done its translation
+        )""",
+    ),
 )
 """Statements that lead from each version to the next. What has been released never changes; more come at the end."""
 

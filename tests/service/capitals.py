@@ -29,7 +29,7 @@ from service.translation.core import Translations
 from service.translation.documents import Documents, Opened
 from service.translation.jobs import Answer, Detected, Format, Job
 from service.translation.lingering import Lingering
-from service.translation.shelf import Shelf, ShelfLimits
+from service.translation.shelf import Means, Shelf, ShelfLimits
 
 PAIRS = [("en", "de"), ("en", "pb"), ("en", "pt"), ("en", "zh"), ("de", "en"), ("fr", "en")]
 
@@ -56,8 +56,9 @@ class Capitals:
     async def open_document(self, name: str, content: bytes) -> Opened:
         return await Documents(DocumentOptions()).open(name, content)
 
-    async def translate_opened(self, opened: Opened, job: Job) -> bytes:
+    async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         await self._begin(job)
+        opened = await self.open_document(name, content)
         return opened.document.render([self._segment(each, job) for each in opened.document.segments])
 
     async def _begin(self, job: Job) -> None:
@@ -99,8 +100,9 @@ class Running:
         self._translations = translations or self.core
         self.renew()
         self.lingering = Lingering(gives_up_after)
-        self.shelf = Shelf(ShelfLimits(documents_of_one=3), lambda problem: None)
         self._access = Access(self.store, Policy(require_key))
+        means = Means(self._translations.translate_document, self._access.give_back, lambda problem: None)
+        self.shelf = Shelf(self.store, ShelfLimits(documents_of_one=3), means)
         self._settings = Settings.model_construct(max_body_bytes=300_000)
         self._started = Event()
         self._thread = Thread(target=lambda: asyncio.run(self._serve()))
@@ -121,7 +123,7 @@ class Running:
     def _app(self) -> FastAPI:
         @asynccontextmanager
         async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
-            async with self._access.open():
+            async with self._access.open(), self.shelf.open():
                 yield {
                     "settings": self._settings,
                     "translations": self._translations,
@@ -130,7 +132,6 @@ class Running:
                     "shelf": self.shelf,
                     "lingering": self.lingering,
                 }
-                self.shelf.close()
                 self.lingering.close()
 
         app = FastAPI(lifespan=lifespan)

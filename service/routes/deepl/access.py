@@ -58,10 +58,6 @@ class Call:
         except QuotaExceeded as error:
             raise DeepLQuotaExceeded(error.message) from error
 
-    def give_back(self, characters: int) -> None:
-        """What was charged for work that failed later."""
-        self.access.give_back(self.caller, characters)
-
 
 _header = APIKeyHeader(
     name="Authorization", scheme_name="DeepL", description="`DeepL-Auth-Key`, a space, and the key.", auto_error=False

@@ -1,6 +1,5 @@
 """/v2/document: upload, ask, fetch once."""
 
-import asyncio
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +15,7 @@ from service.routes.deepl.access import FINDING, TRANSLATING, CallDependency
 from service.routes.deepl.body import form_or_json, inlined
 from service.routes.deepl.schemas import DocumentBody, DocumentHandle, DocumentStatus, KeyBody
 from service.routes.deepl.translate import check, directed
-from service.translation.shelf import STATUS_SECONDS
+from service.translation.shelf import STATUS_SECONDS, Handle
 
 router = APIRouter(prefix="/v2/document")
 
@@ -46,14 +45,8 @@ async def upload(
             f"{name} has {opened.characters} characters; the limit is {settings.max_document_characters}"
         )
     async with call.charged(opened.characters):
-        document = shelf.put(call.caller.id, opened, lambda: call.translations.translate_opened(opened, job))
-
-    def settle(_: asyncio.Task[bytes]) -> None:
-        if document.error:
-            call.give_back(document.characters)
-
-    document.task.add_done_callback(settle)
-    return DocumentHandle(document_id=document.id, document_key=document.key)
+        handle = await shelf.put(opened, job)
+    return DocumentHandle(document_id=handle.id, document_key=handle.key)
 
 
 @router.post(
@@ -65,8 +58,7 @@ async def upload(
 async def status(document_id: str, call: CallDependency, shelf: ShelfDependency) -> DocumentStatus:
     """How far a document is. One that is almost done is waited for."""
     asked = parsed(KeyBody, call.fields)
-    document = shelf.find(call.caller.id, document_id, asked.document_key)
-    await document.settled(STATUS_SECONDS)
+    document = await shelf.find(call.caller.id, Handle(document_id, asked.document_key), STATUS_SECONDS)
     return DocumentStatus(
         document_id=document.id,
         status="done" if document.done else "error" if document.error else "translating",
@@ -84,16 +76,16 @@ async def status(document_id: str, call: CallDependency, shelf: ShelfDependency)
 async def result(document_id: str, call: CallDependency, shelf: ShelfDependency) -> Response:
     """Fetch a document that is done, once: then it is forgotten."""
     asked = parsed(KeyBody, call.fields)
-    document = shelf.find(call.caller.id, document_id, asked.document_key)
+    document = await shelf.find(call.caller.id, Handle(document_id, asked.document_key))
     if document.error:
         raise InvalidRequest.listing([f"the document could not be translated: {document.error}"])
     if not document.done:
         raise NotReady
     return Response(
-        document.task.result(),
+        await shelf.content(document.id),
         media_type="application/octet-stream",
         headers={"Content-Disposition": f"attachment; filename*=UTF-8''{quote(document.name)}"},
-        background=BackgroundTask(shelf.remove, document),  # not before all of it has been sent
+        background=BackgroundTask(shelf.remove, document.id),  # not before all of it has been sent
     )
 
 

@@ -1,5 +1,6 @@
 """The official SDK against the service as it is started."""
 
+import io
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -75,3 +76,28 @@ def test_real_keys(real: dict[str, deepl.DeepLClient]) -> None:
         real["wrong"].get_usage()
     with pytest.raises(deepl.DeepLException, match="accepted: DE"):
         real["rich"].translate_text("A dog", target_lang="FR")
+
+
+def test_documents_outlive_the_service(start_service: Callable[..., Any], tmp_path: Path) -> None:
+    """One that is done and one that has only just been accepted: kill -9, a new service, both are fetched."""
+
+    def begin() -> tuple[Any, deepl.DeepLClient]:
+        service = start_service(FROZEN, MT_DATABASE=str(tmp_path / "service.db"))
+        client = deepl.DeepLClient("any", server_url=service.url)
+        client._client._session.trust_env = False
+        return service, client
+
+    service, client = begin()
+    line = "A dog sees a cat.\n"
+    done = client.translate_document_upload(line, filename="a.txt", target_lang="DE")
+    client.translate_document_wait_until_done(done)
+    accepted = client.translate_document_upload(line * 500, filename="b.txt", target_lang="DE")
+    service.process.kill()
+    service.process.wait()
+    _, client = begin()
+    found = [io.BytesIO(), io.BytesIO()]
+    for handle, file in zip((done, accepted), found, strict=True):
+        assert client.translate_document_wait_until_done(handle).done
+        client.translate_document_download(handle, file)
+    assert found[1].getvalue() == found[0].getvalue() * 500
+    assert found[0].getvalue().decode().strip() == client.translate_text("A dog sees a cat.", target_lang="DE").text

@@ -1,0 +1,191 @@
+"""Documents between upload and download, over a store and a translation that tests control."""
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mt.text.documents import DocumentOptions
+from mt.text.terms import Terms
+from service.access.store import Store
+from service.errors import CannotTranslate, NotFound, Overloaded
+from service.translation import shelf as module
+from service.translation.documents import Documents, Opened
+from service.translation.jobs import Job
+from service.translation.shelf import MOST_ATTEMPTS, Handle, Means, Shelf, ShelfLimits
+
+JOB = Job(texts=(), source=None, target="de", terms=Terms((("dog", "Hund"),), ("cat",)), caller="key:a")
+TEXT = "A dog."
+
+
+@dataclass
+class Translator:
+    """Writes capitals, once `go` is set."""
+
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+    jobs: list[Job] = field(default_factory=list)
+    failing: list[Exception] = field(default_factory=list)
+    given_back: list[tuple[str, int]] = field(default_factory=list)
+    reported: list[str] = field(default_factory=list)
+
+    @property
+    def means(self) -> Means:
+        return Means(self.translate, lambda caller, size: self.given_back.append((caller, size)), self.reported.append)
+
+    async def translate(self, name: str, content: bytes, job: Job) -> bytes:
+        self.jobs.append(job)
+        if self.failing:
+            raise self.failing.pop()
+        await self.go.wait()
+        return content.upper()
+
+
+async def opened(text: str = TEXT) -> Opened:
+    return await Documents(DocumentOptions()).open("a.txt", text.encode())
+
+
+def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(test())
+
+
+async def lived(path: Path, translator: Translator, then: Callable[[Shelf], Awaitable[None]]) -> None:
+    """A service that begins, does that, and ends."""
+    with Store.open(path) as store:
+        shelf = Shelf(store, ShelfLimits(), translator.means)
+        async with shelf.open():
+            await then(shelf)
+
+
+def test_what_was_not_done_is_begun_anew_and_what_was_done_is_there(tmp_path: Path) -> None:
+    handles: list[Handle] = []
+
+    async def first(shelf: Shelf) -> None:
+        handles.append(await shelf.put(await opened(), JOB))
+        handles.append(await shelf.put(await opened("Two."), JOB))
+        while len(stuck.jobs) < 2:
+            await asyncio.sleep(0)
+        assert not (await shelf.find("key:a", handles[0], patience=0.01)).settled
+
+    async def second(shelf: Shelf) -> None:
+        for handle, content in zip(handles, (b"A DOG.", b"TWO."), strict=True):
+            found = await shelf.find("key:a", handle, patience=9.0)
+            assert (found.done, found.error, found.name, found.characters) == (True, "", "a.txt", len(content))
+            assert await shelf.content(handle.id) == content
+        assert [job == JOB for job in free.jobs] == [True, True]
+
+    async def third(shelf: Shelf) -> None:
+        assert (await shelf.find("key:a", handles[1])).done
+        await shelf.remove(handles[1].id)
+        with pytest.raises(NotFound):
+            await shelf.content(handles[1].id)
+        assert (await shelf.find("key:a", handles[0])).done
+
+    stuck, free, unused = Translator(), Translator(), Translator()
+
+    async def test() -> None:
+        await lived(tmp_path / "service.db", stuck, first)
+        free.go.set()
+        await lived(tmp_path / "service.db", free, second)
+        await lived(tmp_path / "service.db", unused, third)
+        assert not unused.jobs
+
+    run(test)
+    assert not stuck.given_back and not free.given_back
+
+
+def test_one_that_ends_the_service_does_so_only_so_often(tmp_path: Path) -> None:
+    translator = Translator()
+    handles: list[Handle] = []
+
+    async def upload(shelf: Shelf) -> None:
+        handles.append(await shelf.put(await opened(), JOB))
+        await taken(1)
+
+    async def taken(times: int) -> None:
+        while len(translator.jobs) < times:
+            await asyncio.sleep(0)
+
+    async def last(shelf: Shelf) -> None:
+        found = await shelf.find("key:a", handles[0], patience=9.0)
+        assert not found.done and f"ended {MOST_ATTEMPTS} times" in found.error
+
+    async def test() -> None:
+        await lived(tmp_path / "service.db", translator, upload)
+        for times in range(2, MOST_ATTEMPTS + 1):
+            await lived(tmp_path / "service.db", translator, lambda _, times=times: taken(times))
+        await lived(tmp_path / "service.db", translator, last)
+
+    run(test)
+    assert len(translator.jobs) == MOST_ATTEMPTS and translator.given_back == [("key:a", len(TEXT))]
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "reported"),
+    [(CannotTranslate("never"), "never", 0), (ValueError("our mistake"), "Internal error", 1)],
+)
+def test_one_that_fails_says_why_and_costs_nothing(tmp_path: Path, error: Exception, said: str, reported: int) -> None:
+    translator = Translator(failing=[error])
+
+    async def use(shelf: Shelf) -> None:
+        found = await shelf.find("key:a", await shelf.put(await opened(), JOB), patience=9.0)
+        assert (found.done, found.error) == (False, said)
+
+    run(lambda: lived(tmp_path / "service.db", translator, use))
+    assert translator.given_back == [("key:a", len(TEXT))] and len(translator.reported) == reported
+
+
+def test_nobody_else_finds_it_and_the_store_cannot_tell_its_key(tmp_path: Path) -> None:
+    translator = Translator()
+
+    async def use(shelf: Shelf) -> None:
+        handle = await shelf.put(await opened(), JOB)
+        for owner, wrong in (("key:b", handle), ("key:a", Handle(handle.id, "0" * 64)), ("key:a", Handle("x", "y"))):
+            with pytest.raises(NotFound, match="There is no document"):
+                await shelf.find(owner, wrong)
+        kept = list(sqlite3.connect(tmp_path / "service.db").execute("SELECT * FROM documents"))
+        assert len(kept) == 1 and handle.id in kept[0] and handle.key not in str(kept)
+
+    run(lambda: lived(tmp_path / "service.db", translator, use))
+
+
+def test_what_is_too_old_goes_though_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = Translator()
+    monkeypatch.setattr(module, "TIDY_SECONDS", 0.01)
+
+    async def test() -> None:
+        with Store.open(None) as store:
+            shelf = Shelf(store, ShelfLimits(seconds=0.2), translator.means)
+            async with shelf.open():
+                handle = await shelf.put(await opened(), JOB)
+                while not translator.jobs:
+                    await asyncio.sleep(0)
+                while await store.run(lambda connection: connection.execute("SELECT * FROM documents").fetchall()):
+                    await asyncio.sleep(0.01)
+                with pytest.raises(NotFound, match="too old"):
+                    await shelf.find("key:a", handle)
+        assert not translator.given_back, "it was not its fault"
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    "limits", [ShelfLimits(documents_of_one=1), ShelfLimits(documents=1), ShelfLimits(bytes=2 * len(TEXT) - 1)]
+)
+def test_too_many_are_refused_and_leave_nothing(limits: ShelfLimits) -> None:
+    translator = Translator()
+
+    async def test() -> None:
+        with Store.open(None) as store:
+            shelf = Shelf(store, limits, translator.means)
+            async with shelf.open():
+                first = await shelf.put(await opened(), JOB)
+                with pytest.raises(Overloaded):
+                    await shelf.put(await opened(), JOB)
+                await shelf.remove(first.id)
+                await shelf.put(await opened(), JOB)
+
+    run(test)

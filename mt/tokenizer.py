@@ -17,6 +17,7 @@ from typing import Any
 
 import sentencepiece
 from pydantic import Field, ValidationError
+from sentencepiece import sentencepiece_model_pb2
 
 from mt.config import Section
 from mt.errors import TokenizerError, problems
@@ -193,6 +194,26 @@ class Tokenizer:
         """Whether it is BPE, whose merges can be dropped: their order is their score, in whole numbers."""
         scores = (self._processor.get_score(id) for id in range(self._processor.vocab_size()))
         return all(score.is_integer() for score in scores)
+
+    def shortened(self, size: int) -> "Tokenizer":
+        """The BPE model with the first merges alone, so that it has `size` pieces; all single characters stay.
+
+        Raises TokenizerError if these and the symbols are more.
+        """
+        proto = sentencepiece_model_pb2.ModelProto.FromString(self.serialised)
+        merged = [piece for piece in proto.pieces if piece.type == piece.NORMAL and len(piece.piece) > 1]
+        least = len(proto.pieces) - len(merged)
+        if size < least:
+            raise TokenizerError(
+                f"a vocabulary of {size} pieces; accepted: at least {least}, for characters and symbols"
+            )
+        merged.sort(key=lambda piece: -piece.score)
+        dropped = {piece.piece for piece in merged[size - least :]}
+        left = [piece for piece in proto.pieces if piece.piece not in dropped]
+        del proto.pieces[:]
+        proto.pieces.extend(left)
+        proto.trainer_spec.vocab_size = len(left)
+        return Tokenizer(proto.SerializeToString())
 
     def opening(self, target: str, directions: Sequence[str]) -> list[int]:
         """What stands before a source that is to be translated into `target`: its tag, if there are several directions.

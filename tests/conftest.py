@@ -41,13 +41,15 @@ def sentences(count: int, seed: int = 0) -> list[str]:
 
 
 def write_model(
-    folder: Path, directions: Sequence[str], beam_size: int = 3, seed: int = 1, max_length: int = 256
+    folder: Path, directions: Sequence[str], beam_size: int = 3, seed: int = 1, max_length: int = 256, layers: int = 1
 ) -> Path:
     """A model directory whose weights are random, but so large that no two scores are nearly the same."""
     torch.manual_seed(seed)
     languages = sorted({code for direction in directions for code in direction.split("-")})
     tokenizer = Tokenizer(train_tokenizer(sentences(500), vocabulary_size=400, languages=languages))
-    config = ModelConfig(encoder_layers=1, decoder_layers=1, d_model=32, d_ff=64, heads=2, max_length=max_length)
+    config = ModelConfig(
+        encoder_layers=layers, decoder_layers=layers, d_model=32, d_ff=64, heads=2, max_length=max_length
+    )
     model = Transformer(config, len(tokenizer))
     with torch.no_grad():
         for name, parameter in model.named_parameters():

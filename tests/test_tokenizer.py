@@ -144,6 +144,22 @@ def test_dropout_is_decided_by_the_seed(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode_with_dropout(texts, 0.0, 0) == [tokenizer.encode(text) for text in texts]
 
 
+def test_a_shortened_model_is_that_which_fewer_merges_would_have_made(tokenizer: Tokenizer) -> None:
+    size, texts = len(tokenizer) - 100, [*ENGLISH, *GERMAN, *CHINESE]
+    shorter = tokenizer.shortened(size)
+    assert len(shorter) == size and (shorter.tagged, shorter.marks) == (tokenizer.tagged, tokenizer.marks)
+    trained = Tokenizer(train_tokenizer(texts, vocabulary_size=size, languages=shorter.tagged, marks=shorter.marks))
+    for text in texts:
+        pieces = shorter.pieces(shorter.encode(text))
+        assert pieces == trained.pieces(trained.encode(text)) and shorter.decode(shorter.encode(text)) == text
+    assert sum(len(shorter.encode(text)) - len(tokenizer.encode(text)) for text in texts) > 0
+
+
+def test_characters_and_symbols_cannot_be_taken_from_it(tokenizer: Tokenizer) -> None:
+    with pytest.raises(TokenizerError, match=r"a vocabulary of 270 pieces; accepted: at least \d+"):
+        tokenizer.shortened(270)
+
+
 def test_nfkc_only_on_request() -> None:
     tokenizer = Tokenizer(train_tokenizer([*ENGLISH, *GERMAN], vocabulary_size=400, nfkc=True))
     assert tokenizer.decode(tokenizer.encode("ﬁne ² Ｆｕｌｌ e\u0301")) == "fine 2 Full é"

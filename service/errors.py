@@ -114,13 +114,13 @@ class DeepLQuotaExceeded(QuotaExceeded):
 
 
 class TooManyRequests(ServiceError):
-    """More requests a minute than the key, or an address without one, may send."""
+    """More than the key, or an address without one, may send in a minute, or have in work at a time."""
 
     status = HTTPStatus.TOO_MANY_REQUESTS
     code = "too_many_requests"
 
-    def __init__(self, rate: int, retry_after: int) -> None:
-        super().__init__(f"Slowdown: {rate} per 1 minute; try again in {retry_after} s")
+    def __init__(self, limit: str, retry_after: int) -> None:
+        super().__init__(f"Slowdown: {limit}; try again in {retry_after} s")
         self.headers["Retry-After"] = str(retry_after)
 
 

@@ -129,7 +129,9 @@ class Access:
         item = RateLimitItemPerMinute(rate)
         if not self._rates.hit(item, caller.id):
             wait = self._rates.get_window_stats(item, caller.id).reset_time - time.time()
-            raise TooManyRequests(rate, retry_after=math.floor(max(wait, 0)) + 1)  # just then is too early
+            raise TooManyRequests(
+                f"{rate} per 1 minute", retry_after=math.floor(max(wait, 0)) + 1
+            )  # just then is too early
 
 
 @dataclass

@@ -17,7 +17,16 @@ from uuid import uuid4
 
 from mt.text.terms import Terms
 from service.access.store import Store
-from service.errors import CannotTranslate, InternalError, NotFound, Overloaded, ServiceError, shown, where
+from service.errors import (
+    CannotTranslate,
+    InternalError,
+    NotFound,
+    Overloaded,
+    ServiceError,
+    TooManyRequests,
+    shown,
+    where,
+)
 from service.translation.documents import Opened
 from service.translation.jobs import Job
 
@@ -105,7 +114,7 @@ class Shelf:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def put(self, opened: Opened, job: Job) -> Handle:
-        """Keep a document of the job's caller and begin to translate it. Raises Overloaded if there are too many."""
+        """Keep a document of the job's caller and begin to translate it. Raises TooManyRequests or Overloaded."""
         await self._expire()
         handle = Handle(uuid4().hex.upper(), secrets.token_hex(32).upper())
         limits, size = self._limits, len(opened.content)
@@ -113,8 +122,9 @@ class Shelf:
         def write(connection: sqlite3.Connection) -> None:
             asked = "SELECT count(*), coalesce(sum(length(content)), 0), coalesce(sum(owner = ?), 0) FROM documents"
             documents, bytes, of_owner = connection.execute(asked, (job.caller,)).fetchone()
-            full = documents >= limits.documents or bytes + size > limits.bytes
-            if full or of_owner >= limits.documents_of_one:
+            if of_owner >= limits.documents_of_one:
+                raise TooManyRequests(f"{limits.documents_of_one} documents at a time", retry_after=10)
+            if documents >= limits.documents or bytes + size > limits.bytes:
                 raise Overloaded(retry_after=10)
             connection.execute(
                 "INSERT INTO documents (id, digest, owner, created, name, characters, job, content) "

@@ -12,7 +12,7 @@ import pytest
 from mt.text.documents import DocumentOptions
 from mt.text.terms import Terms
 from service.access.store import Store
-from service.errors import CannotTranslate, NotFound, Overloaded
+from service.errors import CannotTranslate, NotFound, Overloaded, TooManyRequests
 from service.translation import shelf as module
 from service.translation.documents import Documents, Opened
 from service.translation.jobs import Job
@@ -173,9 +173,14 @@ def test_what_is_too_old_goes_though_nobody_asks(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    "limits", [ShelfLimits(documents_of_one=1), ShelfLimits(documents=1), ShelfLimits(bytes=2 * len(TEXT) - 1)]
+    ("limits", "refusal"),
+    [
+        (ShelfLimits(documents_of_one=1), TooManyRequests),
+        (ShelfLimits(documents=1), Overloaded),
+        (ShelfLimits(bytes=2 * len(TEXT) - 1), Overloaded),
+    ],
 )
-def test_too_many_are_refused_and_leave_nothing(limits: ShelfLimits) -> None:
+def test_too_many_are_refused_and_leave_nothing(limits: ShelfLimits, refusal: type[Exception]) -> None:
     translator = Translator()
 
     async def test() -> None:
@@ -183,7 +188,7 @@ def test_too_many_are_refused_and_leave_nothing(limits: ShelfLimits) -> None:
             shelf = Shelf(store, limits, translator.means)
             async with shelf.open():
                 first = await shelf.put(await opened(), JOB)
-                with pytest.raises(Overloaded):
+                with pytest.raises(refusal):
                     await shelf.put(await opened(), JOB)
                 await shelf.remove(first.id)
                 await shelf.put(await opened(), JOB)

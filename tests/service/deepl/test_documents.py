@@ -96,7 +96,7 @@ def test_documents_are_bounded_and_forgotten(start: Callable[..., Running], quic
     running = start()
     client = running.client()
     handles = [client.translate_document_upload("x", filename="a.txt", target_lang="DE") for _ in range(3)]
-    with pytest.raises(deepl.DeepLException, match="busy"):
+    with pytest.raises(deepl.DeepLException, match="Slowdown: 3 documents at a time"):
         client.translate_document_upload("x", filename="a.txt", target_lang="DE")
     running.client("poor").translate_document_upload("x", filename="a.txt", target_lang="DE")
     running.do(lambda: setattr(running.shelf, "_limits", ShelfLimits(seconds=0)))

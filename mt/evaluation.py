@@ -255,10 +255,10 @@ def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[
     return [metric.sentence_score(hypothesis, [reference]).score for hypothesis, reference in pairs]
 
 
-def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
+def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str], *, target_language: str) -> list[float]:
     """BLEU of each sentence, from 0 to 100, by as many n-grams as it has. Raises DataError as `evaluate` does."""
     _must_align({"hypotheses": hypotheses}, references)
-    metric = BLEU(effective_order=True)
+    metric = BLEU(tokenize=checked_tokenizer(None, target_language), effective_order=True)
     pairs = zip(hypotheses, references, strict=True)
     return [metric.sentence_score(hypothesis, [reference]).score for hypothesis, reference in pairs]
 

@@ -3,10 +3,11 @@
     python scripts/translate.py TEACHER train.en.gz --sentences --n-best 5 --json --output teacher.jsonl
     python scripts/distil.py teacher.jsonl --reference train.de.gz --direction en-de --out data/ours/distilled
 
-Of each n-best list two translations are taken: the best, which is what the teacher would say, and that of them all
-which is most like the reference by sentence BLEU (Kim and Rush 2016, sections 3.2 and 3.3); without --reference, the
-best alone. Several files, of several teachers, teach more than one (Nguyen et al. 2020). No pair comes twice, and none
-that is the reference. The corpus is OUT.en and OUT.de: "ours/distilled.{language}" in a recipe, beside the original.
+Of each n-best list one translation is taken: that which is most like the reference by sentence BLEU (Kim and Rush
+2016, section 3.3), or without --reference the best, which is what the teacher would say (section 3.2). A shallow
+decoder learns one translation of a source more easily than several; several files, of several teachers, give as many
+as differ, for a student that is to learn from all of them (Nguyen et al. 2020). The corpus is OUT.en and OUT.de:
+"ours/distilled.{language}" in a recipe.
 """
 
 import argparse
@@ -29,16 +30,16 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     console = Console(stderr=True)
     source, _, target = options.direction.partition("-")
-    if not source or not target:
+    if not source or not target or source == target:
         raise DataError(f"--direction is {options.direction!r}; accepted: two languages, such as en-de")
     with console.status("reading"):
         teachers = [read_n_best(file) for file in options.nbest]
         references = None if options.reference is None else list(read_lines(options.reference))
     check(options.nbest, teachers, references)
     with console.status("choosing"):
-        pairs = list(chosen(teachers, references))
+        pairs = list(chosen(teachers, references, target))
     if not pairs:
-        raise DataError("nothing is left to teach: every line is empty, or its reference and nothing else")
+        raise DataError("nothing is left to teach: every line is empty")
     options.out.parent.mkdir(parents=True, exist_ok=True)
     for language, side in zip((source, target), zip(*pairs, strict=True), strict=True):
         with Path(f"{options.out}.{language}").open("w", encoding="utf-8", newline="\n") as file:
@@ -79,21 +80,22 @@ def check(files: Sequence[Path], teachers: Sequence[Sequence[NBest]], references
         raise DataError(problems("these files cannot teach; accepted: translations of one text", found))
 
 
-def chosen(teachers: Sequence[Sequence[NBest]], references: Sequence[str] | None) -> Iterator[tuple[str, str]]:
-    """Source and translation, one after the other; nothing of a line without translation."""
+def chosen(
+    teachers: Sequence[Sequence[NBest]], references: Sequence[str] | None, target: str
+) -> Iterator[tuple[str, str]]:
+    """Source and translation, a line each, one after the other; nothing where there is no translation."""
     for number, lists in enumerate(zip(*teachers, strict=True)):
-        reference = None if references is None else references[number]
-        taken = {"", reference}
+        taken = {""}
         for each in lists:
-            best = each.translations[0]
-            nearest = best
-            if reference is not None and len(each.translations) > 1:
-                scores = sentence_bleu(each.translations, [reference] * len(each.translations))
-                nearest = each.translations[scores.index(max(scores))]
-            for text in (best.strip(), nearest.strip()):
-                if text not in taken:
-                    taken.add(text)
-                    yield each.source.strip(), text
+            text = each.translations[0]
+            if references is not None and len(each.translations) > 1:
+                given = [references[number]] * len(each.translations)
+                scores = sentence_bleu(each.translations, given, target_language=target)
+                text = each.translations[scores.index(max(scores))]
+            text = " ".join(text.splitlines()).strip()
+            if text not in taken:
+                taken.add(text)
+                yield " ".join(each.source.splitlines()).strip(), text
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from rich.console import Console
 from shell.command import command
 
 from mt.checkpoint import load_model, save_model
+from mt.interop.output import check_output
 from mt.training.student import shrink
 
 CARD = """# A student that is still to be trained
@@ -30,6 +31,7 @@ translates nothing well before a recipe with `[tuning]` and `model = "{folder}"`
 @command
 def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
+    check_output(options.out, options.model)
     teacher = load_model(options.model, torch.device("cpu"))
     there = teacher.description.model
     weights, tokenizer, description = shrink(

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
     device = select_device(options.device)
     processes = share_cores(device, options.processes, options.threads)
     keep_freed_memory()
-    helpers = accompanied([sys.executable, *sys.argv], processes)
+    helpers = accompanied([sys.executable, __file__, *arguments], processes)
     try:
         with helpers, joined(device.type) as world, alone_in(run, world):
             if device.type == "cuda":

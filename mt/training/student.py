@@ -76,8 +76,9 @@ def _weights(
         number, _, inner = rest.partition(".")
         if not rest:
             weights[name] = theirs[name] if theirs[name].shape == own.shape else theirs[name][rows]
-        elif int(number) < len(kept[side]):
-            weights[name] = theirs[f"{side}.layers.{kept[side][int(number)]}.{inner}"]
         else:
-            weights[name] = torch.zeros_like(own) if any(part in name for part in ADDS) else own
+            further = int(number) >= len(kept[side])  # like the last one, but that it adds nothing
+            weights[name] = theirs[f"{side}.layers.{kept[side][-1 if further else int(number)]}.{inner}"]
+            if further and any(part in name for part in ADDS):
+                weights[name] = torch.zeros_like(own)
     return {name: tensor.clone() for name, tensor in weights.items()}

@@ -22,6 +22,9 @@ def command(main: Callable[[*Ts], int]) -> Callable[[*Ts], int]:
         except MTError as error:
             console.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
             return 2
+        except OSError as error:  # a full disk, a folder that may not be written to
+            console.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+            return 2
         except KeyboardInterrupt:
             console.print("stopped", style="yellow")
             return 130

@@ -87,7 +87,8 @@ class Access:
         try:
             yield
         except BaseException:
-            self.give_back(caller.id, characters)
+            if caller.key is not None:
+                self._ledger.add(caller.key.id, month_of(self._clock()), -characters)
             raise
 
     async def charge(self, caller: Caller, characters: int) -> None:
@@ -103,10 +104,12 @@ class Access:
             )
         self._ledger.add(caller.key.id, month, characters)
 
-    def give_back(self, caller: str, characters: int) -> None:
-        """What was charged to a `Caller.id` and not translated."""
+    async def give_back(self, caller: str, characters: int) -> None:
+        """What was charged to a `Caller.id`, maybe by an earlier process, and not translated."""
         if caller.startswith(KEY):
-            self._ledger.add(caller.removeprefix(KEY), month_of(self._clock()), -characters)
+            key, month = caller.removeprefix(KEY), month_of(self._clock())
+            await self._ledger.spent(key, month)
+            self._ledger.add(key, month, -characters)
 
     async def usage(self, caller: Caller) -> Usage:
         if caller.key is None:
@@ -129,9 +132,8 @@ class Access:
         item = RateLimitItemPerMinute(rate)
         if not self._rates.hit(item, caller.id):
             wait = self._rates.get_window_stats(item, caller.id).reset_time - time.time()
-            raise TooManyRequests(
-                f"{rate} per 1 minute", retry_after=math.floor(max(wait, 0)) + 1
-            )  # just then is too early
+            after = math.floor(max(wait, 0)) + 1  # just then is too early
+            raise TooManyRequests(f"{rate} per 1 minute", after)
 
 
 @dataclass

@@ -93,6 +93,7 @@ class Store:
             raise _unusable(path, error) from error
         try:
             connection.execute("PRAGMA journal_mode = WAL")  # readers and one writer at a time do not wait for another
+            connection.execute("PRAGMA secure_delete = ON")  # documents that were fetched are not left in free pages
             connection.execute("PRAGMA synchronous = NORMAL")  # a process that is killed loses nothing
             _migrate(connection)
         except (sqlite3.Error, StoreError) as error:
@@ -103,6 +104,11 @@ class Store:
     async def run(self, work: Work[T]) -> T:
         """What `work` returns. What it writes is written whole or, if it raises, not at all."""
         return await asyncio.wrap_future(self._submit(work))
+
+    async def forget(self) -> None:
+        """What was deleted leaves the write-ahead log, too."""
+        work = self._thread.submit(lambda: self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+        await asyncio.wrap_future(work)
 
     def do(self, work: Work[T]) -> T:
         """The same, for programs without an event loop."""

@@ -9,14 +9,16 @@ import json
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
+from typing import TypeVar
 from uuid import uuid4
 
 from mt.text.terms import Terms
-from service.access.store import Store
+from service.access.store import Store, Work
 from service.errors import (
     CannotTranslate,
     InternalError,
@@ -24,16 +26,20 @@ from service.errors import (
     Overloaded,
     ServiceError,
     TooManyRequests,
+    Unavailable,
     shown,
     where,
 )
 from service.translation.documents import Opened
 from service.translation.jobs import Job
 
-RETRY_SECONDS = 1.0  # while the queue is full
+T = TypeVar("T")
+
+RETRY_SECONDS = 1.0  # while the queue is full, or the store cannot be written to
 STATUS_SECONDS = 2.0  # how long a question about one waits for it to be done: the SDK asks again only after 5 s
 TIDY_SECONDS = 60.0
-MOST_ATTEMPTS = 5  # starts of the service that a document may see; one that ends the process must not do so for ever
+TURNS = 8  # documents that are in work at the same time
+MOST_ATTEMPTS = 5  # processes that may die over a document; one that kills them must not do so for ever
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ class Means:
     `give_back` is told a caller and the characters of what failed, `report` where our own mistakes were made."""
 
     translate: Callable[[str, bytes, Job], Awaitable[bytes]]
-    give_back: Callable[[str, int], None]
+    give_back: Callable[[str, int], Awaitable[None]]
     report: Callable[[str], None]
 
 
@@ -85,9 +91,9 @@ class _Task:
 
     name: str
     content: bytes
-    characters: int
     attempts: int  # this one included
-    job: Job
+    owner: str
+    job: str
 
 
 class Shelf:
@@ -98,6 +104,8 @@ class Shelf:
         self._limits = limits
         self._means = means
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._taken: set[str] = set()  # by those of the tasks that had their turn
+        self._turns = asyncio.Semaphore(TURNS)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -112,6 +120,7 @@ class Shelf:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self._surely(partial(_return, taken=tuple(self._taken)))
 
     async def put(self, opened: Opened, job: Job) -> Handle:
         """Keep a document of the job's caller and begin to translate it. Raises TooManyRequests or Overloaded."""
@@ -120,10 +129,14 @@ class Shelf:
         limits, size = self._limits, len(opened.content)
 
         def write(connection: sqlite3.Connection) -> None:
-            asked = "SELECT count(*), coalesce(sum(length(content)), 0), coalesce(sum(owner = ?), 0) FROM documents"
+            asked = (
+                "SELECT count(*), coalesce(sum(length(content)), 0), coalesce(sum(owner = ? AND error = ''), 0) "
+                "FROM documents"
+            )
             documents, bytes, of_owner = connection.execute(asked, (job.caller,)).fetchone()
             if of_owner >= limits.documents_of_one:
-                raise TooManyRequests(f"{limits.documents_of_one} documents at a time", retry_after=10)
+                most = f"{limits.documents_of_one} documents at a time, until they are fetched"
+                raise TooManyRequests(most, retry_after=10)
             if documents >= limits.documents or bytes + size > limits.bytes:
                 raise Overloaded(retry_after=10)
             connection.execute(
@@ -183,65 +196,97 @@ class Shelf:
 
     async def _work(self, id: str) -> None:
         """Translate a document and keep what came of it. If the service ends meanwhile, the next one begins anew."""
-        task = await self._store.run(lambda connection: _take(connection, id))
-        if task is None:
-            return
-        content, error = b"", ""
+        async with self._turns:
+            task = await self._surely(lambda connection: _take(connection, id))
+            if task is None:
+                return
+            self._taken.add(id)
+            content, error = await self._outcome(task)
+            characters = await self._surely(lambda connection: _settle(connection, id, content, error))
+            self._taken.discard(id)
+        if error and characters:
+            await self._means.give_back(task.owner, characters)
+
+    async def _outcome(self, task: _Task) -> tuple[bytes, str]:
+        """The translation, or why there is none."""
         try:
-            content = await self._patiently(task)
-        except Exception as failed:
+            if task.attempts > MOST_ATTEMPTS:
+                raise CannotTranslate(f"the service ended {MOST_ATTEMPTS} times while it was being translated")
+            return await self._patiently(task, _read(task.job, task.owner)), ""
+        except ServiceError as failed:
             if isinstance(failed, InternalError):
                 self._means.report(failed.where)
-            elif not isinstance(failed, ServiceError):
-                self._means.report(where(failed))
-            error = failed.message if isinstance(failed, ServiceError) else "Internal error"
-            self._means.give_back(task.job.caller, task.characters)
-        settled = "UPDATE documents SET content = ?, done = ?, error = ? WHERE id = ?"
-        await self._store.run(lambda connection: connection.execute(settled, (content, not error, error, id)))
+            return b"", failed.message
+        except Exception as failed:
+            self._means.report(where(failed))
+            return b"", "Internal error"
 
-    async def _patiently(self, task: _Task) -> bytes:
-        """A document that was accepted waits for its turn, where a request would be refused."""
-        if task.attempts > MOST_ATTEMPTS:
-            raise CannotTranslate(f"the service ended {MOST_ATTEMPTS} times while it was being translated")
+    async def _patiently(self, task: _Task, job: Job) -> bytes:
+        """A document that was accepted waits for its turn, and for the next process, where a request is refused."""
         while True:
             try:
-                return await self._means.translate(task.name, task.content, task.job)
-            except Overloaded:
+                return await self._means.translate(task.name, task.content, job)
+            except (Overloaded, Unavailable):
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _tidy(self) -> None:
         """What is too old goes, though nobody asks for it."""
         while True:
             await self._expire()
+            await self._store.forget()
             await asyncio.sleep(TIDY_SECONDS)
 
     async def _expire(self) -> None:
         oldest = time.time() - self._limits.seconds
-
-        def delete(connection: sqlite3.Connection) -> list[str]:
-            found = connection.execute("DELETE FROM documents WHERE created <= ? RETURNING id", (oldest,))
-            return [id for (id,) in found]
-
-        for id in await self._store.run(delete):
+        for id, owner, characters, undone in await self._surely(partial(_delete, oldest=oldest)):
             if task := self._tasks.get(id):
                 task.cancel()
+            if undone:
+                await self._means.give_back(owner, characters)
+
+    async def _surely(self, work: Work[T]) -> T:
+        """What the store makes of it, when it can: a disk may be full for a while, or another process in the way."""
+        while True:
+            try:
+                return await self._store.run(work)
+            except sqlite3.OperationalError as error:
+                self._means.report(where(error))
+                await asyncio.sleep(RETRY_SECONDS)
+
+
+_UNDONE = "NOT done AND error = ''"
 
 
 def _undone(connection: sqlite3.Connection) -> list[str]:
     """The oldest first."""
-    found = connection.execute("SELECT id FROM documents WHERE NOT done AND error = '' ORDER BY created")
-    return [id for (id,) in found]
+    return [id for (id,) in connection.execute(f"SELECT id FROM documents WHERE {_UNDONE} ORDER BY created")]
 
 
 def _take(connection: sqlite3.Connection, id: str) -> _Task | None:
-    """None if it is not there any more."""
-    connection.execute("UPDATE documents SET attempts = attempts + 1 WHERE id = ?", (id,))
-    asked = "SELECT name, content, characters, attempts, job, owner FROM documents WHERE id = ?"
+    """None if it is not there any more, or another process has done it."""
+    connection.execute(f"UPDATE documents SET attempts = attempts + 1 WHERE id = ? AND {_UNDONE}", (id,))
+    asked = f"SELECT name, content, attempts, owner, job FROM documents WHERE id = ? AND {_UNDONE}"
     row = connection.execute(asked, (id,)).fetchone()
-    if row is None:
-        return None
-    name, content, characters, attempts, job, owner = row
-    return _Task(name, bytes(content), characters, attempts, _read(job, owner))
+    return None if row is None else _Task(*row)
+
+
+def _return(connection: sqlite3.Connection, taken: Sequence[str]) -> None:
+    """They are not the reason why this process ends."""
+    back = f"UPDATE documents SET attempts = attempts - 1 WHERE id = ? AND {_UNDONE}"
+    connection.executemany(back, [(id,) for id in taken])
+
+
+def _settle(connection: sqlite3.Connection, id: str, content: bytes, error: str) -> int:
+    """The characters of the document; 0 if it is gone, or another process was first."""
+    settled = f"UPDATE documents SET content = ?, done = ?, error = ? WHERE id = ? AND {_UNDONE} RETURNING characters"
+    row = connection.execute(settled, (content, not error, error, id)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _delete(connection: sqlite3.Connection, oldest: float) -> list[tuple[str, str, int, bool]]:
+    """Of what was there at that time or before: id, owner, characters, and whether it was still undone."""
+    deleted = f"DELETE FROM documents WHERE created <= ? RETURNING id, owner, characters, {_UNDONE}"
+    return [(row[0], row[1], row[2], bool(row[3])) for row in connection.execute(deleted, (oldest,))]
 
 
 def _written(job: Job) -> str:

@@ -49,13 +49,20 @@ def distilled(folder: Path, *arguments: object) -> list[tuple[str, str]]:
     return list(zip(*sides, strict=True))
 
 
-def test_the_best_and_the_nearest_to_the_reference(tmp_path: Path, reference: Path) -> None:
-    """Where the nearest is the reference, or the best, it teaches nothing more."""
+def test_the_nearest_to_the_reference(tmp_path: Path, reference: Path) -> None:
     assert distilled(tmp_path, write(tmp_path / "n.jsonl", LISTS), "--reference", reference) == [
-        ("A dog runs.", "Ein Hund rennt."),
         ("A dog runs.", "Ein Hund läuft schnell."),
-        ("Two men eat lunch.", "Zwei Männer essen."),
+        ("A cat.", "Eine Katze."),
+        ("Two men eat lunch.", "Zwei Männer essen Mittag."),
     ]
+
+
+def test_a_reference_without_spaces_chooses_too(tmp_path: Path) -> None:
+    (tmp_path / "ref.zh").write_text("我喜欢学习中文。\n", encoding="utf-8")
+    file = write(tmp_path / "n.jsonl", {"I like to learn Chinese.": ["他去学校。", "我喜欢学习\n中文吗。"]})
+    out = tmp_path / "out"
+    assert main([str(file), "--reference", str(tmp_path / "ref.zh"), "--direction", "en-zh", "--out", str(out)]) == 0
+    assert Path(f"{out}.zh").read_text(encoding="utf-8") == "我喜欢学习 中文吗。\n"
 
 
 def test_several_teachers_and_no_reference(tmp_path: Path) -> None:
@@ -86,6 +93,8 @@ def test_what_translate_writes_can_be_read(small_model: Path, tmp_path: Path) ->
         (["n.jsonl", "--reference", "short.de"], "n.jsonl has 4 lines, the reference 1"),
         (["short.de"], "line 1: JSON: Invalid JSON"),
         (["empty.jsonl"], "nothing is left to teach"),
+        (["n.jsonl", "--direction", "en-en"], "--direction is 'en-en'; accepted: two languages"),
+        (["n.jsonl", "--out", "n.jsonl/x"], "n.jsonl"),
         (["n.jsonl", "--direction", "german"], "--direction is 'german'; accepted: two languages, such as en-de"),
     ],
 )
@@ -101,7 +110,7 @@ def test_errors(
     write(tmp_path / "m.jsonl", {"A bird.": ["Ein Vogel."]})
     write(tmp_path / "empty.jsonl", {"A dog.": [""]})
     (tmp_path / "short.de").write_text("Eins\n")
-    assert main(["--direction", "en-de", *arguments, "--out", "new/distilled"]) == 2
+    assert main(["--direction", "en-de", "--out", "new/distilled", *arguments]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ") and message in said
     assert not (tmp_path / "new").exists()

@@ -241,7 +241,7 @@ def test_those_without_a_key_are_not_counted() -> None:
         access = Access(store, Policy())
         caller = ran(access.admit(None, "192.0.2.7"))
         ran(access.charge(caller, 10**9))
-        access.give_back(caller.id, 10**9)
+        ran(access.give_back(caller.id, 10**9))
         assert ran(access.usage(caller)) == Usage(0, None)
 
 

@@ -47,6 +47,15 @@ def test_further_encoder_layers_change_nothing_yet(teacher: Path, tmp_path: Path
     assert [each.score for each in found[0]] == pytest.approx([each.score for each in found[1]])
 
 
+def test_what_is_there_is_not_destroyed(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "precious").touch()
+    for out, message in ((teacher, "would replace the model that is read"), (tmp_path / "runs", "is no model")):
+        assert main([str(teacher), str(out), "--decoder-layers", "1"]) == 2
+        assert message in capsys.readouterr().err
+    assert (tmp_path / "runs" / "precious").exists() and load_model(teacher, torch.device("cpu"))
+
+
 def test_it_has_the_layers_and_the_rows_of_its_pieces(loaded: LoadedModel) -> None:
     weights, tokenizer, description = shrink(loaded, 2, 1, len(loaded.tokenizer) - 40)
     theirs = loaded.model.state_dict()

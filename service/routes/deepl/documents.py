@@ -10,7 +10,7 @@ from starlette.datastructures import UploadFile
 
 from service.bodies import parsed
 from service.dependencies import SettingsDependency, ShelfDependency
-from service.errors import BodyTooLarge, InvalidDocument, InvalidRequest, NotReady, documented, shown
+from service.errors import BodyTooLarge, InvalidDocument, InvalidRequest, NotReady, documented, shown, well_formed
 from service.routes.deepl.access import FINDING, TRANSLATING, CallDependency
 from service.routes.deepl.body import form_or_json, inlined
 from service.routes.deepl.schemas import DocumentBody, DocumentHandle, DocumentStatus, KeyBody
@@ -95,7 +95,7 @@ async def uploaded(request: Request, asked: DocumentBody) -> tuple[str, bytes]:
     if len(files) != 1 or not isinstance(files[0], UploadFile):
         raise InvalidRequest.listing(["file must be one file, in a multipart form"])
     content = await files[0].read()
-    name = PurePath((asked.filename or files[0].filename or "").replace("\\", "/")).name
+    name = PurePath(well_formed(asked.filename or files[0].filename or "").replace("\\", "/")).name
     if not name or not content:
         raise InvalidRequest.listing(["file must have a name and not be empty"])
     suffix = PurePath(name).suffix.lower().removeprefix(".")

@@ -97,7 +97,7 @@ def test_documents_outlive_the_service(start_service: Callable[..., Any], tmp_pa
     _, client = begin()
     found = [io.BytesIO(), io.BytesIO()]
     for handle, file in zip((done, accepted), found, strict=True):
-        assert client.translate_document_wait_until_done(handle).done
+        assert client.translate_document_wait_until_done(handle, timeout_s=60).done
         client.translate_document_download(handle, file)
     assert found[1].getvalue() == found[0].getvalue() * 500
     assert found[0].getvalue().decode().strip() == client.translate_text("A dog sees a cat.", target_lang="DE").text

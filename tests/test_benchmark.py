@@ -196,6 +196,18 @@ def test_ctranslate2_never_runs_int8_on_several_threads_of_one_worker(tmp_path: 
         assert {launch.setup.threads for launch in found["ctranslate2 float32"].launches} == {1, 4}
 
 
+def test_another_model_of_ours_takes_part_under_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "teacher").mkdir()
+    found = entries(Models(tmp_path, tmp_path, beside=tmp_path / "teacher"), Metric(False, 5), ["float32", "int8"])
+    ours = {entry.name: entry.launches[0].setup for entry in found if entry.name.startswith(("ours", "beside"))}
+    assert {name: (setup.model, setup.dtype) for name, setup in ours.items()} == {
+        "ours float32": (str(tmp_path), "float32"),
+        "ours int8": (str(tmp_path), "int8"),
+        "beside float32": (str(tmp_path / "teacher"), "float32"),
+        "beside int8": (str(tmp_path / "teacher"), "int8"),
+    }
+
+
 def test_a_peer_that_is_not_installed_is_a_row(tmp_path: Path) -> None:
     found = entries(Models(tmp_path, tmp_path), Metric(False, 5), ["float32"])
     row = next(Row(Metric(False, 5), entry.name, problem=entry.problem) for entry in found if "int8" in entry.name)

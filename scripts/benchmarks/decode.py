@@ -3,7 +3,10 @@
     python scripts/benchmark.py decode MODEL --source test.en --reference test.de --transformers MARIAN_DIR
     python scripts/benchmark.py decode --random base --source test.en --beam-size 4 --sentences 200
 
-All run the same weights with the same search: beam size, scores divided by length, at most 2 x source + 10 tokens.
+    python scripts/benchmark.py decode STUDENT --beside TEACHER --only ours beside --source test.en --reference test.de
+
+All run the same search: beam size, scores divided by length, at most 2 x source + 10 tokens; and all but `beside`,
+another model of ours, the same weights.
 Each contender is a process of its own, idle while another is measured; a short pass over its settings finds its best.
 """
 
@@ -83,6 +86,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", type=Path, required=True, help="sentences, one a line; .gz and .xz too")
     parser.add_argument("--reference", type=Path, help="their translations, for BLEU")
     parser.add_argument("--transformers", type=Path, metavar="DIR", help="the same weights in MarianMT's layout")
+    parser.add_argument(
+        "--beside", type=Path, metavar="DIR", help="another model of ours to compare with: its teacher, say"
+    )
     parser.add_argument("--beam-size", type=int, nargs="+", default=[1, 5])
     parser.add_argument("--settings", nargs="+", choices=["bulk", "single"], default=["bulk", "single"])
     parser.add_argument("--device", choices=DEVICES, default="cpu", help="of everybody (default: cpu)")
@@ -146,7 +152,11 @@ def _models(options: argparse.Namespace, lines: Sequence[str], source: Path) -> 
         return replace(models, cores=options.cores), "de"
     direction = one_direction(options.model)
     exported = export(options.model, folder, options.device)
-    models = Models(source, options.model, exported, options.transformers, (), options.cores, options.device)
+    if options.beside and one_direction(options.beside) != direction:
+        raise MTError(f"--beside {options.beside}: does not translate {direction}; accepted: a model that does")
+    models = Models(
+        source, options.model, exported, options.transformers, (), options.cores, options.device, options.beside
+    )
     return models, direction.split("-")[1]
 
 
@@ -239,7 +249,7 @@ def _write(output: Path, rows: Sequence[Row], trials: Sequence[Trial], about: di
         f"{about['processor']}, {about['cores']} cores, commit {about['commit'] or '?'}, "
         f"{', '.join(f'{name} {version}' for name, version in about['versions'].items())}"
         f". Medians of {about['arguments']['rounds']} alternating rounds. ratio: speed as a multiple of CTranslate2's "
-        "best row, or else of the best peer's; in brackets the lowest and highest round. same: lines equal to our "
+        "best row, or else of the best other's; in brackets the lowest and highest round. same: lines equal to our "
         "first row's. settings: dtype, workers x threads, batch. BLEU: sacreBLEU, cased, detokenised. peak: VmHWM of "
         "the process. start: from its start to the first translation."
     )

@@ -51,7 +51,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Models:
-    """What is measured, as files: ours; CTranslate2's by dtype; a directory for transformers, if there is one."""
+    """What is measured, as files: ours; CTranslate2's by dtype; one for transformers, and another of ours, if asked."""
 
     source: Path
     ours: Path
@@ -60,6 +60,7 @@ class Models:
     lengths: tuple[int, ...] = ()
     cores: int = 1
     device: str = "cpu"
+    beside: Path | None = None
 
     def setup(self, model: Path, dtype: str, workers: int, threads: int) -> Setup:
         return Setup(str(model), str(self.source), dtype, workers, threads, self.lengths, self.device)
@@ -86,11 +87,12 @@ def entries(models: Models, metric: Metric, dtypes: Sequence[str]) -> list[Entry
 
 
 def _ours(models: Models, metric: Metric, dtypes: Sequence[str]) -> Iterator[Entry]:
-    size = _size(models.ours)
-    for dtype in dtypes:
-        alone = metric.single or models.device != "cpu"
-        setup = models.setup(models.ours, dtype, 1 if alone else models.cores, 1)
-        yield Entry(f"ours {dtype}", (Launch("scripts.benchmarks.peer_ours", setup),), size_bytes=size)
+    alone = metric.single or models.device != "cpu"
+    compared = {"ours": models.ours} | ({"beside": models.beside} if models.beside else {})
+    for name, model in compared.items():
+        for dtype in dtypes:
+            setup = models.setup(model, dtype, 1 if alone else models.cores, 1)
+            yield Entry(f"{name} {dtype}", (Launch("scripts.benchmarks.peer_ours", setup),), size_bytes=_size(model))
 
 
 def _ctranslate2(models: Models, metric: Metric) -> Iterator[Entry]:

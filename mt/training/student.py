@@ -4,6 +4,7 @@ With pre-norm, a layer adds to what the layers before it made, so that a model w
 add nothing yet, is a fair beginning.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -29,7 +30,7 @@ def shrink(
     found = [
         f"{name} is {asked}; accepted: {accepted}"
         for name, asked, least, most, accepted in (
-            ("encoder_layers", encoder_layers, 1, 1000, "at least 1"),
+            ("encoder_layers", encoder_layers, 1, math.inf, "at least 1"),
             ("decoder_layers", decoder_layers, 1, config.decoder_layers, f"1 to {config.decoder_layers}"),
             ("vocabulary_size", vocabulary_size, 1, len(tokenizer), f"at most {len(tokenizer)}"),
         )

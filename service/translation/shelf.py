@@ -10,7 +10,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -120,7 +120,8 @@ class Shelf:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await self._surely(partial(_return, taken=tuple(self._taken)))
+            with suppress(sqlite3.Error):  # an ending waits for no disk; at worst an attempt too many is counted
+                await self._store.run(partial(_return, taken=tuple(self._taken)))
 
     async def put(self, opened: Opened, job: Job) -> Handle:
         """Keep a document of the job's caller and begin to translate it. Raises TooManyRequests or Overloaded."""
@@ -232,13 +233,17 @@ class Shelf:
     async def _tidy(self) -> None:
         """What is too old goes, though nobody asks for it."""
         while True:
-            await self._expire()
-            await self._store.forget()
+            try:
+                await self._expire()
+                await self._store.forget()
+            except sqlite3.Error as error:
+                self._means.report(where(error))
             await asyncio.sleep(TIDY_SECONDS)
 
     async def _expire(self) -> None:
         oldest = time.time() - self._limits.seconds
-        for id, owner, characters, undone in await self._surely(partial(_delete, oldest=oldest)):
+        for id, owner, characters, undone in await self._store.run(partial(_delete, oldest=oldest)):
+            self._taken.discard(id)
             if task := self._tasks.get(id):
                 task.cancel()
             if undone:

@@ -227,6 +227,25 @@ def test_a_store_that_cannot_be_written_to_for_a_while(tmp_path: Path, monkeypat
     run(lambda: lived(tmp_path / "service.db", translator, use))
 
 
+def test_the_service_ends_though_its_store_cannot_be_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "BUSY_SECONDS", 0.01)
+    translator = Translator()
+
+    async def use(shelf: Shelf) -> None:
+        await shelf.put(await opened(), JOB)
+        while not translator.jobs:
+            await asyncio.sleep(0)
+        other.execute("BEGIN IMMEDIATE")
+
+    with Store.open(tmp_path / "service.db"):
+        other = sqlite3.connect(tmp_path / "service.db", isolation_level=None)
+    run(lambda: asyncio.wait_for(lived(tmp_path / "service.db", translator, use), 30))
+    other.execute("ROLLBACK")
+    assert other.execute("SELECT attempts, done, error FROM documents").fetchall() == [(1, 0, "")]
+
+
 def test_what_an_earlier_process_charged_is_given_back() -> None:
     async def test() -> None:
         with Store.open(None) as store:

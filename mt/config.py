@@ -250,6 +250,8 @@ class TrainingConfig(Section):
     warmup_updates: int = Field(1000, ge=1)
     cooldown_updates: int = Field(0, ge=0)
     """The last updates before `max_updates`, over which the rate falls to 0."""
+    optimizer: Literal["adam", "muon"] = "adam"
+    """What steps the matrices of the layers; all else steps by Adam (Jordan et al. 2024). The rate holds for both."""
     adam_betas: tuple[Beta, Beta] = (0.9, 0.98)
     adam_epsilon: float = Field(1e-9, gt=0)
     weight_decay: float = Field(0.0, ge=0)
@@ -258,7 +260,8 @@ class TrainingConfig(Section):
     r_drop: float = Field(0.0, ge=0)
     """How much two passes over a pair, with different dropout, must agree (Wu et al. 2021; their alpha, mostly 1 to 5).
     Above 0 an update takes twice as long."""
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """What forward and backward compute in; `auto` is bfloat16 where the device has instructions for it."""
     compile: bool = False
     shard: bool = False
     """Split weights, gradients and Adam's moments among the processes: for a model that one GPU cannot hold."""
@@ -278,9 +281,11 @@ class TrainingConfig(Section):
     """Updates in a row that may be skipped, for a non-finite loss or lack of memory, before the run stops."""
 
     @model_validator(mode="after")
-    def _compiled_or_sharded(self) -> Self:
+    def _fit_together(self) -> Self:
         if self.compile and self.shard:
             raise ValueError("compile and shard are both true; accepted: one of them")
+        if self.optimizer == "muon" and self.shard:
+            raise ValueError("shard is true and optimizer 'muon', which needs whole matrices; accepted: 'adam'")
         return self
 
 

@@ -127,7 +127,8 @@ def train(recipe: Recipe, run: Path, device: torch.device, world: World, resume:
             f"{parameters:,} parameters{f', {changing:,} of them trained' if changing < parameters else ''}, "
             f"{len(trainer.batches.usable):,} of {len(data.train):,} pairs are short enough, "
             f"{f'an epoch has about {epoch:,}, ' if epoch != len(trainer.batches.usable) else ''}"
-            f"{world.size} process(es) on {device}, {torch.get_num_threads()} thread(s) each"
+            f"{world.size} process(es) on {device}, {torch.get_num_threads()} thread(s) each, "
+            f"in {trainer.precision}"
         )
         with signals_stop(trainer, world):
             finished = trainer.train(report)

@@ -1,10 +1,31 @@
 """Training in bfloat16 with master weights in float32 (Micikevicius et al. 2018, section 3.1)."""
 
 import copy
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 
+from mt.distributed import World, all_reduce
 from mt.model.transformer import AnyModel
+
+INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")  # for products in bfloat16: the first two are x86's, the last Arm's
+
+
+def computes_in_bfloat16(device: torch.device) -> bool:
+    """Whether the device has instructions for it. A CPU without needs some twenty times as long as in float32."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()  # torch 2.11 may not have it
+    return any(capabilities.get(each) for each in INSTRUCTIONS)
+
+
+def choose_precision(asked: str, device: torch.device, world: World) -> str:
+    """`float32` or `bfloat16`: what is asked for, or for `auto` what every process's device computes fast in."""
+    if asked != "auto":
+        return asked
+    able = torch.tensor(float(computes_in_bfloat16(device)), device=device)
+    return "bfloat16" if all_reduce(world, able) == world.size else "float32"
 
 
 class WorkingCopy:

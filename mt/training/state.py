@@ -3,8 +3,8 @@
 A checkpoint is a directory, `checkpoints/00001500` for update 1,500:
 
 1. `model.safetensors`: all parameters, by name.
-2. `optimizer.safetensors`: Adam's two moments and step count, and the exponential average if there is one, of those
-   parameters that are trained.
+2. `optimizer.safetensors`: Adam's two moments and step count or Muon's momentum, and the exponential average if there
+   is one, of those parameters that are trained.
 3. `state.json`: counters, the position in the data, what validation has said so far.
 
 The schedule has no state of its own: the learning rate follows from the counters. Nor has chance: the order of the data
@@ -14,6 +14,7 @@ of processes, too.
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -24,9 +25,8 @@ from mt.checkpoint import check_weights, load_weights, save_weights, written_asi
 from mt.data.batching import Position
 from mt.distributed import World
 from mt.errors import ModelError, TrainingError, problems
+from mt.training.optimizer import Muon
 from mt.training.sharding import gathered, placed
-
-MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of a parameter
 
 
 @dataclass
@@ -50,21 +50,39 @@ def trained(model: nn.Module) -> dict[str, nn.Parameter]:
 
 @dataclass(frozen=True)
 class RunState:
-    """The live objects of a run; `average` is the exponential average of the trained parameters, or empty."""
+    """The live objects of a run. Each trained parameter has one optimizer, and a place in `average`, the exponential
+    one, unless that is empty."""
 
     model: nn.Module
-    optimizer: torch.optim.Optimizer
+    optimizers: Sequence[torch.optim.Optimizer]
     average: dict[str, Tensor]
     progress: Progress
     world: World = field(default_factory=World)
+
+
+def moments(optimizer: torch.optim.Optimizer) -> tuple[str, ...]:
+    """The names of what it keeps of a parameter."""
+    return ("momentum",) if isinstance(optimizer, Muon) else ("step", "exp_avg", "exp_avg_sq")
+
+
+def optimizer_of(state: RunState) -> dict[str, torch.optim.Optimizer]:
+    """By the name of a trained parameter."""
+    names = {parameter: name for name, parameter in trained(state.model).items()}
+    return {
+        names[parameter]: optimizer
+        for optimizer in state.optimizers
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+    }
 
 
 def save_checkpoint(folder: Path, state: RunState) -> Path:
     """Write `folder/<update>`; returns its path. All processes must call this: one writes, what all of them hold."""
     path = folder / f"{state.progress.updates:08d}"
     tensors = {f"average.{name}": tensor for name, tensor in state.average.items()}
-    for name, parameter in trained(state.model).items():
-        tensors |= {f"{key}.{name}": state.optimizer.state[parameter][key] for key in MOMENTS}
+    parameters = trained(state.model)
+    for name, optimizer in optimizer_of(state).items():
+        tensors |= {f"{key}.{name}": optimizer.state[parameters[name]][key] for key in moments(optimizer)}
     weights, tensors = gathered(state.model.state_dict(), state.world), gathered(tensors, state.world)
     if not state.world.leads:
         return path
@@ -83,8 +101,8 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
     weights = load_weights(path / "model.safetensors")
     check_weights(weights, state.model, path / "model.safetensors")
     tensors = load_weights(path / "optimizer.safetensors")
-    missing = [f"{key}.{name}" for key in MOMENTS for name in trained(state.model) if f"{key}.{name}" not in tensors]
-    if missing:
+    kept = {f"{key}.{name}" for name, optimizer in optimizer_of(state).items() for key in moments(optimizer)}
+    if missing := sorted(kept - tensors.keys()):
         raise ModelError(problems(f"{path / 'optimizer.safetensors'} lacks tensors of this model", missing))
     try:
         values = json.loads((path / "state.json").read_text(encoding="utf-8"))
@@ -94,10 +112,14 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
     expected = state.model.state_dict()
     state.model.load_state_dict({name: placed(weights[name], expected[name]) for name in expected})
     vars(state.progress).update(vars(restored))
-    for name, parameter in trained(state.model).items():
-        step, *moments = (tensors[f"{key}.{name}"] for key in MOMENTS)
-        values = (step.to(parameter.device, copy=True), *(placed(moment, parameter) for moment in moments))
-        state.optimizer.state[parameter] = dict(zip(MOMENTS, values, strict=True))
+    parameters = trained(state.model)
+    for name, optimizer in optimizer_of(state).items():
+        parameter = parameters[name]
+        optimizer.state[parameter] = {
+            key: tensor.to(parameter.device, copy=True) if key == "step" else placed(tensor, parameter)
+            for key in moments(optimizer)
+            for tensor in [tensors[f"{key}.{name}"]]
+        }
     for name, average in state.average.items():
         average.copy_(placed(tensors.get(f"average.{name}", weights[name]), average))
 

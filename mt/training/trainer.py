@@ -21,7 +21,8 @@ from mt.model.transformer import AnyModel
 from mt.tokenizer import PAD
 from mt.training.loader import ahead
 from mt.training.loss import batch_loss
-from mt.training.precision import WorkingCopy
+from mt.training.optimizer import optimizers
+from mt.training.precision import WorkingCopy, choose_precision
 from mt.training.report import Reporter
 from mt.training.schedule import learning_rate
 from mt.training.sharding import Loss, ShardedLoss, gathered, whole
@@ -103,28 +104,22 @@ class Trainer:
         self.device = device
         self.world = world
         torch.manual_seed(recipe.seed)
+        self.precision = choose_precision(self.config.precision, device, world)
         self.sharded = self.config.shard and world.size > 1
         self.model = first_model(recipe, data.tokenizer)
         loss: Loss = torch.compile(batch_loss, dynamic=True) if self.config.compile else batch_loss
         if self.sharded:  # pieces go to the device, one layer at a time
-            self.loss: Loss = ShardedLoss(loss, self.model, self.config.precision, device, world)
+            self.loss: Loss = ShardedLoss(loss, self.model, self.precision, device, world)
             self.working = WorkingCopy(self.model, "float32")
         else:
             self.loss = loss
-            self.working = WorkingCopy(self.model.to(device), self.config.precision)
-        self.optimizer = torch.optim.AdamW(
-            trained(self.model).values(),
-            lr=0.0,
-            betas=self.config.adam_betas,
-            eps=self.config.adam_epsilon,
-            weight_decay=self.config.weight_decay,
-            fused=True,
-        )
+            self.working = WorkingCopy(self.model.to(device), self.precision)
+        self.optimizers = optimizers(self.model, self.config, self.working.dtype)
         average = {}
         if self.config.ema_decay is not None:
             average = {name: p.detach().clone() for name, p in trained(self.model).items()}
         self.progress = Progress()
-        self.state = RunState(self.model, self.optimizer, average, self.progress, world)
+        self.state = RunState(self.model, self.optimizers, average, self.progress, world)
         self.batches = TrainingBatches(data.train, data.tokenizer, recipe, world)
         about = self.describe()
         self.validation = Validation(recipe, data)
@@ -200,7 +195,7 @@ class Trainer:
         return over
 
     def learn(self, update: Update, rate: float) -> Totals:
-        """One step of Adam on the batches of this process and of all others, or what kept it from being made."""
+        """One step on the batches of this process and of all others, or what kept it from being made."""
         totals = self._accumulate(update)
         if totals.problem:
             return totals
@@ -271,7 +266,7 @@ class Trainer:
         """
         self.working.refresh()
         self.working.model.train()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.model.zero_grad(set_to_none=True)
         losses, tokens, operations, problem = [], 0, 0.0, ""
         for batch in update.batches:
             loss = self._add_gradients(batch)
@@ -332,7 +327,7 @@ class Trainer:
         )
 
     def _step(self, rate: float, tokens: float) -> float:
-        """One step of Adam on the mean gradient over `tokens` target tokens; returns its norm before clipping.
+        """One step on the mean gradient over `tokens` target tokens; returns its norm before clipping.
 
         If that is not finite, nothing changes.
         """
@@ -341,12 +336,13 @@ class Trainer:
         norm = float(whole(torch.nn.utils.get_total_norm(gradients))) * scale
         if not math.isfinite(norm):
             return norm
-        # The fused step divides each gradient by this: the mean and the clipping cost no pass of their own.
-        divisor = max(1.0, norm / self.config.clip_norm) / scale
-        self.optimizer.grad_scale = torch.tensor(divisor, device=self.device)  # type: ignore[attr-defined]
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.step()
+        # The step divides each gradient by this: the mean and the clipping cost no pass of their own.
+        divisor = torch.tensor(max(1.0, norm / self.config.clip_norm) / scale, device=self.device)
+        for optimizer in self.optimizers:
+            optimizer.grad_scale = divisor  # type: ignore[attr-defined]
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            optimizer.step()
         if self.config.ema_decay is not None:
             for name, parameter in trained(self.model).items():
                 self.state.average[name].lerp_(parameter.detach(), 1 - self.config.ema_decay)
@@ -401,7 +397,7 @@ class Trainer:
         if not self.sharded and not (self.recipe.tuning and self.recipe.tuning.adapter_rank):
             return self.working
         weights = gathered(self.model.state_dict(), self.world)
-        return WorkingCopy(self.model_of(weights), self.config.precision) if self.world.leads else self.working
+        return WorkingCopy(self.model_of(weights), self.precision) if self.world.leads else self.working
 
     def _save(self) -> None:
         save_checkpoint(self.checkpoints, self.state)

@@ -164,9 +164,9 @@ def run(options: argparse.Namespace) -> None:
 def entries() -> list[Entry]:
     """Ours as a user gets it, ours in one process, and each peer at the settings that may be its best."""
     count = cores()
-    found = [Entry("ours", "train_ours", Way(processes=count, threads=1), kept=False)]
+    found = [Entry("ours", "train_ours", Way("auto", processes=count, threads=1), kept=False)]
     if count > 1:
-        found.append(Entry("ours", "train_ours", Way(processes=1, threads=count)))
+        found.append(Entry("ours", "train_ours", Way("auto", processes=1, threads=count)))
     for way in (
         Way(threads=count),
         Way(threads=count, attention="sdpa"),

@@ -44,6 +44,7 @@ heads = 2
 dropout = 0.1
 
 [training]
+precision = "float32"
 batch_tokens = 128
 update_tokens = 256
 max_updates = 30

@@ -52,6 +52,7 @@ heads = 2
 dropout = 0.0
 
 [training]
+precision = "float32"
 batch_tokens = 256
 update_tokens = 256
 max_updates = 120

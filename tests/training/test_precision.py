@@ -1,8 +1,13 @@
+import pytest
 import torch
 
 from mt.config import ModelConfig
+from mt.distributed import World
 from mt.model.transformer import Transformer
-from mt.training.precision import WorkingCopy
+from mt.training import precision
+from mt.training.precision import WorkingCopy, choose_precision
+
+CPU = torch.device("cpu")
 
 
 def tiny() -> Transformer:
@@ -45,3 +50,36 @@ def test_gradients_of_several_batches_add_up_in_float32() -> None:
     assert weight.grad.eq(257).all()
     assert all(p.grad is None for p in working.model.parameters())
     assert all(p.grad is None for name, p in model.named_parameters() if p is not weight)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "chosen"),
+    [
+        ({"avx2": True, "avx512_f": True, "avx512_bf16": False, "amx_bf16": False}, "float32"),
+        ({"avx512_bf16": True}, "bfloat16"),
+        ({"amx_bf16": True}, "bfloat16"),
+        ({"neon": True, "bf16": True}, "bfloat16"),
+        ({"neon": True, "bf16": False}, "float32"),
+        ({}, "float32"),
+    ],
+)
+def test_auto_is_what_the_processor_has_instructions_for(
+    monkeypatch: pytest.MonkeyPatch, capabilities: dict[str, bool], chosen: str
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    assert choose_precision("auto", CPU, World()) == chosen
+    assert choose_precision("float32", CPU, World()) == "float32"
+    assert choose_precision("bfloat16", CPU, World()) == "bfloat16"
+
+
+def test_a_torch_that_does_not_know_its_processor_computes_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    assert choose_precision("auto", CPU, World()) == "float32"
+
+
+@pytest.mark.parametrize(("able", "chosen"), [(1.0, "float32"), (2.0, "bfloat16")])
+def test_one_process_that_cannot_keeps_all_in_float32(
+    monkeypatch: pytest.MonkeyPatch, able: float, chosen: str
+) -> None:
+    monkeypatch.setattr(precision, "all_reduce", lambda world, mine: torch.tensor(able))
+    assert choose_precision("auto", CPU, World(rank=0, size=2)) == chosen

@@ -9,6 +9,7 @@ from torch import nn
 from mt.checkpoint import load_weights, save_weights
 from mt.data.batching import Position
 from mt.errors import ModelError, MTError, TrainingError
+from mt.training.optimizer import Muon
 from mt.training.state import Progress, RunState, checkpoints, prune_checkpoints, restore_checkpoint, save_checkpoint
 
 PROGRESS = Progress(
@@ -22,12 +23,17 @@ PROGRESS = Progress(
 )
 
 
-def new_state(seed: int, updates: int = 0, average: bool = True) -> RunState:
+def new_state(seed: int, updates: int = 0, average: bool = True, muon: bool = False) -> RunState:
     torch.manual_seed(seed)
     model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1, fused=True)
+    matrices = [p for p in model.parameters() if p.ndim == 2] if muon else []
+    rest = [p for p in model.parameters() if p.ndim == 1 or not muon]
+    optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(rest, lr=0.1, fused=True)]
+    if muon:
+        optimizers.append(Muon(matrices, 0.0, torch.float32))
+        optimizers[-1].param_groups[0]["lr"] = 0.1
     averages = {name: p.detach().clone() for name, p in model.named_parameters()} if average else {}
-    state = RunState(model, optimizer, averages, Progress())
+    state = RunState(model, optimizers, averages, Progress())
     for _ in range(updates):
         update(state)
     return state
@@ -35,16 +41,18 @@ def new_state(seed: int, updates: int = 0, average: bool = True) -> RunState:
 
 def update(state: RunState) -> None:
     """One that depends on all of the state: parameters, moments, step count, average."""
-    state.optimizer.zero_grad()
+    state.model.zero_grad()
     state.model(torch.tensor([[1.0, 2.0, -1.0]])).square().sum().backward()
-    state.optimizer.step()
+    for optimizer in state.optimizers:
+        optimizer.grad_scale = torch.tensor(2.0)  # type: ignore[attr-defined]
+        optimizer.step()
     for name, parameter in state.model.named_parameters():
         if state.average:
             state.average[name].lerp_(parameter.detach(), 0.25)
 
 
-def saved(folder: Path, updates: int = 3) -> tuple[Path, RunState]:
-    state = new_state(1, updates)
+def saved(folder: Path, updates: int = 3, muon: bool = False) -> tuple[Path, RunState]:
+    state = new_state(1, updates, muon=muon)
     vars(state.progress).update(vars(PROGRESS))
     return save_checkpoint(folder, state), state
 
@@ -54,20 +62,31 @@ def same(a: RunState, b: RunState) -> bool:
         all(torch.equal(x, y) for x, y in zip(a.model.parameters(), b.model.parameters(), strict=True))
         and all(torch.equal(a.average[name], b.average[name]) for name in a.average)
         and all(
-            torch.equal(a.optimizer.state[x][key], b.optimizer.state[y][key])
-            for x, y in zip(a.model.parameters(), b.model.parameters(), strict=True)
-            for key in ("step", "exp_avg", "exp_avg_sq")
+            theirs.keys() == mine.keys() and all(torch.equal(theirs[key], mine[key]) for key in mine)
+            for mine, theirs in zip(kept(a), kept(b), strict=True)
         )
     )
 
 
-def test_what_is_restored_is_what_was_saved_and_goes_on_alike(tmp_path: Path) -> None:
-    path, state = saved(tmp_path)
-    other = new_state(2, updates=1)
+def kept(state: RunState) -> list[dict[str, torch.Tensor]]:
+    """What the optimizers keep of each parameter."""
+    return [
+        optimizer.state[parameter]
+        for optimizer in state.optimizers
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+    ]
+
+
+@pytest.mark.parametrize("muon", [False, True])
+def test_what_is_restored_is_what_was_saved_and_goes_on_alike(tmp_path: Path, muon: bool) -> None:
+    path, state = saved(tmp_path, muon=muon)
+    other = new_state(2, updates=1, muon=muon)
+    assert not same(state, other)
     restore_checkpoint(path, other)
     assert same(state, other)
     assert other.progress == PROGRESS
-    assert {float(moments["step"]) for moments in other.optimizer.state.values()} == {3.0}
+    assert {float(moments["step"]) for moments in kept(other) if "step" in moments} == {3.0}
     for each in (state, other):
         update(each)
         update(each)
@@ -84,6 +103,21 @@ def test_the_files_of_a_checkpoint(tmp_path: Path) -> None:
         f"{kind}.{name}" for kind in ("step", "exp_avg", "exp_avg_sq", "average") for name in state.model.state_dict()
     }
     assert json.loads((path / "state.json").read_text()) == {**asdict(PROGRESS), "position": {"epoch": 2, "update": 5}}
+
+
+def test_the_tensors_of_muon(tmp_path: Path) -> None:
+    path, _ = saved(tmp_path, muon=True)
+    moments = load_weights(path / "optimizer.safetensors")
+    assert {name for name in moments if name.startswith("momentum.")} == {"momentum.0.weight", "momentum.2.weight"}
+    assert {name for name in moments if name.startswith("step.")} == {
+        *("step.0.bias", "step.1.weight", "step.1.bias", "step.2.bias")
+    }
+
+
+def test_a_run_of_adam_does_not_go_on_with_muon(tmp_path: Path) -> None:
+    path, _ = saved(tmp_path)
+    with pytest.raises(ModelError, match=r"(?s)lacks tensors.*momentum\.0\.weight.*momentum\.2\.weight"):
+        restore_checkpoint(path, new_state(2, muon=True))
 
 
 def test_random_states_that_an_earlier_release_kept_do_no_harm(tmp_path: Path) -> None:
@@ -127,7 +161,7 @@ def test_a_damaged_file_is_named_and_nothing_is_restored(tmp_path: Path, name: s
 
 def test_a_foreign_checkpoint_names_every_tensor_that_does_not_fit(tmp_path: Path) -> None:
     path, state = saved(tmp_path)
-    other = RunState(nn.Linear(3, 4), state.optimizer, {}, Progress())
+    other = RunState(nn.Linear(3, 4), state.optimizers, {}, Progress())
     with pytest.raises(ModelError, match=r"(?s)0\.weight.*2\.weight.*weight is missing"):
         restore_checkpoint(path, other)
 
@@ -137,7 +171,7 @@ def test_an_optimizer_without_moments_is_an_error(tmp_path: Path) -> None:
     tensors = load_weights(path / "optimizer.safetensors")
     del tensors["exp_avg.0.weight"], tensors["step.2.bias"]
     save_weights(path / "optimizer.safetensors", tensors)
-    with pytest.raises(ModelError, match=r"(?s)step\.2\.bias.*exp_avg\.0\.weight"):
+    with pytest.raises(ModelError, match=r"(?s)exp_avg\.0\.weight.*step\.2\.bias"):
         restore_checkpoint(path, new_state(2))
 
 

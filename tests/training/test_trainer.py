@@ -252,20 +252,22 @@ def with_incidents(trainer: Trainer, stop_at: int | None = None) -> Trainer:
     return trainer
 
 
-def test_a_resumed_run_is_the_run_that_was_not_stopped(make_trainer: MakeTrainer) -> None:
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_a_resumed_run_is_the_run_that_was_not_stopped(make_trainer: MakeTrainer, optimizer: str) -> None:
     """With dropout, BPE-dropout, an average, a skipped update, and random numbers drawn by others in between."""
-    whole = with_incidents(make_trainer("whole", *RESUMED))
+    overrides = (*RESUMED, f"training.optimizer={optimizer}")
+    whole = with_incidents(make_trainer("whole", *overrides))
     assert train(whole) is True
     assert whole.progress.position.epoch > 1, "or the spoilt update never came"
 
     for seed, stop_at in enumerate((3, 12, 24)):
         torch.manual_seed(seed)
-        part = with_incidents(make_trainer("parts", *RESUMED), stop_at)
+        part = with_incidents(make_trainer("parts", *overrides), stop_at)
         assert part.resume() is bool(seed)
         assert train(part) is False
         assert part.progress.updates == stop_at + 1, "the update in progress is done"
         assert (part.run / f"checkpoints/{stop_at + 1:08d}").is_dir()
-    last = with_incidents(make_trainer("parts", *RESUMED))
+    last = with_incidents(make_trainer("parts", *overrides))
     assert last.resume()
     assert train(last) is True
     assert equal(weights_of(last), weights_of(whole))

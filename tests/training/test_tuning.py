@@ -41,6 +41,7 @@ model = "{folder}/old"
 watch = ["test.{{language}}"]
 
 [training]
+precision = "float32"
 batch_tokens = 128
 update_tokens = 256
 max_updates = 4

@@ -1,0 +1,95 @@
+"""Steps from gradients to weights: by Adam, or by Muon for the matrices of the layers and by Adam for the rest.
+
+Both divide each gradient by `grad_scale`, which turns a clipped sum into a mean without a pass of its own.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from mt.config import TrainingConfig
+from mt.model.layers import DecoderLayer, EncoderLayer
+
+QUINTIC = (3.4445, -4.7750, 2.0315)  # a x + b x^3 + c x^5 drives an x in (0.01, 1] to between 0.7 and 1.2 ...
+ITERATIONS = 5  # ... in so many
+MOMENTUM = 0.95
+LIKE_ADAM = 0.2  # the root mean square of a step of Adam at rate 1
+
+
+def orthogonal(matrices: Tensor, dtype: torch.dtype) -> Tensor:
+    """U V^T of each U S V^T, roughly: [k, m, n] -> [k, m, n], singular values between 0.7 and 1.2.
+
+    Newton and Schulz's iteration with the quintic of Jordan et al. 2024, "Muon"; bfloat16 is exact enough for it.
+    """
+    tall = matrices.shape[-2] > matrices.shape[-1]
+    x: Tensor = (matrices.mT if tall else matrices).to(dtype)
+    x = x / x.norm(dim=(-2, -1), keepdim=True).clamp_min(1e-7)
+    a, b, c = QUINTIC
+    for _ in range(ITERATIONS):
+        square = x @ x.mT
+        factor = torch.baddbmm(square, square, square, beta=b, alpha=c)
+        x = torch.baddbmm(x, factor, x, beta=a)  # a x + (b x x^T + c (x x^T)^2) x
+    return (x.mT if tall else x).to(matrices.dtype)
+
+
+class Muon(torch.optim.Optimizer):
+    """Momentum made orthogonal (Jordan et al. 2024): a step goes equally far in every direction that a matrix has.
+
+    Its size is that of Adam's at the same rate (Liu et al. 2025, "Muon is scalable", equation 4), so that one learning
+    rate serves both.
+    """
+
+    grad_scale: Tensor
+
+    def __init__(self, matrices: Iterable[nn.Parameter], weight_decay: float, dtype: torch.dtype) -> None:
+        """`dtype` is what the iteration computes in."""
+        super().__init__(matrices, {"lr": 0.0, "weight_decay": weight_decay})
+        self.dtype = dtype
+
+    @torch.no_grad()
+    def step(self) -> None:  # type: ignore[override]
+        """One step of each matrix that has a gradient; those of a shape go through the iteration together."""
+        for group in self.param_groups:
+            shapes: dict[torch.Size, list[Tensor]] = defaultdict(list)
+            for matrix in group["params"]:
+                if matrix.grad is not None:
+                    shapes[matrix.shape].append(matrix)
+            for shape, matrices in shapes.items():
+                gradients = torch.stack([m.grad for m in matrices if m.grad is not None]) / self.grad_scale
+                buffers = [self.state[matrix].setdefault("momentum", torch.zeros_like(matrix)) for matrix in matrices]
+                momenta = torch.stack(buffers).lerp_(gradients, 1 - MOMENTUM)
+                torch._foreach_copy_(buffers, list(momenta))
+                steps = orthogonal(gradients.lerp_(momenta, MOMENTUM), self.dtype)  # a look ahead, as Nesterov's
+                size = group["lr"] * LIKE_ADAM * max(shape) ** 0.5
+                torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
+                torch._foreach_add_(matrices, list(steps), alpha=-size)
+
+
+def layer_matrices(model: nn.Module) -> list[nn.Parameter]:
+    """The weights of the products inside the layers: neither embeddings, nor an output layer, nor vectors."""
+    layers = [module for module in model.modules() if isinstance(module, EncoderLayer | DecoderLayer)]
+    return [p for layer in layers for p in layer.parameters() if p.ndim == 2 and p.requires_grad]
+
+
+def optimizers(model: nn.Module, config: TrainingConfig, dtype: torch.dtype) -> list[torch.optim.Optimizer]:
+    """Those that together step every trained parameter, with a rate of 0 until one is set. `dtype` is for Muon."""
+    matrices = layer_matrices(model) if config.optimizer == "muon" else []
+    theirs = {id(matrix) for matrix in matrices}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in theirs]
+    found: list[torch.optim.Optimizer] = []
+    if rest:
+        found.append(
+            torch.optim.AdamW(
+                rest,
+                lr=0.0,
+                betas=config.adam_betas,
+                eps=config.adam_epsilon,
+                weight_decay=config.weight_decay,
+                fused=True,
+            )
+        )
+    if matrices:
+        found.append(Muon(matrices, config.weight_decay, dtype))
+    return found

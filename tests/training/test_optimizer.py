@@ -1,0 +1,110 @@
+import pytest
+import torch
+from torch import Tensor, nn
+
+from mt.config import ModelConfig, TrainingConfig
+from mt.model.transformer import LanguageModel, Transformer
+from mt.training.optimizer import Muon, layer_matrices, optimizers, orthogonal
+
+TINY = ModelConfig(encoder_layers=1, decoder_layers=2, d_model=8, d_ff=16, heads=2, tie_output=False)
+
+
+def random(*shape: int, seed: int = 1) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(1, 8, 8), (2, 4, 12), (1, 12, 4), (3, 6, 10), (1, 1, 5)])
+def test_the_factors_that_turn_stay_and_the_sizes_become_about_1(
+    shape: tuple[int, int, int], dtype: torch.dtype
+) -> None:
+    matrices = random(*shape)
+    u, sizes, v = torch.linalg.svd(matrices, full_matrices=False)
+    assert sizes.min() > sizes.max() / 100, "what is smaller beside the largest takes more iterations"
+    found = u.mT @ orthogonal(matrices, dtype) @ v.mT
+    diagonal = found.diagonal(dim1=-2, dim2=-1)
+    assert ((diagonal > 0.65) & (diagonal < 1.25)).all()
+    assert (found - torch.diag_embed(diagonal)).abs().max() < (0.001 if dtype == torch.float32 else 0.05)
+
+
+def test_nothing_stays_nothing() -> None:
+    assert orthogonal(torch.zeros(2, 3, 4), torch.float32).eq(0).all()
+
+
+def stepped(optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter], gradients: list[Tensor]) -> None:
+    """One step at rate 0.1, of gradients that are twice what they should be."""
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = 2 * gradient
+    optimizer.grad_scale = torch.tensor(2.0)  # type: ignore[attr-defined]
+    optimizer.param_groups[0]["lr"] = 0.1
+    optimizer.step()
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.5])
+def test_it_is_torchs_muon(weight_decay: float) -> None:
+    """In steps of one size, for any shape, and with gradients averaged over time."""
+    shapes = [(4, 4), (4, 6), (6, 4), (4, 4)]
+    mine, theirs = ([nn.Parameter(random(*shape, seed=n)) for n, shape in enumerate(shapes)] for _ in range(2))
+    ours = Muon(mine, weight_decay, torch.bfloat16)
+    reference = torch.optim.Muon(theirs, lr=0.1, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
+    for step in range(5):
+        gradients = [random(*shape, seed=100 * step + n) for n, shape in enumerate(shapes)]
+        stepped(ours, mine, gradients)
+        for parameter, gradient in zip(theirs, gradients, strict=True):
+            parameter.grad = gradient
+        reference.step()
+    for a, b, shape in zip(mine, theirs, shapes, strict=True):
+        assert (a - b).abs().max() < 0.002, "bfloat16 rounds the two in other places"
+        assert a.shape == shape
+
+
+def test_a_step_is_as_large_as_adams() -> None:
+    """0.2 in the mean square, whatever the shape and the size of the gradient."""
+    for shape in ((16, 16), (8, 32)):
+        matrix = nn.Parameter(torch.zeros(shape))
+        stepped(Muon([matrix], 0.0, torch.float32), [matrix], [1e-3 * random(*shape)])
+        rms = float(matrix.detach().square().mean().sqrt())
+        assert 0.1 * 0.2 * 0.6 < rms < 0.1 * 0.2 * 1.2
+
+
+def test_one_without_a_gradient_stays_and_the_others_step_as_if_alone() -> None:
+    together, alone = ([nn.Parameter(random(4, 4, seed=seed)) for seed in range(3)] for _ in range(2))
+    gradient = random(4, 4, seed=9)
+    optimizer = Muon(together, 0.0, torch.float32)
+    stepped(optimizer, together[1:2], [gradient])
+    assert set(optimizer.state) == {together[1]}
+    stepped(Muon([alone[1]], 0.0, torch.float32), [alone[1]], [gradient])
+    assert [torch.equal(a, b) for a, b in zip(together, alone, strict=True)] == [True] * 3
+    assert not torch.equal(together[1], random(4, 4, seed=1))
+
+
+@pytest.mark.parametrize(
+    ("model", "matrices"),
+    [
+        (Transformer(TINY, 20), 1 * (4 + 2) + 2 * (4 + 4 + 2)),
+        (LanguageModel(TINY, 20), 2 * (4 + 2)),
+    ],
+)
+def test_muon_has_the_matrices_of_the_layers_and_adam_all_else(model: nn.Module, matrices: int) -> None:
+    assert len(layer_matrices(model)) == matrices
+    adam, muon = optimizers(model, TrainingConfig(optimizer="muon"), torch.float32)
+    assert [type(adam), type(muon)] == [torch.optim.AdamW, Muon]
+    (alone,) = optimizers(model, TrainingConfig(), torch.float32)
+    assert ids(alone) == {id(p) for p in model.parameters()}
+    assert ids(muon) == {id(p) for p in layer_matrices(model)}
+    assert ids(adam) | ids(muon) == ids(alone) and not ids(adam) & ids(muon)
+    embeddings = {id(p) for name, p in model.named_parameters() if "embedding" in name}
+    assert embeddings and embeddings <= ids(adam)
+
+
+def ids(optimizer: torch.optim.Optimizer) -> set[int]:
+    return {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+
+
+def test_what_is_frozen_is_in_neither() -> None:
+    model = Transformer(TINY, 20)
+    model.encoder.requires_grad_(False)
+    everything = set().union(
+        *(ids(each) for each in optimizers(model, TrainingConfig(optimizer="muon"), torch.float32))
+    )
+    assert everything == {id(p) for name, p in model.named_parameters() if not name.startswith("encoder.")}

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from mt.config import TrainingConfig
+from mt.distributed import World, all_reduce
 from mt.model.layers import DecoderLayer, EncoderLayer
 
 QUINTIC = (3.4445, -4.7750, 2.0315)  # a x + b x^3 + c x^5 drives an x in (0.01, 1] to between 0.7 and 1.2 ...
@@ -43,10 +44,11 @@ class Muon(torch.optim.Optimizer):
 
     grad_scale: Tensor
 
-    def __init__(self, matrices: Iterable[nn.Parameter], weight_decay: float, dtype: torch.dtype) -> None:
-        """`dtype` is what the iteration computes in."""
+    def __init__(self, matrices: Iterable[nn.Parameter], weight_decay: float, dtype: torch.dtype, world: World) -> None:
+        """The iteration computes in `dtype`, and each process of `world` does a part of the matrices."""
         super().__init__(matrices, {"lr": 0.0, "weight_decay": weight_decay})
         self.dtype = dtype
+        self.world = world
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
@@ -61,7 +63,11 @@ class Muon(torch.optim.Optimizer):
                 buffers = [self.state[matrix].setdefault("momentum", torch.zeros_like(matrix)) for matrix in matrices]
                 momenta = torch.stack(buffers).lerp_(gradients, 1 - MOMENTUM)
                 torch._foreach_copy_(buffers, list(momenta))
-                steps = orthogonal(gradients.lerp_(momenta, MOMENTUM), self.dtype)  # a look ahead, as Nesterov's
+                ahead = gradients.lerp_(momenta, MOMENTUM)  # as Nesterov's
+                steps = torch.zeros_like(ahead)
+                mine = slice(self.world.rank, None, self.world.size)
+                steps[mine] = orthogonal(ahead[mine], self.dtype)
+                all_reduce(self.world, steps)
                 size = group["lr"] * LIKE_ADAM * max(shape) ** 0.5
                 torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
                 torch._foreach_add_(matrices, list(steps), alpha=-size)
@@ -73,8 +79,10 @@ def layer_matrices(model: nn.Module) -> list[nn.Parameter]:
     return [p for layer in layers for p in layer.parameters() if p.ndim == 2 and p.requires_grad]
 
 
-def optimizers(model: nn.Module, config: TrainingConfig, dtype: torch.dtype) -> list[torch.optim.Optimizer]:
-    """Those that together step every trained parameter, with a rate of 0 until one is set. `dtype` is for Muon."""
+def optimizers(
+    model: nn.Module, config: TrainingConfig, dtype: torch.dtype, world: World
+) -> list[torch.optim.Optimizer]:
+    """Those that together step every trained parameter, at a rate of 0 until one is set; `dtype` as for Muon."""
     matrices = layer_matrices(model) if config.optimizer == "muon" else []
     theirs = {id(matrix) for matrix in matrices}
     rest = [p for p in model.parameters() if p.requires_grad and id(p) not in theirs]
@@ -91,5 +99,5 @@ def optimizers(model: nn.Module, config: TrainingConfig, dtype: torch.dtype) -> 
             )
         )
     if matrices:
-        found.append(Muon(matrices, config.weight_decay, dtype))
+        found.append(Muon(matrices, config.weight_decay, dtype, world))
     return found

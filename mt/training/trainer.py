@@ -114,7 +114,7 @@ class Trainer:
         else:
             self.loss = loss
             self.working = WorkingCopy(self.model.to(device), self.precision)
-        self.optimizers = optimizers(self.model, self.config, self.working.dtype)
+        self.optimizers = optimizers(self.model, self.config, self.working.dtype, world)
         average = {}
         if self.config.ema_decay is not None:
             average = {name: p.detach().clone() for name, p in trained(self.model).items()}

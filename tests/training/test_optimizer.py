@@ -3,6 +3,7 @@ import torch
 from torch import Tensor, nn
 
 from mt.config import ModelConfig, TrainingConfig
+from mt.distributed import World
 from mt.model.transformer import LanguageModel, Transformer
 from mt.training.optimizer import Muon, layer_matrices, optimizers, orthogonal
 
@@ -45,7 +46,7 @@ def test_it_is_torchs_muon(weight_decay: float) -> None:
     """In steps of one size, for any shape, and with gradients averaged over time."""
     shapes = [(4, 4), (4, 6), (6, 4), (4, 4)]
     mine, theirs = ([nn.Parameter(random(*shape, seed=n)) for n, shape in enumerate(shapes)] for _ in range(2))
-    ours = Muon(mine, weight_decay, torch.bfloat16)
+    ours = Muon(mine, weight_decay, torch.bfloat16, World())
     reference = torch.optim.Muon(theirs, lr=0.1, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
     for step in range(5):
         gradients = [random(*shape, seed=100 * step + n) for n, shape in enumerate(shapes)]
@@ -62,7 +63,7 @@ def test_a_step_is_as_large_as_adams() -> None:
     """0.2 in the mean square, whatever the shape and the size of the gradient."""
     for shape in ((16, 16), (8, 32)):
         matrix = nn.Parameter(torch.zeros(shape))
-        stepped(Muon([matrix], 0.0, torch.float32), [matrix], [1e-3 * random(*shape)])
+        stepped(Muon([matrix], 0.0, torch.float32, World()), [matrix], [1e-3 * random(*shape)])
         rms = float(matrix.detach().square().mean().sqrt())
         assert 0.1 * 0.2 * 0.6 < rms < 0.1 * 0.2 * 1.2
 
@@ -70,10 +71,10 @@ def test_a_step_is_as_large_as_adams() -> None:
 def test_one_without_a_gradient_stays_and_the_others_step_as_if_alone() -> None:
     together, alone = ([nn.Parameter(random(4, 4, seed=seed)) for seed in range(3)] for _ in range(2))
     gradient = random(4, 4, seed=9)
-    optimizer = Muon(together, 0.0, torch.float32)
+    optimizer = Muon(together, 0.0, torch.float32, World())
     stepped(optimizer, together[1:2], [gradient])
     assert set(optimizer.state) == {together[1]}
-    stepped(Muon([alone[1]], 0.0, torch.float32), [alone[1]], [gradient])
+    stepped(Muon([alone[1]], 0.0, torch.float32, World()), [alone[1]], [gradient])
     assert [torch.equal(a, b) for a, b in zip(together, alone, strict=True)] == [True] * 3
     assert not torch.equal(together[1], random(4, 4, seed=1))
 
@@ -87,9 +88,9 @@ def test_one_without_a_gradient_stays_and_the_others_step_as_if_alone() -> None:
 )
 def test_muon_has_the_matrices_of_the_layers_and_adam_all_else(model: nn.Module, matrices: int) -> None:
     assert len(layer_matrices(model)) == matrices
-    adam, muon = optimizers(model, TrainingConfig(optimizer="muon"), torch.float32)
+    adam, muon = optimizers(model, TrainingConfig(optimizer="muon"), torch.float32, World())
     assert [type(adam), type(muon)] == [torch.optim.AdamW, Muon]
-    (alone,) = optimizers(model, TrainingConfig(), torch.float32)
+    (alone,) = optimizers(model, TrainingConfig(), torch.float32, World())
     assert ids(alone) == {id(p) for p in model.parameters()}
     assert ids(muon) == {id(p) for p in layer_matrices(model)}
     assert ids(adam) | ids(muon) == ids(alone) and not ids(adam) & ids(muon)
@@ -105,6 +106,6 @@ def test_what_is_frozen_is_in_neither() -> None:
     model = Transformer(TINY, 20)
     model.encoder.requires_grad_(False)
     everything = set().union(
-        *(ids(each) for each in optimizers(model, TrainingConfig(optimizer="muon"), torch.float32))
+        *(ids(each) for each in optimizers(model, TrainingConfig(optimizer="muon"), torch.float32, World()))
     )
     assert everything == {id(p) for name, p in model.named_parameters() if not name.startswith("encoder.")}

@@ -8,6 +8,7 @@ from torch import nn
 
 from mt.checkpoint import load_weights, save_weights
 from mt.data.batching import Position
+from mt.distributed import World
 from mt.errors import ModelError, MTError, TrainingError
 from mt.training.optimizer import Muon
 from mt.training.state import Progress, RunState, checkpoints, prune_checkpoints, restore_checkpoint, save_checkpoint
@@ -30,7 +31,7 @@ def new_state(seed: int, updates: int = 0, average: bool = True, muon: bool = Fa
     rest = [p for p in model.parameters() if p.ndim == 1 or not muon]
     optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(rest, lr=0.1, fused=True)]
     if muon:
-        optimizers.append(Muon(matrices, 0.0, torch.float32))
+        optimizers.append(Muon(matrices, 0.0, torch.float32, World()))
         optimizers[-1].param_groups[0]["lr"] = 0.1
     averages = {name: p.detach().clone() for name, p in model.named_parameters()} if average else {}
     state = RunState(model, optimizers, averages, Progress())

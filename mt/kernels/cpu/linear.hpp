@@ -16,9 +16,12 @@ using simd::Floats;
 using simd::Ints;
 using simd::W;
 
-constexpr int VECTORS = W == 16 ? 4 : 2;   // of outputs that are computed together,
-constexpr int PANEL = 64;                  // in panels of so many outputs, whatever the processor;
-constexpr int TILE = W == 16 ? 6 : 4;      // for so many rows at a time: as many sums as registers hold
+constexpr int PANEL = 64;              // outputs that lie together, whatever the processor
+constexpr int TILE = W == 16 ? 6 : 4;  // rows at a time
+
+// Vectors of outputs that are computed together for so many rows: as many sums as registers hold, but so many at least
+// that none waits for the one before.
+constexpr int vectors(int rows) { return W == 16 ? 4 : rows == 1 ? 8 : rows <= 3 ? 4 : 2; }
 
 inline int padded(int width) { return (width + PANEL - 1) / PANEL * PANEL; }
 
@@ -58,7 +61,7 @@ class Buffer {
 // What a number is multiplied by to become a byte, the largest being `peak`; nothing where that would overflow.
 inline float byte_scale(float peak) { return peak > 1e-30f ? 127.0f / peak : 0.0f; }
 
-// Rows of activations as signed bytes, each row with a scale of its own, so that no row depends on another.
+// Rows of activations as bytes from -127 to 127, each row with a scale of its own, so that no row depends on another.
 class QuantisedRows {
   public:
     // x[r, 0:width] = scale[r] * bytes[r, 0:width], to the nearest; sums[r] = sum of bytes[r]. A scale is NaN where
@@ -107,7 +110,7 @@ class QuantisedRows {
 };
 
 // y = x W^T + b. Outputs are cut into panels of 64; in a panel the weights lie as they are read: for float32
-// [inputs, 64], for int8 [inputs / 4, 64, 4], a byte being weight + 128 (the instruction wants one side unsigned).
+// [inputs, 64], for int8 [inputs / 4, 64, 4], a byte being weight + OFFSET.
 class Linear {
   public:
     Linear() = default;
@@ -173,7 +176,7 @@ class Linear {
     template <int ROWS, typename Finish>
     void tile(int panel, const float* x, int stride, const QuantisedRows& q, int row, Finish&& finish) const {
         Floats values[ROWS][PANEL / W];
-        for (int v = 0; v < PANEL / W; v += VECTORS) {
+        for (int v = 0; v < PANEL / W; v += vectors(ROWS)) {
             if (int8_) multiply_bytes<ROWS>(panel, v, q, row, values);
             else multiply_floats<ROWS>(panel, v, x + size_t(row) * stride, stride, values);
         }
@@ -183,36 +186,42 @@ class Linear {
     // A row's sums run over the inputs in one order whatever ROWS is: a row never depends on its neighbours.
     template <int ROWS>
     void multiply_floats(int panel, int v, const float* x, int stride, Floats values[][PANEL / W]) const {
+        constexpr int V = vectors(ROWS);
         const float* w = floats_.get() + size_t(panel) * inputs_ + v * W;
-        Floats total[ROWS][VECTORS] = {};
+        Floats total[ROWS][V] = {};
         for (int i = 0; i < inputs_; i++, w += PANEL)
-            for (int c = 0; c < VECTORS; c++) {
+#pragma GCC unroll 8  // early, or else the sums are kept in memory
+            for (int c = 0; c < V; c++) {
                 const Floats weights = simd::load(w + c * W);
+#pragma GCC unroll 8
                 for (int r = 0; r < ROWS; r++) total[r][c] += weights * x[size_t(r) * stride + i];
             }
+#pragma GCC unroll 8
         for (int r = 0; r < ROWS; r++)
-            for (int c = 0; c < VECTORS; c++)
+#pragma GCC unroll 8
+            for (int c = 0; c < V; c++)
                 values[r][v + c] = total[r][c] + simd::load(bias_.data() + panel + (v + c) * W);
     }
 
     template <int ROWS>
     void multiply_bytes(int panel, int v, const QuantisedRows& q, int row, Floats values[][PANEL / W]) const {
+        constexpr int V = vectors(ROWS);
         const uint8_t* w = bytes_.get() + size_t(panel) * inputs_ + v * W * 4;
         const int8_t* x = q.row(row);
         const size_t stride = q.stride();
-        Ints total[ROWS][VECTORS] = {};
+        Ints total[ROWS][V] = {};
         for (int i = 0; i < inputs_; i += 4, w += PANEL * 4)
-#pragma GCC unroll 8  // early, or else the sums are kept in memory
-            for (int c = 0; c < VECTORS; c++)
+#pragma GCC unroll 8
+            for (int c = 0; c < V; c++)
 #pragma GCC unroll 8
                 for (int r = 0; r < ROWS; r++)
                     total[r][c] = simd::multiply_bytes(total[r][c], w + c * W * 4, x + r * stride + i);
 #pragma GCC unroll 8
         for (int r = 0; r < ROWS; r++)
 #pragma GCC unroll 8
-            for (int c = 0; c < VECTORS; c++) {
+            for (int c = 0; c < V; c++) {
                 const int at = panel + (v + c) * W;
-                const Floats exact = simd::as_floats(total[r][c] - 128 * q.sum(row + r));
+                const Floats exact = simd::as_floats(total[r][c] - simd::OFFSET * q.sum(row + r));
                 values[r][v + c] = exact * (simd::load(scales_.data() + at) * q.scale(row + r))
                                    + simd::load(bias_.data() + at);
             }
@@ -228,7 +237,7 @@ class Linear {
     // One scale an output: the largest weight becomes 127.
     void pack_bytes(const float* weights, int outputs, int inputs) {
         uint8_t* to = bytes_.reserve(size_t(outputs_) * inputs_);
-        std::memset(to, 128, size_t(outputs_) * inputs_);
+        std::memset(to, simd::OFFSET, size_t(outputs_) * inputs_);
         scales_.assign(outputs_, 0.0f);
         for (int o = 0; o < outputs; o++) {
             const float* from = weights + size_t(o) * inputs;
@@ -238,7 +247,7 @@ class Linear {
             const float inverse = byte_scale(peak);
             uint8_t* panel = to + size_t(o / PANEL) * inputs_ * PANEL + o % PANEL * 4;
             for (int i = 0; i < inputs; i++)
-                panel[size_t(i / 4) * PANEL * 4 + i % 4] = uint8_t(128 + std::lrintf(from[i] * inverse));
+                panel[size_t(i / 4) * PANEL * 4 + i % 4] = uint8_t(simd::OFFSET + std::lrintf(from[i] * inverse));
         }
     }
 

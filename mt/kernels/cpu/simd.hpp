@@ -45,9 +45,21 @@ inline Floats maximum(Floats a, Floats b) {
 
 inline Floats magnitude(Floats v) { return (Floats)((Ints)v & 0x7fffffff); }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+// The halves of v, joined by `join` until one number is left.
+template <typename Join>
+inline float folded(Floats v, Join join) {
+    __m128 half = join(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    half = join(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(join(half, _mm_movehdup_ps(half)));
+}
+#endif
+
 inline float sum(Floats v) {
 #if defined(__AVX512F__)
     return _mm512_reduce_add_ps(v);
+#elif defined(__AVX2__)
+    return folded(v, [](__m128 a, __m128 b) { return _mm_add_ps(a, b); });
 #else
     float total = 0;
     for (int i = 0; i < W; i++) total += v[i];
@@ -57,6 +69,11 @@ inline float sum(Floats v) {
 
 // Lane i of the result is the sum of v[i]: pairs of vectors are folded into one, log2 W times.
 inline Floats sums(Floats* v) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    const __m256 low = _mm256_hadd_ps(_mm256_hadd_ps(v[0], v[1]), _mm256_hadd_ps(v[2], v[3]));
+    const __m256 high = _mm256_hadd_ps(_mm256_hadd_ps(v[4], v[5]), _mm256_hadd_ps(v[6], v[7]));
+    return _mm256_add_ps(_mm256_permute2f128_ps(low, high, 0x20), _mm256_permute2f128_ps(low, high, 0x31));
+#else
     constexpr int32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     Ints lane;
     std::memcpy(&lane, numbers, sizeof lane);
@@ -65,11 +82,14 @@ inline Floats sums(Floats* v) {
         for (int i = 0; i < size / 2; i++)
             v[i] = __builtin_shuffle(v[2 * i], v[2 * i + 1], even) + __builtin_shuffle(v[2 * i], v[2 * i + 1], odd);
     return v[0];
+#endif
 }
 
 inline float largest(Floats v) {
 #if defined(__AVX512F__)
     return _mm512_reduce_max_ps(v);
+#elif defined(__AVX2__)
+    return folded(v, [](__m128 a, __m128 b) { return _mm_max_ps(a, b); });
 #else
     float found = v[0];
     for (int i = 1; i < W; i++) found = v[i] > found ? v[i] : found;
@@ -98,10 +118,14 @@ inline Ints nearest(Floats v) {
 
 inline Floats as_floats(Ints v) { return __builtin_convertvector(v, Floats); }
 
-// Lanes from -128 to 127 into bytes.
+// Lanes from -127 to 127 into bytes.
 inline void store_bytes(int8_t* p, Ints v) {
 #if defined(__AVX512F__)
     _mm_storeu_si128((__m128i*)p, _mm512_cvtepi32_epi8((__m512i)v));
+#elif defined(__AVX2__)
+    const __m128i low = _mm256_castsi256_si128((__m256i)v), high = _mm256_extracti128_si256((__m256i)v, 1);
+    const __m128i words = _mm_packs_epi32(low, high);
+    _mm_storel_epi64((__m128i*)p, _mm_packs_epi16(words, words));
 #else
     for (int i = 0; i < W; i++) p[i] = int8_t(v[i]);
 #endif
@@ -121,7 +145,14 @@ inline Floats exponential(Floats v) {
     return (Floats)((Ints)p + ((Ints)shifted << 23));
 }
 
-// To each lane of `total` the product of four unsigned bytes, lane by lane, with four signed ones, for all lanes alike.
+// What is added to a weight, from -127 to 127, to make a byte of it: VNNI wants one side unsigned.
+#if defined(__AVX2__) && !defined(__AVX512VNNI__) && !defined(__AVXVNNI__)
+constexpr int OFFSET = 0;
+#else
+constexpr int OFFSET = 128;
+#endif
+
+// To each lane of `total` the product of its four bytes of `weights` with the same four signed ones, from -127 to 127.
 inline Ints multiply_bytes(Ints total, const uint8_t* weights, const int8_t* four) {
     int32_t packed;
     std::memcpy(&packed, four, 4);
@@ -130,12 +161,10 @@ inline Ints multiply_bytes(Ints total, const uint8_t* weights, const int8_t* fou
 #elif defined(__AVXVNNI__)
     return (Ints)_mm256_dpbusd_avx_epi32(
         (__m256i)total, _mm256_loadu_si256((const __m256i*)weights), _mm256_set1_epi32(packed));
-#elif defined(__AVX2__)  // in 16 bits, for vpmaddubsw would saturate
+#elif defined(__AVX2__)  // |w| times x with the sign of w: two products, of 2 * 127 * 127 at most, fit into 16 bits
     const __m256i w = _mm256_loadu_si256((const __m256i*)weights), x = _mm256_set1_epi32(packed);
-    const __m256i even = _mm256_madd_epi16(
-        _mm256_and_si256(w, _mm256_set1_epi16(255)), _mm256_srai_epi16(_mm256_slli_epi16(x, 8), 8));
-    const __m256i odd = _mm256_madd_epi16(_mm256_srli_epi16(w, 8), _mm256_srai_epi16(x, 8));
-    return total + (Ints)_mm256_add_epi32(even, odd);
+    const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
+    return total + (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 #else
     for (int i = 0; i < W; i++)
         for (int j = 0; j < 4; j++) total[i] += int32_t(weights[4 * i + j]) * four[j];

@@ -294,6 +294,19 @@ def test_logits_are_those_of_the_plain_and_of_the_quantised_model(
     assert (found - rounded).abs().mean() < loss / 10
 
 
+@pytest.mark.parametrize("state", [1.0, -1.0])
+@torch.inference_mode()
+def test_the_largest_products_are_exact(library: ctypes.CDLL, state: float) -> None:
+    """Weights and states that all become 127 or -127, where sixteen bits hold the sum of two products, not of four."""
+    model = odd_model(norm="pre", d_model=64)
+    model.get_parameter("decoder.norm.weight").fill_(0)
+    model.get_parameter("decoder.norm.bias").fill_(state)
+    signs = torch.tensor([1.0, -1.0]).repeat(39)[:77]
+    model.get_parameter("embedding.tokens.weight").copy_(signs[:, None].expand(-1, 64))
+    logits = forced(compile_model(library, model, int8=True), some_sources(3), torch.tensor([[2], [2], [2]]))
+    torch.testing.assert_close(logits, (64 * state * signs).expand(3, 1, -1), atol=0, rtol=1e-5)
+
+
 @torch.inference_mode()
 def test_reordered_rows_go_on_from_others(library: ctypes.CDLL) -> None:
     """Two beams change places and one is doubled, in a sentence that lies between others."""

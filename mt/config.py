@@ -261,7 +261,8 @@ class TrainingConfig(Section):
     """How much two passes over a pair, with different dropout, must agree (Wu et al. 2021; their alpha, mostly 1 to 5).
     Above 0 an update takes twice as long."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """What forward and backward compute in; `auto` is bfloat16 where the device has instructions for it."""
+    """What forward and backward compute in; `auto`, decided at each start, is bfloat16 where every process's device has
+    instructions for it."""
     compile: bool = False
     shard: bool = False
     """Split weights, gradients and Adam's moments among the processes: for a model that one GPU cannot hold."""

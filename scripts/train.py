@@ -192,6 +192,8 @@ def check_run(recipe: Recipe, kept: Path, resume: bool) -> None:
         raise TrainingError(f"{kept.parent} holds a run already; accepted: --resume to go on with it, or another --run")
     before = read_recipe(kept)
     changed = [key for key in UNCHANGEABLE if getattr(before, key) != getattr(recipe, key)]
+    if before.training.optimizer != recipe.training.optimizer:  # what the one remembers is of no use to the other
+        changed.append("training.optimizer")
     if changed:
         raise TrainingError(
             f"{kept.parent} was begun with other values in {', '.join(changed)}; accepted: those of {kept}, "

@@ -133,6 +133,10 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
             "data.test: a weight or a mark at a.{language}; accepted: neither, except in data.train",
         ),
         ("training.schedule=cosine", "training.schedule = 'cosine': Input should be 'noam' or 'inverse_sqrt'"),
+        (
+            "training={shard=true, optimizer='muon'}",
+            "training: shard is true and optimizer 'muon', which needs whole matrices; accepted: 'adam'",
+        ),
         ("name=a/b", "name = 'a/b': String should match pattern '^[\\w.-]+$'"),
     ],
 )

@@ -1,6 +1,6 @@
 """The layers of encoder and decoder (Vaswani et al. 2017, sections 3.1 to 3.3)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from torch import Tensor, nn
 
@@ -111,3 +111,8 @@ class DecoderLayer(nn.Module):
         x = self.around_self_attention(x, lambda h: self.self_attention(h, h, mask))
         normed = self.around_cross_attention.norm(x) if self.around_cross_attention.pre else x
         return self.cross_attention.weights(normed, memory, memory_mask)
+
+
+def layers_of(model: nn.Module) -> Iterator[EncoderLayer | DecoderLayer]:
+    """Every encoder and decoder layer inside of a module."""
+    return (module for module in model.modules() if isinstance(module, EncoderLayer | DecoderLayer))

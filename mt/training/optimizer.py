@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from mt.config import TrainingConfig
 from mt.distributed import World, all_reduce
-from mt.model.layers import DecoderLayer, EncoderLayer
+from mt.model.layers import layers_of
 
 QUINTIC = (3.4445, -4.7750, 2.0315)  # a x + b x^3 + c x^5 drives an x in (0.01, 1] to between 0.7 and 1.2 ...
 ITERATIONS = 5  # ... in so many
@@ -60,7 +60,10 @@ class Muon(torch.optim.Optimizer):
                     shapes[matrix.shape].append(matrix)
             for shape, matrices in shapes.items():
                 gradients = torch.stack([m.grad for m in matrices if m.grad is not None]) / self.grad_scale
-                buffers = [self.state[matrix].setdefault("momentum", torch.zeros_like(matrix)) for matrix in matrices]
+                for matrix in matrices:
+                    if not self.state[matrix]:
+                        self.state[matrix]["momentum"] = torch.zeros_like(matrix)
+                buffers = [self.state[matrix]["momentum"] for matrix in matrices]
                 momenta = torch.stack(buffers).lerp_(gradients, 1 - MOMENTUM)
                 torch._foreach_copy_(buffers, list(momenta))
                 ahead = gradients.lerp_(momenta, MOMENTUM)  # as Nesterov's
@@ -69,14 +72,19 @@ class Muon(torch.optim.Optimizer):
                 steps[mine] = orthogonal(ahead[mine], self.dtype)
                 all_reduce(self.world, steps)
                 size = group["lr"] * LIKE_ADAM * max(shape) ** 0.5
-                torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
+                if group["weight_decay"]:
+                    torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
                 torch._foreach_add_(matrices, list(steps), alpha=-size)
 
 
 def layer_matrices(model: nn.Module) -> list[nn.Parameter]:
     """The weights of the products inside the layers: neither embeddings, nor an output layer, nor vectors."""
-    layers = [module for module in model.modules() if isinstance(module, EncoderLayer | DecoderLayer)]
-    return [p for layer in layers for p in layer.parameters() if p.ndim == 2 and p.requires_grad]
+    return [p for layer in layers_of(model) for p in layer.parameters() if p.ndim == 2 and p.requires_grad]
+
+
+def kept_by(optimizer: torch.optim.Optimizer) -> tuple[str, ...]:
+    """The names of what it keeps of a parameter that it has stepped."""
+    return ("momentum",) if isinstance(optimizer, Muon) else ("step", "exp_avg", "exp_avg_sq")
 
 
 def optimizers(
@@ -84,8 +92,8 @@ def optimizers(
 ) -> list[torch.optim.Optimizer]:
     """Those that together step every trained parameter, at a rate of 0 until one is set; `dtype` as for Muon."""
     matrices = layer_matrices(model) if config.optimizer == "muon" else []
-    theirs = {id(matrix) for matrix in matrices}
-    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in theirs]
+    theirs = set(matrices)
+    rest = [p for p in model.parameters() if p.requires_grad and p not in theirs]
     found: list[torch.optim.Optimizer] = []
     if rest:
         found.append(

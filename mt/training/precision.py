@@ -9,15 +9,17 @@ import torch
 from mt.distributed import World, all_reduce
 from mt.model.transformer import AnyModel
 
-INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")  # for products in bfloat16: the first two are x86's, the last Arm's
+INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")  # for products in bfloat16: two of x86, one of Arm
 
 
 def computes_in_bfloat16(device: torch.device) -> bool:
-    """Whether the device has instructions for it. A CPU without needs some twenty times as long as in float32."""
+    """Whether the device has instructions for it, and torch uses them. A CPU of AVX2 alone is some fifteen times slower
+    in bfloat16 than in float32."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()  # torch 2.11 may not have it
-    return any(capabilities.get(each) for each in INSTRUCTIONS)
+    capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()  # not in every torch since 2.11
+    used: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return used and any(capabilities.get(each) for each in INSTRUCTIONS)
 
 
 def choose_precision(asked: str, device: torch.device, world: World) -> str:
@@ -31,19 +33,15 @@ def choose_precision(asked: str, device: torch.device, world: World) -> str:
 class WorkingCopy:
     """What forward and backward run on: the model itself or, in bfloat16, a copy of it that is made once an update.
 
-    Adam, checkpoints and the published model know `master` only. Unlike autocast, which casts back and forth at each
-    operation, all activations stay in bfloat16; softmax, LayerNorm and the loss compute in float32 inside.
+    Optimizers, checkpoints and the published model know `master` only. Unlike autocast, which casts back and forth at
+    each operation, all activations stay in bfloat16; softmax, LayerNorm and the loss compute in float32 inside.
     """
 
     def __init__(self, master: AnyModel, precision: str) -> None:
         self.master = master
-        self.model = copy.deepcopy(master).to(torch.bfloat16) if precision == "bfloat16" else master
+        self.dtype: torch.dtype = getattr(torch, precision)
+        self.model = master if self.dtype == torch.float32 else copy.deepcopy(master).to(self.dtype)
         self._pairs = list(zip(master.parameters(), self.model.parameters(), strict=True))
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """What gradients are computed in."""
-        return self._pairs[0][1].dtype
 
     @torch.no_grad()
     def refresh(self) -> None:

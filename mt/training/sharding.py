@@ -14,7 +14,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from mt.data.batching import Batch
 from mt.distributed import World
-from mt.model.layers import DecoderLayer, EncoderLayer
+from mt.model.layers import layers_of
 from mt.model.transformer import AnyModel
 
 Loss = Callable[[AnyModel, Batch, float, float], Tensor]
@@ -33,8 +33,7 @@ class ShardedLoss(nn.Module):
         self.model = model
         mesh = init_device_mesh(device.type, (world.size,))
         policy = MixedPrecisionPolicy(getattr(torch, precision), reduce_dtype=torch.float32)
-        layers = [module for module in model.modules() if isinstance(module, EncoderLayer | DecoderLayer)]
-        for module in (*layers, self):
+        for module in (*layers_of(model), self):
             sharded = fully_shard(module, mesh=mesh, mp_policy=policy)
             sharded.set_gradient_divide_factor(1.0)  # sums, where FSDP would take means
             sharded.set_force_sum_reduction_for_comms(True)  # gloo knows no other

@@ -14,7 +14,7 @@ of processes, too.
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from mt.checkpoint import check_weights, load_weights, save_weights, written_asi
 from mt.data.batching import Position
 from mt.distributed import World
 from mt.errors import ModelError, TrainingError, problems
-from mt.training.optimizer import Muon
+from mt.training.optimizer import kept_by
 from mt.training.sharding import gathered, placed
 
 
@@ -50,8 +50,7 @@ def trained(model: nn.Module) -> dict[str, nn.Parameter]:
 
 @dataclass(frozen=True)
 class RunState:
-    """The live objects of a run. Each trained parameter has one optimizer, and a place in `average`, the exponential
-    one, unless that is empty."""
+    """The live objects of a run; `average` is the exponential average of the trained parameters, or empty."""
 
     model: nn.Module
     optimizers: Sequence[torch.optim.Optimizer]
@@ -60,29 +59,21 @@ class RunState:
     world: World = field(default_factory=World)
 
 
-def moments(optimizer: torch.optim.Optimizer) -> tuple[str, ...]:
-    """The names of what it keeps of a parameter."""
-    return ("momentum",) if isinstance(optimizer, Muon) else ("step", "exp_avg", "exp_avg_sq")
-
-
-def optimizer_of(state: RunState) -> dict[str, torch.optim.Optimizer]:
-    """By the name of a trained parameter."""
+def stepped(state: RunState) -> Iterator[tuple[str, nn.Parameter, torch.optim.Optimizer]]:
+    """Each trained parameter with its name and its optimizer."""
     names = {parameter: name for name, parameter in trained(state.model).items()}
-    return {
-        names[parameter]: optimizer
-        for optimizer in state.optimizers
-        for group in optimizer.param_groups
-        for parameter in group["params"]
-    }
+    for optimizer in state.optimizers:
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                yield names[parameter], parameter, optimizer
 
 
 def save_checkpoint(folder: Path, state: RunState) -> Path:
     """Write `folder/<update>`; returns its path. All processes must call this: one writes, what all of them hold."""
     path = folder / f"{state.progress.updates:08d}"
     tensors = {f"average.{name}": tensor for name, tensor in state.average.items()}
-    parameters = trained(state.model)
-    for name, optimizer in optimizer_of(state).items():
-        tensors |= {f"{key}.{name}": optimizer.state[parameters[name]][key] for key in moments(optimizer)}
+    for name, parameter, optimizer in stepped(state):
+        tensors |= {f"{key}.{name}": optimizer.state[parameter][key] for key in kept_by(optimizer)}
     weights, tensors = gathered(state.model.state_dict(), state.world), gathered(tensors, state.world)
     if not state.world.leads:
         return path
@@ -101,7 +92,7 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
     weights = load_weights(path / "model.safetensors")
     check_weights(weights, state.model, path / "model.safetensors")
     tensors = load_weights(path / "optimizer.safetensors")
-    kept = {f"{key}.{name}" for name, optimizer in optimizer_of(state).items() for key in moments(optimizer)}
+    kept = {f"{key}.{name}" for name, _, optimizer in stepped(state) for key in kept_by(optimizer)}
     if missing := sorted(kept - tensors.keys()):
         raise ModelError(problems(f"{path / 'optimizer.safetensors'} lacks tensors of this model", missing))
     try:
@@ -112,14 +103,11 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
     expected = state.model.state_dict()
     state.model.load_state_dict({name: placed(weights[name], expected[name]) for name in expected})
     vars(state.progress).update(vars(restored))
-    parameters = trained(state.model)
-    for name, optimizer in optimizer_of(state).items():
-        parameter = parameters[name]
-        optimizer.state[parameter] = {
-            key: tensor.to(parameter.device, copy=True) if key == "step" else placed(tensor, parameter)
-            for key in moments(optimizer)
-            for tensor in [tensors[f"{key}.{name}"]]
-        }
+    for name, parameter, optimizer in stepped(state):
+        for key in kept_by(optimizer):
+            tensor = tensors[f"{key}.{name}"]
+            value = tensor.to(parameter.device, copy=True) if key == "step" else placed(tensor, parameter)
+            optimizer.state[parameter][key] = value
     for name, average in state.average.items():
         average.copy_(placed(tensors.get(f"average.{name}", weights[name]), average))
 

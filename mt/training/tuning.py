@@ -15,6 +15,7 @@ from mt.errors import MTError, did_you_mean
 from mt.model.transformer import AnyModel, LanguageModel, Transformer
 from mt.tokenizer import Tokenizer, load_tokenizer
 from mt.training.adapters import adapt, folded
+from mt.training.optimizer import layer_matrices
 
 RATES = ("dropout", "attention_dropout", "activation_dropout")
 
@@ -136,6 +137,8 @@ def _impossible(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
         yield f"tuning.frozen: {pattern!r} matches no parameter{hint}"
     if not any(parameter.requires_grad for parameter in model.parameters()):
         yield f"tuning.frozen = {list(tuning.frozen)}, which leaves nothing to train"
+    elif recipe.training.optimizer == "muon" and not layer_matrices(model):
+        yield "training.optimizer = 'muon', but tuning.frozen leaves it no matrix of a layer; accepted: 'adam'"
 
 
 def _nothing_for_a_language_model(recipe: Recipe) -> Iterator[str]:

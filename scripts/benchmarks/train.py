@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+import torch
 from matplotlib.figure import Figure
 from rich.console import Console
 
@@ -32,6 +33,7 @@ from mt.data.batching import Position, TrainingBatches
 from mt.data.dataset import load_prepared, prepare
 from mt.distributed import World
 from mt.errors import DataError, MTError
+from mt.training.precision import choose_precision
 
 from .contender import ROOT, ContenderError
 from .measure import Ratio, alternate, noise, ratio, spread, watching
@@ -164,14 +166,13 @@ def run(options: argparse.Namespace) -> None:
 def entries() -> list[Entry]:
     """Ours as a user gets it, ours in one process, and each peer at the settings that may be its best."""
     count = cores()
-    found = [Entry("ours", "train_ours", Way("auto", processes=count, threads=1), kept=False)]
+    precision = choose_precision("auto", torch.device("cpu"), World())
+    found = [Entry("ours", "train_ours", Way(precision, processes=count, threads=1), kept=False)]
     if count > 1:
-        found.append(Entry("ours", "train_ours", Way("auto", processes=1, threads=count)))
-    for way in (
-        Way(threads=count),
-        Way(threads=count, attention="sdpa"),
-        Way(threads=count, precision="float32", attention="sdpa"),
-    ):
+        found.append(Entry("ours", "train_ours", Way(precision, processes=1, threads=count)))
+    ways = {(precision, "eager"), (precision, "sdpa"), ("float32", "sdpa")}
+    for each, attention in sorted(ways):
+        way = Way(each, threads=count, attention=attention)
         found += [Entry("transformers", "train_transformers", way, kept) for kept in (False, True)]
     return found
 

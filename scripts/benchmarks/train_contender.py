@@ -47,7 +47,7 @@ class Course:
 class Way:
     """One setting of a contender."""
 
-    precision: str = "bfloat16"
+    precision: str
     processes: int = 1
     threads: int = 2
     attention: str = "eager"  # transformers only

@@ -39,7 +39,7 @@ class Ours:
         torch.set_num_threads(way.threads)
         keep_freed_memory()
         self.course, self.world = course, world
-        recipe = load_recipe(Path(course.recipe), [f"training.precision={way.precision}"])
+        recipe = load_recipe(Path(course.recipe), [f"training.precision={way.precision}", "training.optimizer=adam"])
         data: Prepared = load_prepared(Path(course.prepared))
         data = replace(data, tokenizer=Wide(data.tokenizer, course.vocabulary))
         self.trainer = Trainer(recipe, data, folder, torch.device("cpu"), world)

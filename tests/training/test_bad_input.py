@@ -109,6 +109,16 @@ def test_resuming_with_another_model(refused: Refused, place: Any) -> None:
     assert "run was begun with other values in seed, model; accepted: those of run/recipe.toml" in said
 
 
+def test_resuming_with_another_optimizer(refused: Refused, place: Any) -> None:
+    kept = place.folder / "run" / "recipe.toml"
+    kept.parent.mkdir()
+    save_recipe(load_recipe(place.folder / "recipe.toml"), kept)
+    before = kept.read_text()
+    said = refused(train, "--run", "run", "--resume", "training.optimizer=muon")
+    assert "run was begun with other values in training.optimizer; accepted: those of run/recipe.toml" in said
+    assert kept.read_text() == before
+
+
 @pytest.mark.parametrize(
     ("damage", "words"),
     [

@@ -41,7 +41,10 @@ def assert_same_run(a: Path, b: Path) -> None:
         assert max(far.values()) < 1e-4, far
 
 
-@pytest.mark.parametrize(("dropout", "optimizer"), [(0.0, "muon"), pytest.param(0.3, "adam", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("dropout", "optimizer"),
+    [(0.3, "muon"), *(pytest.param(dropout, "adam", marks=pytest.mark.slow) for dropout in (0.0, 0.3))],
+)
 def test_two_processes_are_one(place: Any, dropout: float, optimizer: str) -> None:
     """With dropout, too: it is seeded by the batch, whichever process it falls to."""
     recipe = (*RECIPE, f"model.dropout={dropout}", f"training.optimizer={optimizer}")

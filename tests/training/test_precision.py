@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 
@@ -67,6 +69,7 @@ def test_auto_is_what_the_processor_has_instructions_for(
     monkeypatch: pytest.MonkeyPatch, capabilities: dict[str, bool], chosen: str
 ) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: True)
     assert choose_precision("auto", CPU, World()) == chosen
     assert choose_precision("float32", CPU, World()) == "float32"
     assert choose_precision("bfloat16", CPU, World()) == "bfloat16"
@@ -83,3 +86,20 @@ def test_one_process_that_cannot_keeps_all_in_float32(
 ) -> None:
     monkeypatch.setattr(precision, "all_reduce", lambda world, mine: torch.tensor(able))
     assert choose_precision("auto", CPU, World(rank=0, size=2)) == chosen
+
+
+def test_instructions_that_torch_does_not_use_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Apple's processors have them, and torch's products in bfloat16 there do without."""
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"neon": True, "bf16": True}, raising=False)
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    assert choose_precision("auto", CPU, World()) == "float32"
+
+
+@pytest.mark.parametrize(("able", "chosen"), [(True, torch.bfloat16), (False, torch.float32)])
+def test_a_run_computes_in_what_was_chosen(
+    monkeypatch: pytest.MonkeyPatch, make_trainer: Any, able: bool, chosen: torch.dtype
+) -> None:
+    monkeypatch.setattr(precision, "computes_in_bfloat16", lambda device: able)
+    trainer = make_trainer("run", "training.precision=auto")
+    assert trainer.working.dtype == chosen
+    assert next(trainer.working.model.parameters()).dtype == chosen

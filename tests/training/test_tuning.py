@@ -159,6 +159,8 @@ def test_what_the_model_cannot_do_is_refused_at_once(read: Read) -> None:
     assert "tuning.adapter_rank = 17; accepted: at most d_model, 16" in said
     assert "model.d_ff = 7, which is 24" in said
     assert "leaves nothing to train" in refused(read, 'tuning.frozen=["*"]')
+    said = refused(read, 'tuning.frozen=["encoder.*", "decoder.*"]', "training.optimizer=muon")
+    assert "training.optimizer = 'muon', but tuning.frozen leaves it no matrix of a layer; accepted: 'adam'" in said
 
 
 def test_a_model_that_is_not_there_is_told_with_what_else_is_wrong(read: Read, tmp_path: Path) -> None:

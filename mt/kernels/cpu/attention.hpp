@@ -106,12 +106,12 @@ class SharedKeys {
     }
 
     // Some vectors of the sum of values, weighted by p.
-    template <int ROWS, int VECTORS_>
+    template <int ROWS, int VECTORS>
     void sum(const float* values, const float* p, float* out, int out_stride) const {
-        Floats total[ROWS][VECTORS_] = {};
+        Floats total[ROWS][VECTORS] = {};
         for (int t = 0; t < count_; t++, values += d_model_)
 #pragma GCC unroll 4
-            for (int c = 0; c < VECTORS_; c++) {
+            for (int c = 0; c < VECTORS; c++) {
                 const Floats v = simd::load(values + c * W);
 #pragma GCC unroll 4
                 for (int r = 0; r < ROWS; r++) total[r][c] += v * p[size_t(r) * room_ + t];
@@ -119,7 +119,7 @@ class SharedKeys {
 #pragma GCC unroll 4
         for (int r = 0; r < ROWS; r++)
 #pragma GCC unroll 4
-            for (int c = 0; c < VECTORS_; c++) simd::store(out + size_t(r) * out_stride + c * W, total[r][c]);
+            for (int c = 0; c < VECTORS; c++) simd::store(out + size_t(r) * out_stride + c * W, total[r][c]);
     }
 
     const float* memory_;

@@ -126,6 +126,9 @@ class CorpusConfig(Section):
     mark: str = Field("", pattern=r"^\w*$")
     """Of a training corpus: the name of a symbol that stands before each of its sources, such as "bt" for text that
     was translated back, so that the model can tell it from what people wrote (Caswell et al. 2019)."""
+    directions: Annotated[tuple[str, ...], AfterValidator(_are_pairs)] = ()
+    """Of a training corpus: those that learn from it, such as that into the language that people wrote, of text that
+    was translated back. Left out, all for which it has both languages."""
 
     @model_validator(mode="after")
     def _one_of_two_shapes(self) -> Self:
@@ -136,15 +139,31 @@ class CorpusConfig(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _columns_have_directions(self) -> Self:
+        wrong = [each for each in self.directions if self.columns and not {*each.split("-")} <= {*self.columns}]
+        if wrong:
+            raise ValueError(
+                f"{self.path} has the columns {list(self.columns)} and is for {', '.join(wrong)}; "
+                "accepted: directions between its columns"
+            )
+        return self
+
+    def languages(self, directions: Sequence[str]) -> set[str]:
+        """Those that it is read in, if a recipe has `directions`."""
+        return {language for direction in self.directions or directions for language in direction.split("-")}
+
     def file(self, root: Path, language: str) -> Path:
         """Where the text of a language lies."""
         return root / self.path.replace("{language}", language)
 
 
 def _not_mixed(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ...]:
-    wrong = [corpus.path for corpus in corpora if corpus.weight != 1 or corpus.mark]
+    wrong = [corpus.path for corpus in corpora if corpus.weight != 1 or corpus.mark or corpus.directions]
     if wrong:
-        raise ValueError(f"a weight or a mark at {', '.join(wrong)}; accepted: neither, except in data.train")
+        raise ValueError(
+            f"a weight, a mark or directions at {', '.join(wrong)}; accepted: none of them, except in data.train"
+        )
     return corpora
 
 
@@ -208,6 +227,18 @@ class DataConfig(Section):
     @classmethod
     def _path_alone(cls, corpora: Any) -> Any:
         return _corpora(corpora)
+
+    @model_validator(mode="after")
+    def _corpora_have_directions(self) -> Self:
+        wrong = {
+            f"{corpus.path} is for {direction}"
+            for corpus in self.train
+            for direction in corpus.directions
+            if direction not in self.directions
+        }
+        if wrong:
+            raise ValueError(f"{', '.join(sorted(wrong))}; accepted: data.directions, {', '.join(self.directions)}")
+        return self
 
     @property
     def language(self) -> str | None:

@@ -123,14 +123,32 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
             "data.train=[{path='a.{language}', mark='b t'}]",
             "data.train[0].mark = 'b t': String should match pattern '^\\w*$'",
         ),
+        (
+            "data.train=[{path='a.{language}', directions=['de']}]",
+            "data.train[0].directions: no direction: 'de'; accepted: source-target, such as 'en-de'",
+        ),
+        (
+            "data.train=['a.{language}', {path='b.{language}', directions=['de-en', 'en-de', 'en-fr']}]",
+            "data: b.{language} is for de-en, b.{language} is for en-fr; accepted: data.directions, en-de",
+        ),
+        (
+            "data.train=[{path='a.tsv', columns=['en', 'fr'], directions=['en-de', 'fr-en']}]",
+            "data.train[0]: a.tsv has the columns ['en', 'fr'] and is for en-de; "
+            "accepted: directions between its columns",
+        ),
         ("data.temperature=0.5", "data.temperature = 0.5: Input should be greater than or equal to 1"),
         (
             "data.valid=['v.{language}', {path='a.{language}', weight=2}, {path='b.{language}', mark='bt'}]",
-            "data.valid: a weight or a mark at a.{language}, b.{language}; accepted: neither, except in data.train",
+            "data.valid: a weight, a mark or directions at a.{language}, b.{language}; "
+            "accepted: none of them, except in data.train",
+        ),
+        (
+            "data.valid=[{path='a.{language}', directions=['en-de']}]",
+            "data.valid: a weight, a mark or directions at a.{language}; accepted: none of them, except in data.train",
         ),
         (
             "data.test=[{path='a.{language}', weight=0.5}]",
-            "data.test: a weight or a mark at a.{language}; accepted: neither, except in data.train",
+            "data.test: a weight, a mark or directions at a.{language}; accepted: none of them, except in data.train",
         ),
         ("training.schedule=cosine", "training.schedule = 'cosine': Input should be 'noam' or 'inverse_sqrt'"),
         (

@@ -125,10 +125,12 @@ class Prepared:
 
 
 def read_corpus(corpus: CorpusConfig, root: Path, direction: str) -> Iterator[Pair]:
-    """The pairs of one corpus in a direction; nothing where its columns lack a language of it.
+    """The pairs of one corpus in a direction; nothing where it is for others, or its columns lack a language of it.
 
     If that is one language alone, they have no sources.
     """
+    if corpus.directions and direction not in corpus.directions:
+        return
     if "-" not in direction:
         if not corpus.columns:
             yield from read_alone(corpus.file(root, direction))
@@ -146,8 +148,9 @@ def corpus_files(recipe: Recipe) -> list[Path]:
     """Every file that training and validation read. Raises DataError naming all that are missing, test sets too."""
 
     def files_of(*parts: tuple[CorpusConfig, ...]) -> list[Path]:
-        languages = recipe.data.languages
-        return sorted({c.file(recipe.data.root, language) for part in parts for c in part for language in languages})
+        corpora = [corpus for part in parts for corpus in part]
+        root, directions = recipe.data.root, recipe.data.directions
+        return sorted({corpus.file(root, each) for corpus in corpora for each in corpus.languages(directions)})
 
     files = files_of(recipe.data.train, recipe.data.valid, _watched(recipe))
     missing = [str(file) for file in [*files, *files_of(recipe.data.test)] if not file.is_file()]

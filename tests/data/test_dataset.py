@@ -128,6 +128,32 @@ def test_two_processes_that_need_it_at_once_make_it_once(
     assert [path.name for path in (tmp_path / "prepared").iterdir()] == [folder.name]
 
 
+def test_a_corpus_may_teach_one_direction_only(tmp_path: Path, tiny_recipe: Build, counted_pairs: Pairs) -> None:
+    plain = {"path": "plain.{language}", "directions": ("de-en",)}
+    table = {"path": "table.tsv.xz", "columns": ("de", "en")}
+    recipe = tiny_recipe(("en-de", "de-en"), data={"train": (plain, table)})
+    train = load_prepared(prepare(recipe, tmp_path / "prepared")).train
+    there = counted_pairs(45, 50)
+    back = [(german, english) for english, german in [*counted_pairs(0, 30), *there]]
+    assert pairs_of(train) == [*there, *back]
+    assert train.direction.tolist() == [0] * 5 + [1] * 35
+    assert train.corpus.tolist() == [1] * 5 + [0] * 30 + [1] * 5
+
+
+def test_a_corpus_needs_no_files_for_directions_that_it_does_not_teach(
+    tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
+) -> None:
+    table = {"path": "french.tsv", "columns": ("en", "fr")}
+    (tiny_corpus / "french.tsv").write_text("two\tdeux\n", encoding="utf-8")
+    valid = ({"path": "valid.tsv", "columns": ("de", "en")}, table)
+    plain = {"path": "plain.{language}", "directions": ("en-de",)}
+    recipe = tiny_recipe(("en-de", "en-fr"), data={"train": (plain, table), "valid": valid})
+    assert len(load_prepared(prepare(recipe, tmp_path / "prepared")).train) == 31
+    everywhere = tiny_recipe(("en-de", "en-fr"), data={"train": ("plain.{language}", table), "valid": valid})
+    with pytest.raises(DataError, match=r"plain\.fr"):
+        prepare(everywhere, tmp_path / "prepared")
+
+
 def test_the_folders_name_tells_recipes_and_corpora_apart(
     tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
 ) -> None:
@@ -149,6 +175,7 @@ def test_the_folders_name_tells_recipes_and_corpora_apart(
         name(tiny_recipe(cleaning={"max_words": 7})),
         name(tiny_recipe(data={"train": ("plain.{language}",)})),
         name(tiny_recipe(data={"train": (first.model_copy(update={"mark": "bt"}), *others)})),
+        name(tiny_recipe(data={"train": (first.model_copy(update={"directions": ("en-de",)}), *others)})),
     }
     file = tiny_corpus / "plain.en"
     os.utime(file, (1, 1))
@@ -156,7 +183,7 @@ def test_the_folders_name_tells_recipes_and_corpora_apart(
     file.write_bytes(file.read_bytes() + b"one\n")
     os.utime(file, (1, 1))
     names.add(name(tiny_recipe()))
-    assert len(names) == 9
+    assert len(names) == 10
 
 
 def test_what_a_killed_prepare_left_is_made_anew(tmp_path: Path, tiny_recipe: Build, counted_pairs: Pairs) -> None:

@@ -195,7 +195,10 @@ def test_a_mark_is_one_that_the_model_has(read: Read, place: Path, tmp_path: Pat
     trainer = Trainer(recipe, data, tmp_path, torch.device("cpu"), World())
     assert trainer.batches.marks == [[], [data.tokenizer.mark("bt")], [data.tokenizer.mark("noised")]]
     said = refused(read, "tuning.watch=[{path='test.{language}', weight=2}]")
-    assert "tuning.watch: a weight or a mark at test.{language}; accepted: neither, except in data.train" in said
+    assert (
+        "tuning.watch: a weight, a mark or directions at test.{language}; accepted: none of them, except in data.train"
+        in said
+    )
 
 
 def test_text_is_encoded_by_the_models_tokenizer(read: Read, place: Path, tmp_path: Path) -> None:

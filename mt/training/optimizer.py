@@ -59,22 +59,27 @@ class Muon(torch.optim.Optimizer):
                 if matrix.grad is not None:
                     shapes[matrix.shape].append(matrix)
             for shape, matrices in shapes.items():
-                gradients = torch.stack([m.grad for m in matrices if m.grad is not None]) / self.grad_scale
-                for matrix in matrices:
-                    if not self.state[matrix]:
-                        self.state[matrix]["momentum"] = torch.zeros_like(matrix)
-                buffers = [self.state[matrix]["momentum"] for matrix in matrices]
-                momenta = torch.stack(buffers).lerp_(gradients, 1 - MOMENTUM)
-                torch._foreach_copy_(buffers, list(momenta))
-                ahead = gradients.lerp_(momenta, MOMENTUM)  # as Nesterov's
-                steps = torch.zeros_like(ahead)
-                mine = slice(self.world.rank, None, self.world.size)
-                steps[mine] = orthogonal(ahead[mine], self.dtype)
-                all_reduce(self.world, steps)
                 size = group["lr"] * LIKE_ADAM * max(shape) ** 0.5
+                directions = self._directions(matrices)
                 if group["weight_decay"]:
                     torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
-                torch._foreach_add_(matrices, list(steps), alpha=-size)
+                torch._foreach_add_(matrices, list(directions), alpha=-size)
+
+    def _directions(self, matrices: list[Tensor]) -> Tensor:
+        """The momentum of each, brought up to date and made orthogonal: k of [m, n] -> [k, m, n]."""
+        for matrix in matrices:
+            if not self.state[matrix]:
+                self.state[matrix]["momentum"] = torch.zeros_like(matrix)
+        buffers = [self.state[matrix]["momentum"] for matrix in matrices]
+        gradients = torch.stack([matrix.grad for matrix in matrices if matrix.grad is not None]) / self.grad_scale
+        momenta = torch.stack(buffers).lerp_(gradients, 1 - MOMENTUM)
+        torch._foreach_copy_(buffers, list(momenta))
+        ahead = gradients.lerp_(momenta, MOMENTUM)  # as Nesterov's
+        directions = torch.zeros_like(ahead)
+        mine = slice(self.world.rank, None, self.world.size)
+        directions[mine] = orthogonal(ahead[mine], self.dtype)
+        all_reduce(self.world, directions)
+        return directions
 
 
 def layer_matrices(model: nn.Module) -> list[nn.Parameter]:

@@ -18,12 +18,12 @@ from rich.console import Console
 from shell.command import command
 
 from mt.checkpoint import load_model, save_shortlist
-from mt.config import load_recipe
 from mt.data.dataset import ParallelDataset, Prepared
 from mt.data.lexicon import Flat, Lexicon, learn_lexicon
 from mt.engine.translator import select_device
 from mt.errors import DataError, ModelError
 from mt.kernels.shortlist import Shortlist
+from mt.recipe import load_recipe
 from mt.tokenizer import EOS, Tokenizer
 
 

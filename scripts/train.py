@@ -17,7 +17,7 @@ from shell.command import command
 
 from mt import evaluation
 from mt.checkpoint import CALIBRATION_PAIRS, Description, LoadedModel, save_model
-from mt.config import Recipe, save_recipe
+from mt.config import Recipe
 from mt.data.corpus import Pair
 from mt.data.dataset import Prepared, load_prepared, prepared_folder, read_corpus
 from mt.distributed import SEPARATE_STORES, World, accompanied, barrier, joined, meets_the_dead, restarts
@@ -26,6 +26,7 @@ from mt.engine.translator import Translator, select_device
 from mt.errors import DataError, TrainingError, problems
 from mt.locks import held
 from mt.model.transformer import LanguageModel
+from mt.recipe import save_recipe
 from mt.training.card import Perplexity, Published, write_card, write_language_model_card
 from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
 from mt.training.memory import keep_freed_memory

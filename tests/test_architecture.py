@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS = (
     ("mt.errors", "mt.locks"),
-    ("mt.config",),
+    ("mt.config", "mt.recipe"),
     ("mt.distributed",),
     ("mt.tokenizer", "mt.evaluation", "mt.text", "mt.model"),
     ("mt.kernels",),

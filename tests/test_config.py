@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from mt.config import ModelConfig, Recipe, load_recipe, save_recipe
+from mt.config import ModelConfig, Recipe
 from mt.errors import RecipeError
+from mt.recipe import load_recipe, save_recipe
 
 RECIPES = sorted((Path(__file__).resolve().parent.parent / "scripts" / "recipes").glob("*.toml"))
 

@@ -123,7 +123,7 @@ def test_nothing_of_the_checkout_is_used(python: Path, folder: Path) -> None:
 
 def test_the_recipes_can_be_read(python: Path, folder: Path) -> None:
     program = (
-        "from importlib.resources import files; from mt.config import load_recipe\n"
+        "from importlib.resources import files; from mt.recipe import load_recipe\n"
         "size = ['model.size=tiny']\n"  # that of a recipe that tunes a model comes from there
         "print(*sorted(load_recipe(path, size).name for path in files('mt').joinpath('recipes').iterdir()))"
     )

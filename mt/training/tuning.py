@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from mt.checkpoint import Description, load_model, read_description
-from mt.config import Recipe, TokenizerConfig, checked, read_values
+from mt.config import Recipe, TokenizerConfig
 from mt.errors import MTError, did_you_mean
 from mt.model.transformer import AnyModel, LanguageModel, Transformer
+from mt.recipe import checked, read_values
 from mt.tokenizer import Tokenizer, load_tokenizer
 from mt.training.adapters import adapt, folded
 from mt.training.optimizer import layer_matrices

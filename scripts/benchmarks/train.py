@@ -28,11 +28,12 @@ import torch
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from mt.config import Recipe, load_recipe, save_recipe
+from mt.config import Recipe
 from mt.data.batching import Position, TrainingBatches
 from mt.data.dataset import load_prepared, prepare
 from mt.distributed import World
 from mt.errors import DataError, MTError
+from mt.recipe import load_recipe, save_recipe
 from mt.training.precision import choose_precision
 
 from .contender import ROOT, ContenderError

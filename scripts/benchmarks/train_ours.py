@@ -9,10 +9,10 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from mt.config import load_recipe
 from mt.data.batching import Position
 from mt.data.dataset import Prepared, load_prepared
 from mt.distributed import World, accompanied, gather_objects, joined
+from mt.recipe import load_recipe
 from mt.tokenizer import Tokenizer
 from mt.training.memory import keep_freed_memory
 from mt.training.trainer import Trainer

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mt.config import Recipe, save_recipe
+from mt.config import Recipe
 from mt.data.dataset import ParallelDataset, Ragged, RaggedWriter, load_prepared, prepare, prepared_folder
 from mt.errors import DataError
 from mt.locks import waited_for
+from mt.recipe import save_recipe
 from mt.tokenizer import Tokenizer
 
 Build = Callable[..., Recipe]
@@ -112,7 +113,7 @@ def test_two_processes_that_need_it_at_once_make_it_once(
 ) -> None:
     save_recipe(tiny_recipe(), tmp_path / "recipe.toml")
     program = (
-        "import sys; from pathlib import Path; from mt.config import load_recipe; from mt.data.dataset import prepare\n"
+        "import sys; from pathlib import Path; from mt.recipe import load_recipe; from mt.data.dataset import prepare\n"
         "recipe = load_recipe(Path(sys.argv[1])); print('begins', flush=True)\n"
         "prepare(recipe, Path(sys.argv[2]), 1, lambda stage, pairs: print('makes it'))"
     )

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from mt.config import Recipe, load_recipe
+from mt.config import Recipe
 from mt.data.dataset import Prepared, load_prepared, prepare
 from mt.distributed import World
+from mt.recipe import load_recipe
 from mt.training.trainer import Trainer
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mt.config import load_recipe, save_recipe
+from mt.recipe import load_recipe, save_recipe
 from scripts.prepare import main as prepare
 from scripts.train import main as train_main
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from mt.checkpoint import Description, load_model, load_weights, save_model
-from mt.config import DecodingConfig, ModelConfig, Recipe, save_recipe
+from mt.config import DecodingConfig, ModelConfig, Recipe
 from mt.data.batching import load_batch
 from mt.data.dataset import Prepared, load_prepared, prepare, prepared_folder
 from mt.distributed import World
@@ -18,6 +18,7 @@ from mt.errors import MTError, RecipeError
 from mt.interop.importer import import_model
 from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
+from mt.recipe import save_recipe
 from mt.tokenizer import Tokenizer, train_tokenizer
 from mt.training.loss import batch_loss
 from mt.training.report import Reporter

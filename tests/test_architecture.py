@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS = (
     ("mt.errors", "mt.locks"),
-    ("mt.config", "mt.recipe"),
-    ("mt.distributed",),
+    ("mt.config",),
+    ("mt.recipe", "mt.distributed"),
     ("mt.tokenizer", "mt.evaluation", "mt.text", "mt.model"),
     ("mt.kernels",),
     ("mt.data", "mt.decoding", "mt.checkpoint"),

@@ -222,14 +222,14 @@ class DataConfig(Section):
 
     @model_validator(mode="after")
     def _corpora_have_directions(self) -> Self:
-        wrong = {
+        wrong = [
             f"{corpus.path} is for {direction}"
             for corpus in self.train
             for direction in corpus.directions
             if direction not in self.directions
-        }
+        ]
         if wrong:
-            raise ValueError(f"{', '.join(sorted(wrong))}; accepted: data.directions, {', '.join(self.directions)}")
+            raise ValueError(f"{', '.join(wrong)}; accepted: data.directions, {', '.join(self.directions)}")
         return self
 
     @property

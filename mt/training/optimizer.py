@@ -60,12 +60,12 @@ class Muon(torch.optim.Optimizer):
                     shapes[matrix.shape].append(matrix)
             for shape, matrices in shapes.items():
                 size = group["lr"] * LIKE_ADAM * max(shape) ** 0.5
-                directions = self._directions(matrices)
+                steps = self._orthogonal_momenta(matrices)
                 if group["weight_decay"]:
                     torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
-                torch._foreach_add_(matrices, list(directions), alpha=-size)
+                torch._foreach_add_(matrices, list(steps), alpha=-size)
 
-    def _directions(self, matrices: list[Tensor]) -> Tensor:
+    def _orthogonal_momenta(self, matrices: list[Tensor]) -> Tensor:
         """The momentum of each, brought up to date and made orthogonal: k of [m, n] -> [k, m, n]."""
         for matrix in matrices:
             if not self.state[matrix]:
@@ -75,11 +75,11 @@ class Muon(torch.optim.Optimizer):
         momenta = torch.stack(buffers).lerp_(gradients, 1 - MOMENTUM)
         torch._foreach_copy_(buffers, list(momenta))
         ahead = gradients.lerp_(momenta, MOMENTUM)  # as Nesterov's
-        directions = torch.zeros_like(ahead)
+        steps = torch.zeros_like(ahead)
         mine = slice(self.world.rank, None, self.world.size)
-        directions[mine] = orthogonal(ahead[mine], self.dtype)
-        all_reduce(self.world, directions)
-        return directions
+        steps[mine] = orthogonal(ahead[mine], self.dtype)
+        all_reduce(self.world, steps)
+        return steps
 
 
 def layer_matrices(model: nn.Module) -> list[nn.Parameter]:

@@ -23,6 +23,8 @@ constexpr int TILE = W == 16 ? 6 : 4;  // rows at a time
 // that none waits for the one before.
 constexpr int vectors(int rows) { return W == 16 ? 4 : rows == 1 ? 8 : rows <= 3 ? 4 : 2; }
 
+constexpr int STEP = PANEL * 4, LINE = 64;  // bytes of weights that a panel reads at a time, and of a cache line
+
 inline int padded(int width) { return (width + PANEL - 1) / PANEL * PANEL; }
 
 // A buffer that begins where a cache line begins, and only ever grows.
@@ -178,24 +180,38 @@ class Linear {
         Floats values[ROWS][PANEL / W];
         for (int v = 0; v < PANEL / W; v += vectors(ROWS)) {
             if (int8_) multiply_bytes<ROWS>(panel, v, q, row, values);
-            else multiply_floats<ROWS>(panel, v, x + size_t(row) * stride, stride, values);
+            else multiply_floats<ROWS>(panel, v, x, stride, row, values);
         }
         for (int r = 0; r < ROWS; r++) finish(row + r, panel, values[r]);
     }
 
+    // The part of the next panel that a pass over this one fetches, a line a step: while the rows after the first few
+    // are multiplied nothing new is read, and memory would stand idle. Four passes fetch all of it.
+    template <int ROWS>
+    static const uint8_t* ahead(const void* panel, int steps, int row, int v) {
+        constexpr int PARTS = STEP / LINE;
+        const int pass = row / TILE * (PANEL / W / vectors(ROWS)) + v / vectors(ROWS);
+        return static_cast<const uint8_t*>(panel) + size_t(steps) * (STEP + pass % PARTS * LINE);
+    }
+
     // A row's sums run over the inputs in one order whatever ROWS is: a row never depends on its neighbours.
     template <int ROWS>
-    void multiply_floats(int panel, int v, const float* x, int stride, Floats values[][PANEL / W]) const {
+    void multiply_floats(int panel, int v, const float* x, int stride, int row, Floats values[][PANEL / W]) const {
         constexpr int V = vectors(ROWS);
-        const float* w = floats_.get() + size_t(panel) * inputs_ + v * W;
+        x += size_t(row) * stride;
+        const float* w = floats_.get() + size_t(panel) * inputs_;
+        const uint8_t* next = ahead<ROWS>(w, inputs_, row, v);
+        w += v * W;
         Floats total[ROWS][V] = {};
-        for (int i = 0; i < inputs_; i++, w += PANEL)
+        for (int i = 0; i < inputs_; i++, w += PANEL, next += LINE) {
+            __builtin_prefetch(next);
 #pragma GCC unroll 8  // early, or else the sums are kept in memory
             for (int c = 0; c < V; c++) {
                 const Floats weights = simd::load(w + c * W);
 #pragma GCC unroll 8
                 for (int r = 0; r < ROWS; r++) total[r][c] += weights * x[size_t(r) * stride + i];
             }
+        }
 #pragma GCC unroll 8
         for (int r = 0; r < ROWS; r++)
 #pragma GCC unroll 8
@@ -206,16 +222,20 @@ class Linear {
     template <int ROWS>
     void multiply_bytes(int panel, int v, const QuantisedRows& q, int row, Floats values[][PANEL / W]) const {
         constexpr int V = vectors(ROWS);
-        const uint8_t* w = bytes_.get() + size_t(panel) * inputs_ + v * W * 4;
+        const uint8_t* w = bytes_.get() + size_t(panel) * inputs_;
+        const uint8_t* next = ahead<ROWS>(w, inputs_ / 4, row, v);
+        w += v * W * 4;
         const int8_t* x = q.row(row);
         const size_t stride = q.stride();
         Ints total[ROWS][V] = {};
-        for (int i = 0; i < inputs_; i += 4, w += PANEL * 4)
+        for (int i = 0; i < inputs_; i += 4, w += STEP, next += LINE) {
+            __builtin_prefetch(next);
 #pragma GCC unroll 8
             for (int c = 0; c < V; c++)
 #pragma GCC unroll 8
                 for (int r = 0; r < ROWS; r++)
                     total[r][c] = simd::multiply_bytes(total[r][c], w + c * W * 4, x + r * stride + i);
+        }
 #pragma GCC unroll 8
         for (int r = 0; r < ROWS; r++)
 #pragma GCC unroll 8

@@ -356,6 +356,22 @@ def test_what_the_user_can_put_right_is_said(tmp_path: Path, capsys: pytest.Capt
     assert "line 2 is empty" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ([], "MODEL directory or --random"),
+        (["model", "--random", "tiny"], "MODEL directory or --random"),
+        (["--random", "tiny", "--http"], "--random is for the engine"),
+        (["--random", "tiny"], "need references"),
+    ],
+)
+def test_what_serve_cannot_do(asked: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "a.en"
+    source.write_text("A man.\n")
+    assert main(["serve", *asked, "--source", str(source), "--output", str(tmp_path / "out")]) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_the_verbs_that_are_there() -> None:
     assert {"decode", "serve"} <= set(verbs())
     with pytest.raises(SystemExit):

@@ -1,6 +1,7 @@
 """How many single sentences a second are served in time, when they arrive at random (Poisson) and differ in length.
 
     python scripts/benchmark.py serve MODEL --source tatoeba/dev.en-de.tsv.xz docs/dev.en-de.tsv.xz --reference-lengths
+    python scripts/benchmark.py serve --random big --source tatoeba/dev.en-de.tsv.xz docs/dev.en-de.tsv.xz
     python scripts/benchmark.py serve MODEL --source dev.en --http                # python -m service, started here
     python scripts/benchmark.py serve MODEL --source dev.en --url http://host:8000
 
@@ -37,6 +38,7 @@ from .measure import Ratio, noise, ratio, watching
 from .policies import StaticBatches, policies
 from .queueing import Bisection, Drive, Probe, poisson_arrivals
 from .report import conditions, cores, table, write_json, write_table
+from .untrained import SIZES, untrained_model
 
 READ = 20_000  # lines of each file, of which the sample is drawn
 CAPACITY_SENTENCES = 400
@@ -73,7 +75,8 @@ class Way:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(rounds=3)
-    parser.add_argument("model", type=Path, help="a model directory of one direction")
+    parser.add_argument("model", type=Path, nargs="?", help="a model directory of one direction")
+    parser.add_argument("--random", choices=SIZES, help="an untrained model of this size; implies --reference-lengths")
     parser.add_argument(
         "--source", type=Path, nargs="+", required=True, help="a sentence a line, or .tsv with it first; equal shares"
     )
@@ -91,11 +94,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Raises MTError for what the user can put right."""
+    over_http = options.http or options.url
+    if (options.model is None) == (options.random is None):
+        raise MTError("serve needs a MODEL directory or --random SIZE, and not both")
+    if options.random and over_http:
+        raise MTError("--random is for the engine: a service cannot be told how long its translations shall be")
     console = Console(stderr=True)
     output: Path = options.output
     output.mkdir(parents=True, exist_ok=True)
     before = conditions()
-    if options.http or options.url:
+    if over_http:
         if not find_spec("httpx"):
             raise MTError("serve over HTTP needs httpx, which is not installed; accepted: pip install httpx")
         lines = [line for line, _ in sample(options.source, options.sample)]
@@ -176,10 +184,18 @@ def sample(paths: Sequence[Path], count: int) -> list[tuple[str, str]]:
 
 def _engine_ways(options: argparse.Namespace) -> list[Way]:
     """Each policy over one decoder; the first guess is what all waiting at once take, less a third."""
-    translator = Translator.load(options.model, "cpu", options.dtype, 1)
+    pairs = sample(options.source, options.sample)
+    model: Path = options.model
+    reference_lengths = options.reference_lengths or bool(options.random)
+    if reference_lengths and not all(target for _, target in pairs):
+        raise DataError("lengths of references need references: .tsv files with two columns")
+    if options.random:
+        texts = [text for pair in pairs for text in pair]
+        model, _ = untrained_model(options.random, texts, options.output / "models")
+    translator = Translator.load(model, "cpu", options.dtype, 1)
     assert isinstance(translator.engine, Engine)
     decoder = translator.engine.runner.decoder
-    requests = requests_of(translator, sample(options.source, options.sample), options)
+    requests = requests_of(translator, pairs, options.beam_size, reference_lengths)
     limits = Limits.of("cpu")
     ways = []
     for name, start in policies(decoder, limits, options.cores).items():
@@ -199,15 +215,15 @@ def _engine_ways(options: argparse.Namespace) -> list[Way]:
     return ways
 
 
-def requests_of(translator: Translator, pairs: Sequence[tuple[str, str]], options: argparse.Namespace) -> list[Request]:
-    """The sentences that the model can take, encoded. Raises DataError if a reference's length is asked for in vain."""
-    if options.reference_lengths and not all(target for _, target in pairs):
-        raise DataError("--reference-lengths needs references: .tsv files with two columns")
-    search = replace(translator.options, beam_size=options.beam_size, n_best=1)
+def requests_of(
+    translator: Translator, pairs: Sequence[tuple[str, str]], beam_size: int, reference_lengths: bool
+) -> list[Request]:
+    """The sentences that the model can take, encoded."""
+    search = replace(translator.options, beam_size=beam_size, n_best=1)
     found = []
     for source, target in pairs:
         wanted = search
-        if options.reference_lengths:
+        if reference_lengths:
             length = min(1 + len(translator.tokenizer.encode(target)), search.max_length)
             wanted = replace(search, min_length=length, max_length=length, max_length_offset=length)
         try:
@@ -233,10 +249,11 @@ def _write(output: Path, rows: Sequence[Row], about: dict[str, Any]) -> None:
     warnings = noise(about["load_average"][0], [cores for row in rows for cores in row.neighbours], {})
     about = {**about, "warnings": warnings}
     over_http = [row.name for row in rows] == ["HTTP"]
+    model = arguments["model"] if arguments["random"] == "None" else f"untrained {arguments['random']}"
     beam = "the service's own beam" if over_http else f"beam {arguments['beam_size']}"
     caption = (
         f"{about['processor']}, {arguments['cores']} cores, commit {about['commit'] or '?'}, "
-        f"{beam}, {arguments['dtype']}. The highest Poisson rate at which p95 is at most "
+        f"{model}, {beam}, {arguments['dtype']}. The highest Poisson rate at which p95 is at most "
         f"{arguments['bound']} s, within a factor of {arguments['precision']}; "
         f"medians of {arguments['rounds']} rounds; ratio to the first row."
     )

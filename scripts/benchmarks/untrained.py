@@ -24,24 +24,32 @@ SYLLABLES = [first + second for first in "bdfghjklmnprstvwz" for second in ("a",
 
 
 def untrained_models(size: str, lines: Sequence[str], source: Path, folder: Path, device: str) -> Models:
-    """Write them into `folder`. The tokenizer knows the words of `lines`; the rest of its vocabulary is invented."""
-    torch.manual_seed(0)
-    tokenizer = Tokenizer(train_tokenizer(_text(lines), vocabulary_size=VOCABULARY))
-    config = ModelConfig.model_validate({"size": size})
-    model = Transformer(config, len(tokenizer))
-    description = Description(
-        name=f"untrained-{size}", directions=("en-de",), vocabulary_size=len(tokenizer), model=config
-    )
-    ours = folder / f"untrained-{size}"
-    save_model(ours, model.state_dict(), tokenizer, description, f"# {size}, untrained\n")
+    """Write them into `folder`, with a target length a line of `source`."""
+    ours, tokenizer = untrained_model(size, lines, folder)
     theirs = None
     if installed("transformers"):
         theirs = folder / f"untrained-{size}-marian"
         theirs.mkdir(parents=True, exist_ok=True)
-        (theirs / "config.json").write_text(json.dumps(marian(config, len(tokenizer))), encoding="utf-8")
+        (theirs / "config.json").write_text(json.dumps(marian(size_of(size), len(tokenizer))), encoding="utf-8")
         (theirs / "tokenizer.model").write_bytes(tokenizer.serialised)
     lengths = tuple(forced_length(len(tokenizer.encode(line))) for line in lines)
     return Models(source, ours, export(ours, folder, device), theirs, lengths, device=device)
+
+
+def untrained_model(size: str, lines: Sequence[str], folder: Path) -> tuple[Path, Tokenizer]:
+    """Ours alone, in `folder`. The tokenizer knows the words of `lines`; the rest of its vocabulary is invented."""
+    torch.manual_seed(0)
+    tokenizer = Tokenizer(train_tokenizer(_text(lines), vocabulary_size=VOCABULARY))
+    name, config = f"untrained-{size}", size_of(size)
+    description = Description(name=name, directions=("en-de",), vocabulary_size=len(tokenizer), model=config)
+    weights = Transformer(config, len(tokenizer)).state_dict()
+    save_model(folder / name, weights, tokenizer, description, f"# {size}, untrained\n")
+    return folder / name, tokenizer
+
+
+def size_of(size: str) -> ModelConfig:
+    """The shape that a recipe means by it."""
+    return ModelConfig.model_validate({"size": size})
 
 
 def forced_length(source_tokens: int) -> int:

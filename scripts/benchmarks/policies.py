@@ -11,6 +11,7 @@ from mt.engine.scheduler import Limits
 from mt.engine.threads import AnyEngine, EngineThreads
 
 MOMENT = 0.001  # seconds that a step waits for an answer
+LARGE = Limits()  # of a static batch: smaller ones are served no better
 
 
 class Continuous:
@@ -39,8 +40,8 @@ class StaticBatches:
     as a call that translates a batch does.
     """
 
-    def __init__(self, decoder: Decoder[Batch], limits: Limits, threads: int, early: bool) -> None:
-        self._limits, self._threads, self._early = limits, threads, early
+    def __init__(self, decoder: Decoder[Batch], threads: int, early: bool) -> None:
+        self._threads, self._early = threads, early
         self._waiting: list[Request] = []
         self._batches: list[list[Request]] = []
         self._changed = Condition()
@@ -48,7 +49,7 @@ class StaticBatches:
         self._open = 0
         self._closed = False
         for _ in range(threads):
-            Thread(target=self._work, args=(Engine(decoder, limits),), name="static", daemon=True).start()
+            Thread(target=self._work, args=(Engine(decoder, LARGE),), name="static", daemon=True).start()
 
     @property
     def busy(self) -> bool:
@@ -103,7 +104,7 @@ class StaticBatches:
             if not self._batches:
                 rows = self._waiting[0].options.rows
                 share = -(-len(self._waiting) // self._threads)
-                self._batches = cut(self._waiting, min(share, self._limits.rows // rows), self._limits.source_tokens)
+                self._batches = cut(self._waiting, min(share, LARGE.rows // rows), LARGE.source_tokens)
                 self._waiting = []
             return self._batches.pop(0)
 
@@ -132,9 +133,9 @@ Policy = Continuous | StaticBatches
 
 
 def policies(decoder: Decoder[Batch], limits: Limits, threads: int) -> dict[str, Callable[[], Policy]]:
-    """By name, the one to compare with first."""
+    """By name, the one to compare with first; the limits are those of a service."""
     return {
-        "static batches": lambda: StaticBatches(decoder, limits, threads, early=False),
-        "static batches, early answers": lambda: StaticBatches(decoder, limits, threads, early=True),
+        "static batches": lambda: StaticBatches(decoder, threads, early=False),
+        "static batches, early answers": lambda: StaticBatches(decoder, threads, early=True),
         "continuous": lambda: Continuous(decoder, limits, threads),
     }

@@ -29,7 +29,6 @@ from rich.table import Table
 from mt.data.corpus import read_lines, read_tsv
 from mt.engine.engine import Engine
 from mt.engine.messages import Request
-from mt.engine.scheduler import Limits
 from mt.engine.translator import Translator
 from mt.errors import DataError, MTError, RequestError
 
@@ -194,9 +193,8 @@ def _engine_ways(options: argparse.Namespace) -> list[Way]:
         model, _ = untrained_model(options.random, texts, options.output / "models")
     translator = Translator.load(model, "cpu", options.dtype, 1)
     assert isinstance(translator.engine, Engine)
-    decoder = translator.engine.runner.decoder
+    decoder, limits = translator.engine.runner.decoder, translator.engine.scheduler.limits
     requests = requests_of(translator, pairs, options.beam_size, reference_lengths)
-    limits = Limits.of("cpu")
     ways = []
     for name, start in policies(decoder, limits, options.cores).items():
 

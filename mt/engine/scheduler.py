@@ -28,8 +28,7 @@ class Limits:
 
     @classmethod
     def compiled(cls) -> "Limits":
-        """For the compiled kernels, which are as fast with few rows: more would only make each sentence slower, and
-        those that are late later still."""
+        """For the compiled kernels, which are as fast with few rows: more would only make each sentence slower."""
         return cls(rows=36, free_part=36)
 
 

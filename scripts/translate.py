@@ -8,7 +8,7 @@ A line may hold several sentences; --sentences says that each is one, as in a te
 a line holds is translated as FILE says.
 
 With --ensemble, MODEL and these, which must have one vocabulary, translate together: their probabilities are averaged,
-which is slower and better than each alone. What they write can teach a small model. With --mbr, N translations are
+which takes as long as all of them. What they write can teach a small model. With --mbr, N translations are
 drawn, and the one is taken that is most like all the others by chrF (minimum Bayes risk); --n-best then lists the next.
 
 With --output, the same command goes on where an earlier one was stopped or killed: until all is done, the lines are in

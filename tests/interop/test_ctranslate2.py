@@ -160,7 +160,8 @@ def test_1000_real_sentences(
 ) -> None:
     """The same translations, beam 5, under one stopping rule. Without a length penalty the two rules agree.
 
-    With one, ours waits for better ones: whatever differs then scores better with us.
+    With one, ours waits for better ones: whatever differs then scores better with us, unless the model repeats itself
+    and is cut off, which theirs is at 256 tokens and ours before.
     """
     corpora, folder = os.environ.get("MT_TEST_CORPORA"), os.environ.get("MT_TEST_MODEL")
     if not corpora or not folder:
@@ -187,12 +188,13 @@ def test_1000_real_sentences(
         return_scores=True,
     )
     differ = [
-        (our.score - their.scores[0])
+        (our, their)
         for our, their in zip(ours, found, strict=True)
         if tokenizer.pieces(our.tokens) != their.hypotheses[0]
     ]
     assert len(ours) == 1000
     if alpha and search is BeamSearch:
-        assert all(gap > 0 for gap in differ) and len(differ) < 50
+        ended = [(our, their) for our, their in differ if len(their.hypotheses[0]) < 256]
+        assert all(our.score > their.scores[0] for our, their in ended) and len(differ) < 50
     else:
         assert len(differ) <= 10

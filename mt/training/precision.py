@@ -45,10 +45,11 @@ class WorkingCopy:
 
     @torch.no_grad()
     def refresh(self) -> None:
-        """Take over the master's weights."""
+        """Take over the master's weights. What gradients a pass left that did not fit in memory are dropped."""
         if self.model is not self.master:
             for master, mine in self._pairs:
                 mine.copy_(master)
+                mine.grad = None
 
     def collect(self) -> None:
         """Add the gradients of one backward pass to the master's, in float32."""

@@ -54,6 +54,13 @@ def test_gradients_of_several_batches_add_up_in_float32() -> None:
     assert all(p.grad is None for name, p in model.named_parameters() if p is not weight)
 
 
+def test_a_pass_that_failed_half_way_leaves_nothing_to_the_next_update() -> None:
+    working = WorkingCopy(tiny(), "bfloat16")
+    working.model.embedding.tokens.weight.sum().backward()  # and no collect: memory ran out
+    working.refresh()
+    assert all(p.grad is None for p in working.model.parameters())
+
+
 @pytest.mark.parametrize(
     ("capabilities", "chosen"),
     [

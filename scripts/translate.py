@@ -231,7 +231,6 @@ def opened(options: argparse.Namespace, job: Translates) -> Direct | PartFile:
     if path.exists() and not path.is_file():
         return Direct(path.open("w", encoding="utf-8", newline="\n"))
     if options.file == "-":  # what was read cannot be read again
-        path.with_name(path.name + ".part").unlink(missing_ok=True)
         return PartFile(path, {})
     glossary = digest(options.glossary) if options.glossary else ""
     return PartFile(path, {"input": digest(Path(options.file)), "glossary": glossary, **job.fingerprint()})

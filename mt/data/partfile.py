@@ -26,7 +26,8 @@ class PartFile:
     """`lines` have been written, by this process or by those before it, and `problems` of them stand for a problem."""
 
     def __init__(self, path: Path, job: Mapping[str, Any]) -> None:
-        """`job` is JSON: all that the lines depend on. What was begun with the same one is gone on with.
+        """`job` is JSON: all that the lines depend on. What was begun with the same one is gone on with. An empty one
+        cannot be repeated, so that what it left is dropped.
 
         Raises DataError if it was begun with another one, if another process is at it, or if nothing can be written
         there.
@@ -45,6 +46,9 @@ class PartFile:
                 raise DataError(f"{path}: another process writes it; accepted: its end, or another file")
             self.lines = _cut_to_lines(self._part)
             faulty = self._check(job) if self.lines else []
+            if not job:
+                self._part.unlink(missing_ok=True)
+                self.lines, faulty = 0, []
             self.problems = len(faulty)
             aside = path.with_name(path.name + ".part.new")
             aside.write_text("".join(json.dumps(entry) + "\n" for entry in (job, *faulty)), encoding="utf-8")

@@ -70,11 +70,26 @@ def test_another_process_is_at_it(tmp_path: Path) -> None:
         assert other.stdout and other.stdout.readline() == "at it\n"
         with pytest.raises(DataError, match="another process writes it; accepted: its end, or another file"):
             PartFile(path, JOB)
+        with pytest.raises(DataError, match="another process writes it"):
+            PartFile(path, {})
         other.communicate("\n")
     with PartFile(path, JOB) as file:
         assert file.lines == 2
         file.finish()
     assert path.read_bytes() == b"a\nb\n" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_job_that_cannot_be_repeated_begins_anew_and_spares_another(tmp_path: Path) -> None:
+    path = left_behind(tmp_path, b"a\n")
+    with pytest.raises(DataError, match="begun by another job"):
+        PartFile(path, {})
+    assert (tmp_path / "out.part").read_bytes() == b"a\n"
+    (tmp_path / "out.part.jsonl").write_text("{}\n1\n")
+    with PartFile(path, {}) as file:
+        assert (file.lines, file.problems) == (0, 0)
+        file.write("b", problem=False)
+        file.finish()
+    assert path.read_bytes() == b"b\n" and list(tmp_path.iterdir()) == [path]
 
 
 def test_without_a_line_there_is_nothing_to_go_on_with(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from mt.errors import DataError, problems
 from mt.locks import waited_for
 from mt.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
-VERSION = 2  # of what `prepare` writes: part of the fingerprint
+VERSION = 3  # of what `prepare` writes: part of the fingerprint
 CHUNK = 20_000  # pairs encoded at a time
 
 Progress = Callable[[str, int], None]
@@ -120,6 +120,7 @@ class Prepared:
     train: ParallelDataset
     valid: ParallelDataset
     meta: dict[str, object]
+    """`digest` is that of all of it: pairs, their order, tokenizer."""
     watch: dict[str, ParallelDataset] = field(default_factory=dict)
     """By the path that the recipe gives."""
 
@@ -236,9 +237,20 @@ def _write_prepared(recipe: Recipe, folder: Path, threads: int, progress: Progre
         "vocabulary_size": len(tokenizer),
         "pairs": {part: len(np.load(folder / part / "direction.npy")) for part in parts},
         "watch": [corpus.path for corpus in watched],
+        "digest": _digest(folder),
         "dropped": dropped,
     }
     (folder / "meta.json").write_text(json.dumps(meta, indent=2, ensure_ascii=False), encoding="utf-8")
+
+
+def _digest(folder: Path) -> str:
+    """Of all files in it, by their names and contents."""
+    found = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        found.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
+    return found.hexdigest()
 
 
 def _train_tokenizer(recipe: Recipe, folder: Path, threads: int) -> Tokenizer:

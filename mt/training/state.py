@@ -5,7 +5,7 @@ A checkpoint is a directory, `checkpoints/00001500` for update 1,500:
 1. `model.safetensors`: all parameters, by name.
 2. `optimizer.safetensors`: Adam's two moments and step count or Muon's momentum, and the exponential average if there
    is one, of those parameters that are trained.
-3. `state.json`: counters, the position in the data, what validation has said so far.
+3. `state.json`: counters, the position in the data and their digest, what validation has said so far.
 
 The schedule has no state of its own: the learning rate follows from the counters. Nor has chance: the order of the data
 follows from seed and epoch, BPE-dropout and dropout from seed, epoch and batch. So a run can go on with another number
@@ -50,13 +50,15 @@ def trained(model: nn.Module) -> dict[str, nn.Parameter]:
 
 @dataclass(frozen=True)
 class RunState:
-    """The live objects of a run; `average` is the exponential average of the trained parameters, or empty."""
+    """The live objects of a run; `average` is the exponential average of the trained parameters, or empty, and `data`
+    the digest of what it learns from."""
 
     model: nn.Module
     optimizers: Sequence[torch.optim.Optimizer]
     average: dict[str, Tensor]
     progress: Progress
     world: World = field(default_factory=World)
+    data: str = ""
 
 
 def stepped(state: RunState) -> Iterator[tuple[str, nn.Parameter, torch.optim.Optimizer]]:
@@ -80,26 +82,34 @@ def save_checkpoint(folder: Path, state: RunState) -> Path:
     with written_aside(path) as aside:
         save_weights(aside / "model.safetensors", weights)
         save_weights(aside / "optimizer.safetensors", tensors)
-        (aside / "state.json").write_text(json.dumps(asdict(state.progress), indent=2), encoding="utf-8")
+        values = {"data": state.data, **asdict(state.progress)}
+        (aside / "state.json").write_text(json.dumps(values, indent=2), encoding="utf-8")
     return path
 
 
 def restore_checkpoint(path: Path, state: RunState) -> None:
     """Put a checkpoint into the live objects. A run that had no exponential average begins one with its weights.
 
-    Raises ModelError or TrainingError if a file of it is missing, cut short or foreign.
+    Raises ModelError or TrainingError if a file of it is missing, cut short or foreign, TrainingError if it learnt from
+    other data: its place among them, and its vocabulary, would be others.
     """
+    try:
+        values = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        data = values.pop("data", state.data)  # a run that an older release began says nothing
+        restored = Progress(**{**values, "position": Position(**values["position"])})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise TrainingError(f"{path / 'state.json'}: not the state of a run ({error})") from error
+    if data != state.data:
+        raise TrainingError(
+            f"{path} has learnt from other text: a corpus of the recipe has changed since; accepted: the files as they "
+            "were, or another --run, which a [tuning] can begin with the model of this one"
+        )
     weights = load_weights(path / "model.safetensors")
     check_weights(weights, state.model, path / "model.safetensors")
     tensors = load_weights(path / "optimizer.safetensors")
     kept = {f"{key}.{name}" for name, _, optimizer in stepped(state) for key in kept_by(optimizer)}
     if missing := sorted(kept - tensors.keys()):
         raise ModelError(problems(f"{path / 'optimizer.safetensors'} lacks tensors of this model", missing))
-    try:
-        values = json.loads((path / "state.json").read_text(encoding="utf-8"))
-        restored = Progress(**{**values, "position": Position(**values["position"])})
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise TrainingError(f"{path / 'state.json'}: not the state of a run ({error})") from error
     expected = state.model.state_dict()
     state.model.load_state_dict({name: placed(weights[name], expected[name]) for name in expected})
     vars(state.progress).update(vars(restored))

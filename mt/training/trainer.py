@@ -119,7 +119,7 @@ class Trainer:
         if self.config.ema_decay is not None:
             average = {name: p.detach().clone() for name, p in trained(self.model).items()}
         self.progress = Progress()
-        self.state = RunState(self.model, self.optimizers, average, self.progress, world)
+        self.state = RunState(self.model, self.optimizers, average, self.progress, world, str(data.meta["digest"]))
         self.batches = TrainingBatches(data.train, data.tokenizer, recipe, world)
         about = self.describe()
         self.validation = Validation(recipe, data)

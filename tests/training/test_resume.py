@@ -58,6 +58,21 @@ def test_kill_9_at_three_random_moments_changes_no_bit(place: Any, precision: st
     assert updates_recorded(killed) == updates_recorded(place.folder / "whole")
 
 
+def test_a_corpus_that_changed_meanwhile_is_refused_and_a_copy_of_it_is_not(place: Any) -> None:
+    begun = ("training.max_updates=20", "--run", "run", "--threads", "1", "--resume")
+    place.here(train, *begun)
+    published = (place.folder / "run/model/model.safetensors").read_bytes()
+    corpus = place.folder / "corpora/train.de"
+    text = corpus.read_text()
+    corpus.write_text(text + "so\n")
+    (place.folder / "corpora/train.en").open("a").write("so\n")
+    said = place.here(train, *begun, status=2)
+    assert "run/checkpoints/00000020 has learnt from other text" in said and "a [tuning] can begin with" in said
+    assert (place.folder / "run/model/model.safetensors").read_bytes() == published
+    place.write_corpora(400, seed=1)  # the same again, at another time
+    assert "resumed at update 20" in place.here(train, *begun)
+
+
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_ctrl_c_and_a_polite_kill_lose_nothing(place: Any, number: signal.Signals) -> None:
     overrides = ("training.max_updates=100000", "training.save_every=10")

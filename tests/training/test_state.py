@@ -1,5 +1,5 @@
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -103,7 +103,8 @@ def test_the_files_of_a_checkpoint(tmp_path: Path) -> None:
     assert set(load_weights(path / "optimizer.safetensors")) == {
         f"{kind}.{name}" for kind in ("step", "exp_avg", "exp_avg_sq", "average") for name in state.model.state_dict()
     }
-    assert json.loads((path / "state.json").read_text()) == {**asdict(PROGRESS), "position": {"epoch": 2, "update": 5}}
+    values = {"data": "", **asdict(PROGRESS), "position": {"epoch": 2, "update": 5}}
+    assert json.loads((path / "state.json").read_text()) == values
 
 
 def test_the_tensors_of_muon(tmp_path: Path) -> None:
@@ -128,6 +129,20 @@ def test_random_states_that_an_earlier_release_kept_do_no_harm(tmp_path: Path) -
     other = new_state(2)
     restore_checkpoint(path, other)
     assert same(state, other)
+
+
+def test_other_data_are_refused_and_unknown_ones_are_not(tmp_path: Path) -> None:
+    path, state = saved(tmp_path)
+    other = replace(new_state(2, updates=1), data="b")
+    untouched = new_state(2, updates=1)
+    with pytest.raises(TrainingError, match="00000003 has learnt from other text: a corpus of the recipe has changed"):
+        restore_checkpoint(path, other)
+    assert same(other, untouched) and other.progress == Progress()
+    values = json.loads((path / "state.json").read_text())
+    del values["data"]  # as an earlier release wrote it
+    (path / "state.json").write_text(json.dumps(values))
+    restore_checkpoint(path, other)
+    assert same(state, other) and other.progress == PROGRESS
 
 
 def test_a_run_may_begin_an_average_later_and_end_it(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from mt.errors import DocumentError
 from mt.text.documents import SUFFIXES, DocumentOptions, open_document
+from mt.text.documents.markdown import _characters
 from mt.text.markup import Translated
 
 MARKDOWN = """---
@@ -238,6 +239,14 @@ def test_markdown_keeps_its_structure() -> None:
 def test_markdown_escapes_what_would_be_markup() -> None:
     assert translate("a.md", "one\n", one="1. a*b_c") == "1\\. a\\*b\\_c\n"
     assert translate("a.md", "a_b \\* c\n", **{"a_b * c": "x_y * z"}) == "x_y \\* z\n"
+
+
+def test_a_long_paragraph_of_markdown_is_looked_through_once() -> None:
+    """For each of its pieces it would be quadratic: minutes for a megabyte."""
+    _characters.cache_clear()
+    result = translate("a.md", "Hello **big** world and [x](y). " * 100)
+    assert result.count("**BIG** WORLD") == 100
+    assert _characters.cache_info().misses == 1
 
 
 def test_srt_is_read_by_others_as_before() -> None:

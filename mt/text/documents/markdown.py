@@ -8,7 +8,7 @@ ways is left untranslated rather than damaged. Code, URLs, link references, HTML
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -266,8 +266,13 @@ def _decode(source: str) -> Iterator[tuple[str, str | None]]:
 
 def _escape(text: str, segment: Segment, forms: dict[str, str]) -> str:
     """Text whose special characters are escaped unless the source had them bare."""
-    bare = set(segment.text) - set(forms)
+    bare = _characters(segment.text) - set(forms)
     escaped: dict[str, str | int | None] = {
         character: f"\\{character}" for character in _SPECIAL if character not in bare
     }
     return " ".join(text.splitlines()).translate(str.maketrans({**escaped, **forms}))
+
+
+@lru_cache(2)  # a segment has as many pieces as it has links and emphases, and asks for each
+def _characters(text: str) -> frozenset[str]:
+    return frozenset(text)

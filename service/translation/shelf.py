@@ -44,7 +44,8 @@ MOST_ATTEMPTS = 5  # processes that may die over a document; one that kills them
 
 @dataclass(frozen=True)
 class ShelfLimits:
-    """How many documents, and bytes of them, are kept for one caller and for all; and for how many seconds."""
+    """How many documents, and bytes of them, are kept for one caller and for all; and for how many seconds. Those that
+    could not be translated do not count."""
 
     documents_of_one: int = 20
     documents: int = 200
@@ -130,9 +131,10 @@ class Shelf:
         limits, size = self._limits, len(opened.content)
 
         def write(connection: sqlite3.Connection) -> None:
+            connection.execute(_FORGET_FAILED, (job.caller, limits.documents_of_one))
             asked = (
-                "SELECT count(*), coalesce(sum(length(content)), 0), coalesce(sum(owner = ? AND error = ''), 0) "
-                "FROM documents"
+                "SELECT coalesce(sum(error = ''), 0), coalesce(sum(length(content)), 0), "
+                "coalesce(sum(owner = ? AND error = ''), 0) FROM documents"
             )
             documents, bytes, of_owner = connection.execute(asked, (job.caller,)).fetchone()
             if of_owner >= limits.documents_of_one:
@@ -260,6 +262,10 @@ class Shelf:
 
 
 _UNDONE = "NOT done AND error = ''"
+_FORGET_FAILED = (  # they take no place, and are few all the same: of one caller's, but for the latest
+    "DELETE FROM documents WHERE id IN "
+    "(SELECT id FROM documents WHERE owner = ? AND error != '' ORDER BY created DESC LIMIT -1 OFFSET ?)"
+)
 
 
 def _undone(connection: sqlite3.Connection) -> list[str]:

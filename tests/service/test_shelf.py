@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -307,6 +307,32 @@ def test_what_is_too_old_goes_though_nobody_asks(tmp_path: Path, monkeypatch: py
                 with pytest.raises(NotFound, match="too old"):
                     await shelf.find("key:a", handle)
         assert translator.given_back == [("key:a", len(TEXT))]
+
+    run(test)
+
+
+def test_those_that_failed_take_nobodys_place_and_of_one_caller_few_stay(tmp_path: Path) -> None:
+    limits = ShelfLimits(documents_of_one=2, documents=3)
+    translator = Translator(failing=[CannotTranslate("never") for _ in range(5)])
+
+    async def test() -> None:
+        with Store.open(None) as store:
+            shelf = Shelf(store, limits, translator.means)
+            async with shelf.open():
+                failed = []
+                for _ in range(5):
+                    failed.append(await shelf.put(await opened(), JOB))
+                    assert (await shelf.find("key:a", failed[-1], patience=9.0)).error == "never"
+                translator.go.set()
+                for caller in ("key:b", "key:b", "key:a"):
+                    await shelf.put(await opened(), replace(JOB, caller=caller))
+                with pytest.raises(Overloaded):
+                    await shelf.put(await opened(), JOB)
+                for handle in failed[:-2]:
+                    with pytest.raises(NotFound):
+                        await shelf.find("key:a", handle)
+                for handle in failed[-2:]:
+                    assert (await shelf.find("key:a", handle)).error == "never"
 
     run(test)
 

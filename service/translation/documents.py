@@ -12,7 +12,7 @@ import structlog
 from mt.errors import DocumentError
 from mt.text.documents import Document, DocumentOptions, open_document
 from mt.text.markup import Translated
-from service.errors import CannotTranslate, InvalidDocument, Overloaded, where
+from service.errors import CannotTranslate, DeadlineExceeded, InvalidDocument, Overloaded, where
 from service.translation.assembly import links, unchanged
 from service.translation.jobs import Answer
 from service.translation.preparation import Unit, unit_of
@@ -86,13 +86,20 @@ class Documents:
         return await self._aside(opened.name, partial(opened.document.render, found))
 
     async def _aside(self, name: str, work: Callable[[], T]) -> T:
-        """In a thread, where it takes what time it takes, but is not waited for longer than that.
+        """In a thread, where it takes what time it takes, but is not waited for longer than that once it has begun.
 
         A file on which a library fails will not be better when it is sent again: no mistake of ours, to its client.
         """
-        working = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        loop, begun = asyncio.get_running_loop(), asyncio.Event()
+
+        def working() -> T:
+            loop.call_soon_threadsafe(begun.set)
+            return work()
+
+        found = loop.run_in_executor(self._threads, working)
         try:
-            return await asyncio.wait_for(working, SECONDS)
+            await begun.wait()
+            return await asyncio.wait_for(found, SECONDS)
         except TimeoutError as error:
             raise InvalidDocument(f"{name} takes longer than {SECONDS:g} s to read or write") from error
         except DocumentError:
@@ -100,6 +107,8 @@ class Documents:
         except Exception as error:
             structlog.get_logger().error("document failed", where=where(error))
             raise InvalidDocument(f"{name} cannot be read or written") from error
+        finally:
+            found.cancel()  # if nobody waits any more, and it has not begun
 
 
 class _Progress:
@@ -114,10 +123,18 @@ class _Progress:
 
     async def part(self, units: Sequence[Unit]) -> Sequence[Answer]:
         async with self._turns:
-            try:
-                return await self._patiently(units)
-            except CannotTranslate:
-                return [await self._alone(unit) for unit in units]
+            return await self._together(units)
+
+    async def _together(self, units: Sequence[Unit]) -> Sequence[Answer]:
+        try:
+            return await self._patiently(units)
+        except CannotTranslate:
+            return [await self._alone(unit) for unit in units]
+        except DeadlineExceeded:  # that of the models: too much for them at a time
+            if len(units) == 1:
+                raise
+            half = len(units) // 2
+            return [*await self._together(units[:half]), *await self._together(units[half:])]
 
     async def _alone(self, unit: Unit) -> Answer:
         try:

@@ -4,15 +4,19 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mt.text.documents import DocumentOptions
 from mt.text.terms import Terms
 from service.errors import CannotTranslate, DeadlineExceeded, InvalidDocument, Overloaded, UnsupportedLanguage
+from service.translation import documents
 from service.translation.core import Translations
+from service.translation.documents import Documents
 from service.translation.jobs import Answer, Format, Job, StreamedSentence, StreamEnd, Wants
 from tests.service.doubles import Guesses, WordModels, backwards, upper
 
@@ -520,6 +524,32 @@ def test_a_long_document_goes_in_parts_and_waits_for_its_turn() -> None:
         models = WordModels(errors=[Overloaded(1)])
         with pytest.raises(Overloaded):
             await over(models).translate_document("a.txt", b"one", job())
+
+    run(ask())
+
+
+def test_what_is_too_much_at_a_time_is_asked_for_in_halves() -> None:
+    async def ask() -> None:
+        models = WordModels(errors=[DeadlineExceeded(), DeadlineExceeded()])
+        found = await over(models).translate_document("a.txt", b"one\ntwo\nthree\nfour", job())
+        assert found == b"ONE\nTWO\nTHREE\nFOUR"
+        assert [len(call.texts) for call in models.calls] == [4, 2, 1, 1, 2]
+        models = WordModels(errors=[DeadlineExceeded()])
+        with pytest.raises(DeadlineExceeded):
+            await over(models).translate_document("a.txt", b"one", job())
+
+    run(ask())
+
+
+def test_a_file_that_waits_for_a_thread_is_not_called_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "SECONDS", 1.0)
+
+    async def ask() -> None:
+        slow = Documents(DocumentOptions())
+        work = [slow._aside("a.txt", partial(time.sleep, 0.3)) for _ in range(4 * documents.THREADS)]
+        await asyncio.gather(*work)
+        with pytest.raises(InvalidDocument, match=r"a\.txt takes longer than 1 s to read or write"):
+            await slow._aside("a.txt", partial(time.sleep, 1.4))
 
     run(ask())
 

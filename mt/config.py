@@ -1,5 +1,6 @@
 """Recipes: everything that decides a model, as frozen, checked values. mt/recipe.py reads them from TOML."""
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,9 @@ SIZES: dict[Size, dict[str, Any]] = {
     "base": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 512, "d_ff": 2048, "heads": 8},
     "big": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3},
 }
+
+
+LONGEST_NAME = 100  # characters; a file system has 255, some of which other names need
 
 
 class Section(BaseModel):
@@ -232,6 +236,19 @@ class DataConfig(Section):
             raise ValueError(f"{', '.join(wrong)}; accepted: data.directions, {', '.join(self.directions)}")
         return self
 
+    @model_validator(mode="after")
+    def _corpora_are_of_use(self) -> Self:
+        idle = [
+            f"{corpus.path} has the columns {list(corpus.columns)}"
+            for corpus in dict.fromkeys((*self.train, *self.valid, *self.test))
+            if corpus.columns and not any({*each.split("-")} <= {*corpus.columns} for each in self.directions)
+        ]
+        if idle:
+            raise ValueError(
+                f"{', '.join(idle)}; accepted: all languages of one of data.directions, {', '.join(self.directions)}"
+            )
+        return self
+
     @property
     def language(self) -> str | None:
         """That of a language model; None if the model is to translate."""
@@ -374,5 +391,10 @@ class Recipe(Section):
 
     @property
     def run_name(self) -> str:
-        """`multi30k-en-de`: the name and the directions."""
-        return "-".join((self.name, *("+".join(self.data.directions),)))
+        """`multi30k-en-de`: the name and the directions or, where those are too many for the name of a file, their
+        number and a digest."""
+        directions = "+".join(self.data.directions)
+        if len(directions) > LONGEST_NAME:
+            digest = hashlib.sha256(directions.encode()).hexdigest()
+            directions = f"{len(self.data.directions)}-directions-{digest[:8]}"
+        return f"{self.name}-{directions}"

@@ -137,6 +137,14 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
             "data.train[0]: a.tsv has the columns ['en', 'fr'] and is for en-de; "
             "accepted: directions between its columns",
         ),
+        (
+            "data.train=['a.{language}', {path='b.tsv', columns=['en', 'ge']}]",
+            "data: b.tsv has the columns ['en', 'ge']; accepted: all languages of one of data.directions, en-de",
+        ),
+        (
+            "data.test=[{path='b.tsv', columns=['de', 'fr']}]",
+            "data: b.tsv has the columns ['de', 'fr']; accepted: all languages of one of data.directions, en-de",
+        ),
         ("data.temperature=0.5", "data.temperature = 0.5: Input should be greater than or equal to 1"),
         (
             "data.valid=['v.{language}', {path='a.{language}', weight=2}, {path='b.{language}', mark='bt'}]",

@@ -225,7 +225,7 @@ def test_a_column_of_a_table(tmp_path: Path) -> None:
     (tmp_path / "more.tsv").write_text("Ein Hund.\tA dog.\nEine Katze.\tA cat.\n")
     corpora = "data.train=['train.{language}', {path='more.tsv', columns=['de', 'en'], weight=2}]"
     assert prepared(tmp_path, "A horse.\n", corpora)[1] == ["A horse.", "A dog.", "A cat."]
-    with pytest.raises(DataError, match="no train pairs are left for en; accepted: a corpus that holds each language"):
+    with pytest.raises(RecipeError, match=r"more\.tsv has the columns \['de', 'fr'\]; accepted: all languages of one of"):
         prepared(tmp_path, "A horse.\n", "data.train=[{path='more.tsv', columns=['de', 'fr']}]")
 
 

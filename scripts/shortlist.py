@@ -23,8 +23,8 @@ from mt.data.lexicon import Flat, Lexicon, learn_lexicon
 from mt.engine.translator import select_device
 from mt.errors import DataError, ModelError
 from mt.kernels.shortlist import Shortlist
-from mt.recipe import load_recipe
 from mt.tokenizer import EOS, Tokenizer
+from mt.training.tuning import read_recipe
 
 
 @command
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     pieces, targets = (side.pieces(range(len(side))) for side in (loaded.tokenizer, loaded.tokenizer.target))
     if pieces != targets:
         raise ModelError(f"{options.model}: source and target have a vocabulary each; accepted: one for both")
-    recipe = load_recipe(options.recipe, options.overrides)
+    recipe = read_recipe(options.recipe, options.overrides)
     unknown = [direction for direction in loaded.description.directions if direction not in recipe.data.directions]
     if unknown:
         raise DataError(

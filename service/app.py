@@ -122,7 +122,9 @@ async def opened(settings: Settings, fleet: Fleet, store: Store, metrics: Metric
                     fleet=fleet,
                     translations=translations,
                     access=access,
-                    glossaries=Glossaries(store, GlossaryLimits()),
+                    glossaries=Glossaries(
+                        store, GlossaryLimits(settings.max_glossaries, settings.max_glossary_entries)
+                    ),
                     files=files,
                     shelf=shelf,
                     lingering=lingering,

@@ -96,13 +96,13 @@ class Settings(BaseSettings):
     max_held_bytes: int = Field(
         200_000_000, ge=1, description="of bodies held at a time; a request for which there is no room gets 503"
     )
-    max_characters: int = Field(100_000, ge=1, description="a request with a longer text is answered with 400")
+    max_characters: int = Field(100_000, ge=1, description="a longer text is answered with 400, with 413 under /v2")
     max_alternatives: int = Field(10, ge=0, description="a request for more of them is answered with 400")
     max_beam_size: int = Field(10, ge=1, description="a request for a wider search is answered with 400")
     max_texts: int = Field(5000, ge=1, description="a request with more texts is answered with 400")
     max_targets: int = Field(20, ge=1, description="a request for more target languages is answered with 400")
     max_terms: int = Field(1000, ge=0, description="a request with a longer glossary is answered with 400")
-    max_document_characters: int = Field(1_000_000, ge=1, description="a longer file is answered with 400")
+    max_document_characters: int = Field(1_000_000, ge=1, description="so is a longer file")
     max_unpacked_bytes: int = Field(
         30_000_000, ge=1, description="a compressed file with more in it is answered with 400"
     )
@@ -113,7 +113,7 @@ class Settings(BaseSettings):
     max_kept_file_bytes: int = Field(
         200_000_000, ge=1, description="of translated files that wait to be fetched; beyond, the oldest goes"
     )
-    max_glossaries: int = Field(100, ge=0, description="that a caller may keep")
+    max_glossaries: int = Field(1000, ge=0, description="that a caller may keep")
     max_glossary_entries: int = Field(10_000, ge=1, description="of one glossary that is kept")
     max_pending_requests: int = Field(
         512, ge=1, description="requests accepted and not yet answered; the next is answered with 503"

@@ -1,6 +1,7 @@
 """`python -m service` as an operator meets it."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -81,6 +82,11 @@ def test_options_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) ->
     assert (found.model, found.host, found.port) == ((Path("m"),), "h", 2)
     with pytest.raises(SettingsError, match="a queue that holds the longest request"):
         load_settings({"model": "m", "max_pending_characters": "5"})
+
+
+def test_every_setting_is_read() -> None:
+    code = "".join(path.read_text() for path in (ROOT / "service").rglob("*.py"))
+    assert [name for name in Settings.model_fields if not re.search(rf"\b(settings|self)\.{name}\b", code)] == []
 
 
 def test_sigterm_answers_what_was_accepted(start_service: Callable[..., Any], small_model: Path) -> None:

@@ -12,7 +12,7 @@ as differ, for a student that is to learn from all of them (Nguyen et al. 2020).
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -35,15 +35,18 @@ def main(arguments: Sequence[str]) -> int:
     with console.status("reading"):
         teachers = [read_n_best(file) for file in options.nbest]
         references = None if options.reference is None else list(read_lines(options.reference))
-    check(options.nbest, teachers, references)
+    outputs = {language: Path(f"{options.out}.{language}") for language in (source, target)}
+    check(options, teachers, references, outputs.values())
     with console.status("choosing"):
         pairs = list(chosen(teachers, references, target))
     if not pairs:
         raise DataError("nothing is left to teach: every line is empty")
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    for language, side in zip((source, target), zip(*pairs, strict=True), strict=True):
-        with Path(f"{options.out}.{language}").open("w", encoding="utf-8", newline="\n") as file:
+    for output, side in zip(outputs.values(), zip(*pairs, strict=True), strict=True):
+        aside = output.with_name(output.name + ".part")
+        with aside.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{text}\n" for text in side)
+        aside.replace(output)
     console.print(
         f"{options.out}.{{{source},{target}}}: {len(pairs):,} pairs of {len(teachers[0]):,} sources",
         markup=False,
@@ -66,8 +69,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def check(files: Sequence[Path], teachers: Sequence[Sequence[NBest]], references: Sequence[str] | None) -> None:
-    """Raises DataError if they are not of the same sources, line by line."""
+def check(
+    options: argparse.Namespace,
+    teachers: Sequence[Sequence[NBest]],
+    references: Sequence[str] | None,
+    outputs: Iterable[Path],
+) -> None:
+    """Raises DataError if they are not of the same sources, line by line, or one of them would be overwritten."""
+    files: Sequence[Path] = options.nbest
     sources = [each.source for each in teachers[0]]
     found = [
         f"{file} has other sources than {files[0]}"
@@ -78,6 +87,9 @@ def check(files: Sequence[Path], teachers: Sequence[Sequence[NBest]], references
         found.append(f"{files[0]} has {len(sources):,} lines, the reference {len(references):,}")
     if found:
         raise DataError(problems("these files cannot teach; accepted: translations of one text", found))
+    taken = {file.resolve() for file in (*files, options.reference) if file is not None}
+    if overwritten := [str(output) for output in outputs if output.resolve() in taken]:
+        raise DataError(f"{', '.join(overwritten)} would be overwritten; accepted: another --out")
 
 
 def chosen(

@@ -95,6 +95,7 @@ def test_what_translate_writes_can_be_read(small_model: Path, tmp_path: Path) ->
         (["empty.jsonl"], "nothing is left to teach"),
         (["n.jsonl", "--direction", "en-en"], "--direction is 'en-en'; accepted: two languages"),
         (["n.jsonl", "--out", "n.jsonl/x"], "n.jsonl"),
+        (["n.jsonl", "--reference", "ref.de", "--out", "ref"], "ref.de would be overwritten; accepted: another --out"),
         (["n.jsonl", "--direction", "german"], "--direction is 'german'; accepted: two languages, such as en-de"),
     ],
 )
@@ -110,7 +111,8 @@ def test_errors(
     write(tmp_path / "m.jsonl", {"A bird.": ["Ein Vogel."]})
     write(tmp_path / "empty.jsonl", {"A dog.": [""]})
     (tmp_path / "short.de").write_text("Eins\n")
+    (tmp_path / "ref.de").write_text("".join(f"{line}\n" for line in REFERENCES))
     assert main(["--direction", "en-de", "--out", "new/distilled", *arguments]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ") and message in said
-    assert not (tmp_path / "new").exists()
+    assert not (tmp_path / "new").exists() and not (tmp_path / "ref.en").exists()

@@ -5,7 +5,7 @@
     python scripts/evaluate.py NEW --baseline OLD --source test.en --reference test.de --worst 10
     python scripts/evaluate.py --hypothesis out.de --source test.en --reference test.de --direction en-de
 
-Tables go to stderr, one JSON object to stdout.
+Tables go to stderr, one JSON object to stdout. BLEU-lc-moses is that of papers: lower-cased, tokenised as Moses does.
 """
 
 import argparse

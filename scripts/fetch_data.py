@@ -1,11 +1,11 @@
-"""Bring a named public corpus into a folder, with its checksums checked.
+"""Bring a named public corpus into a folder.
 
     python scripts/fetch_data.py multi30k
     python scripts/fetch_data.py tatoeba-en-de --out /corpora/tatoeba
     python scripts/fetch_data.py Statmt-news_commentary-16-de-en      # any data set of OPUS and WMT, with mtdata
 
-A file that is already there is checked and kept, so a second run costs nothing, and so does a machine without a
-network: put the files there by hand and run the command again.
+A file of Multi30k or an archive of Tatoeba that is already there is kept, and Multi30k's are checked by their digests:
+so a second run fetches nothing, and neither need a machine without a network, where they were put by hand.
 """
 
 import argparse
@@ -87,10 +87,12 @@ class RemoteFile:
 def main(arguments: Sequence[str], hosts: Hosts) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("name", help=f"one of {', '.join(NAMES)}, tatoeba-en-XX, or the id of an mtdata data set")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="the folder to fill (default: data/NAME)")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="the folder to fill (default: NAME under data, or under MT_DATA)"
+    )
     options = parser.parse_args(arguments)
     console = Console(stderr=True)
-    folder = options.out or Path("data") / default_folder(options.name)
+    folder = options.out or Path(os.environ.get("MT_DATA", "data")) / default_folder(options.name)
     fetch(options.name, folder, hosts, console)
     console.print(f"{options.name} is in {folder}", markup=False, soft_wrap=True)
     return 0

@@ -1,9 +1,8 @@
 """Translation speed of ours, CTranslate2 and transformers, side by side: bulk, and one sentence at a time.
 
-    python scripts/benchmark.py decode MODEL --source test.en --reference test.de --transformers MARIAN_DIR
-    python scripts/benchmark.py decode --random base --source test.en --beam-size 4 --sentences 200
-
-    python scripts/benchmark.py decode STUDENT --beside TEACHER --only ours beside --source test.en --reference test.de
+    python scripts/benchmark.py decode MODEL --source test.en --reference test.de --transformers MARIAN_DIR --output DIR
+    python scripts/benchmark.py decode --random base --source test.en --beam-size 4 --sentences 200 --output DIR
+    python scripts/benchmark.py decode STUDENT --beside TEACHER --only ours beside --source test.en --output DIR
 
 All run the same search: beam size, scores divided by length, at most 2 x source + 10 tokens; and all but `beside`,
 another model of ours, the same weights.

@@ -1,9 +1,9 @@
 """How many single sentences a second are served in time, when they arrive at random (Poisson) and differ in length.
 
-    python scripts/benchmark.py serve MODEL --source tatoeba/dev.en-de.tsv.xz docs/dev.en-de.tsv.xz --reference-lengths
-    python scripts/benchmark.py serve --random big --source tatoeba/dev.en-de.tsv.xz docs/dev.en-de.tsv.xz
-    python scripts/benchmark.py serve MODEL --source dev.en --http                # python -m service, started here
-    python scripts/benchmark.py serve MODEL --source dev.en --url http://host:8000
+    python scripts/benchmark.py serve MODEL --source tatoeba/dev.en-de.tsv.xz --reference-lengths --output DIR
+    python scripts/benchmark.py serve --random big --source tatoeba/dev.en-de.tsv.xz docs/dev.en-de.tsv.xz --output DIR
+    python scripts/benchmark.py serve MODEL --source dev.en --output DIR --http        # python -m service, started here
+    python scripts/benchmark.py serve MODEL --source dev.en --output DIR --url http://host:8000
 
 Found by bisection: the highest rate at which the latency that 95 of 100 stay under is within the bound. In the engine:
 continuous batching beside the same engine with length-sorted static batches, probe by probe in turn. Over HTTP: one

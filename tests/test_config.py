@@ -46,6 +46,16 @@ def test_a_minimal_recipe(tmp_path: Path) -> None:
     assert (recipe.model.d_model, recipe.model.norm) == (128, "pre")
 
 
+def test_many_directions_have_a_short_name_of_their_own(tmp_path: Path) -> None:
+    def name(*languages: str) -> str:
+        directions = [f"{a}-{b}" for a in languages for b in languages if a != b]
+        return load(tmp_path, MINIMAL, f"data.directions={directions}").run_name
+
+    assert name("en", "de", "fr").startswith("small-en-de+en-fr+")
+    names = {name("aa", "bb", "cc", "dd", "ee", "ff", last) for last in ("gg", "hh")}
+    assert len(names) == 2 and all(re.fullmatch("small-42-directions-[0-9a-f]{8}", each) for each in names)
+
+
 def test_keys_beside_a_size_replace_its_numbers(tmp_path: Path) -> None:
     model = load(tmp_path, MINIMAL + "d_ff = 300\nencoder_layers = 6\n", "model.heads=8").model
     assert (model.encoder_layers, model.decoder_layers, model.d_model, model.d_ff, model.heads) == (6, 4, 128, 300, 8)

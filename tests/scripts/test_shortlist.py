@@ -72,6 +72,14 @@ def test_each_noun_allows_its_translation(model: Path, tmp_path: Path) -> None:
     assert alone > 0, "some translations ought not to be allowed always"
 
 
+def test_the_recipe_of_a_tuned_model(model: Path, tmp_path: Path) -> None:
+    recipe = write_recipe(tmp_path)
+    text = recipe.read_text().partition("[tokenizer]")[0]
+    recipe.write_text(f'{text}[tuning]\nmodel = "{model}"\n')
+    assert run(tmp_path, str(model), str(recipe))[0] == 0
+    assert load_model(model, torch.device("cpu")).shortlist is not None
+
+
 def test_a_recipe_of_another_direction(model: Path, tmp_path: Path) -> None:
     status, said = run(tmp_path, str(model), str(write_recipe(tmp_path, '"de-en"')))
     assert status == 2 and "has no text for en-de; accepted: a recipe with the model's directions" in said

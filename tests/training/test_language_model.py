@@ -17,7 +17,7 @@ from mt.data.batching import make_batch
 from mt.data.dataset import load_prepared, prepare
 from mt.distributed import World
 from mt.engine.language import LanguageScorer, perplexity
-from mt.errors import DataError, RecipeError
+from mt.errors import RecipeError
 from mt.model.transformer import LanguageModel
 from mt.training.loss import batch_loss
 from mt.training.report import Reporter
@@ -225,7 +225,9 @@ def test_a_column_of_a_table(tmp_path: Path) -> None:
     (tmp_path / "more.tsv").write_text("Ein Hund.\tA dog.\nEine Katze.\tA cat.\n")
     corpora = "data.train=['train.{language}', {path='more.tsv', columns=['de', 'en'], weight=2}]"
     assert prepared(tmp_path, "A horse.\n", corpora)[1] == ["A horse.", "A dog.", "A cat."]
-    with pytest.raises(RecipeError, match=r"more\.tsv has the columns \['de', 'fr'\]; accepted: all languages of one of"):
+    with pytest.raises(
+        RecipeError, match=r"more\.tsv has the columns \['de', 'fr'\]; accepted: all languages of one of"
+    ):
         prepared(tmp_path, "A horse.\n", "data.train=[{path='more.tsv', columns=['de', 'fr']}]")
 
 

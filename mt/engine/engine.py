@@ -23,7 +23,7 @@ class Engine:
     @property
     def busy(self) -> bool:
         """Whether anything waits or runs."""
-        return bool(self.runner.requests) or len(self.scheduler) > 0
+        return self.runner.count > 0 or len(self.scheduler) > 0
 
     @property
     def rows_at_a_time(self) -> int:
@@ -45,20 +45,18 @@ class Engine:
 
     def step(self) -> list[Result]:
         """Admit what may join, decode one token for every row, and return what finished."""
-        running = self.runner.requests
-        kind = self.runner.decoder.kind(running[0]) if running else None
-        admitted = self.scheduler.admit(kind, len(running) * (kind.rows if kind else 0))
+        runner = self.runner
+        admitted = self.scheduler.admit(runner.kind, runner.rows)
         try:
             if admitted:
-                self.runner.join(admitted)
-            running = self.runner.requests
-            if not running:
+                runner.join(admitted)
+            if not runner.count:
                 return []
             self.steps += 1
-            self.rows += len(running) * self.runner.decoder.kind(running[0]).rows
-            return self.runner.step()
+            self.rows += runner.rows
+            return runner.step()
         except Exception as error:  # whatever a model can raise: out of memory, a kernel's complaint
-            involved = {request.id: request for request in (*self.runner.clear(), *admitted)}
+            involved = {request.id: request for request in (*runner.clear(), *admitted)}
             if len(involved) > 1:
                 self.scheduler.isolate(involved.values())
                 return []

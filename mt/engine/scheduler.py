@@ -63,7 +63,7 @@ class Scheduler:
     def __init__(self, limits: Limits, kind: Callable[[Request], Kind] = Kind.of) -> None:
         self.limits = limits
         self._kind = kind
-        self._waiting: dict[int, Request] = {}
+        self._waiting: dict[int, tuple[Request, Kind]] = {}
         self._order: list[tuple[float, int, int]] = []  # a heap: tag, number of arrival, id; forgotten ones remain
         self._arrivals = count()
         self._now = 0.0  # the tag of what was admitted last
@@ -77,9 +77,10 @@ class Scheduler:
     def add(self, request: Request) -> None:
         if not self._waiting:
             self._order, self._tags, self._now = [], {}, 0.0
-        tag = max(self._now, self._tags.get(request.caller, 0.0)) + len(request.source) * self._kind(request).rows
+        kind = self._kind(request)
+        tag = max(self._now, self._tags.get(request.caller, 0.0)) + len(request.source) * kind.rows
         self._tags[request.caller] = tag
-        self._waiting[request.id] = request
+        self._waiting[request.id] = (request, kind)
         heappush(self._order, (tag, next(self._arrivals), request.id))
 
     def isolate(self, requests: Iterable[Request]) -> None:
@@ -98,26 +99,26 @@ class Scheduler:
                 return [self._isolated.popitem(last=False)[1]]
         if self._alone or not self._waiting:
             return []
-        first = self._first()
-        kind = self._kind(first)
+        _, kind = self._first()
         free = self.limits.rows - running_rows
         if running is not None and (running != kind or self.limits.free_part * free < self.limits.rows):
             return []
         admitted: list[Request] = []
         longest = 0
         while self._waiting:
-            request = self._first()
+            request, own = self._first()
             longest = max(longest, len(request.source))
             grown = len(admitted) + 1
             fits = grown * kind.rows <= free and grown * longest <= self.limits.source_tokens
             alone = not admitted and running is None  # what is too large for any batch runs alone
-            if self._kind(request) != kind or not (fits or alone):
+            if own != kind or not (fits or alone):
                 break
             self._now = heappop(self._order)[0]
-            admitted.append(self._waiting.pop(request.id))
+            admitted.append(request)
+            del self._waiting[request.id]
         return admitted
 
-    def _first(self) -> Request:
+    def _first(self) -> tuple[Request, Kind]:
         """Who is next of those that wait, of whom there is at least one."""
         while self._order[0][2] not in self._waiting:
             heappop(self._order)

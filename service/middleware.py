@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import uuid4
@@ -15,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from service.access.limits import network
 from service.errors import (
     BodyTooLarge,
     HeadTooLarge,
@@ -145,7 +147,8 @@ def _milliseconds(seconds: float) -> int:
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Of one request, `file_bytes` where it uploads a file; and `held_bytes` of the bodies of all together."""
+    """Of one request, `file_bytes` where it uploads a file; and `held_bytes` of the bodies of all together, of which
+    one address may have half."""
 
     head_bytes: int
     body_bytes: int
@@ -160,15 +163,15 @@ class RequestLimit:
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
         self.app = app
         self.limits = limits
-        self._held = 0  # bytes
+        self._held: Counter[str] = Counter()  # bytes, by address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        body = bytearray()
+        body, sender = bytearray(), network(scope["client"][0] if scope.get("client") else "")
         try:
-            problem = await self._problem(scope, receive, body)
+            problem = await self._problem(scope, receive, body, sender)
             if problem:
                 await answer(scope, problem)(scope, receive, send)
                 return
@@ -179,14 +182,16 @@ class RequestLimit:
 
             await self.app(scope, replay, send)
         finally:
-            self._held -= len(body)
+            self._held[sender] -= len(body)
+            if not self._held[sender]:
+                del self._held[sender]
 
-    async def _problem(self, scope: Scope, receive: Receive, body: bytearray) -> ServiceError | None:
+    async def _problem(self, scope: Scope, receive: Receive, body: bytearray, sender: str) -> ServiceError | None:
         """Fills `body`, unless there is a problem. Raises ClientDisconnect."""
         try:
             self._check_head(scope)
             async with asyncio.timeout(self.limits.body_seconds):
-                await self._read(scope, receive, body)
+                await self._read(scope, receive, body, sender)
         except TimeoutError:
             return SlowRequest(self.limits.body_seconds)
         except ServiceError as error:
@@ -201,7 +206,7 @@ class RequestLimit:
             limit = self.limits.head_bytes
             raise HeadTooLarge(f"Invalid request: address and headers exceed the limit of {limit} bytes")
 
-    async def _read(self, scope: Scope, receive: Receive, body: bytearray) -> None:
+    async def _read(self, scope: Scope, receive: Receive, body: bytearray, sender: str) -> None:
         """Raises BodyTooLarge, as soon as it can be known, Overloaded, InvalidRequest or ClientDisconnect."""
         limit = self.limits.file_bytes if path_of(scope) in UPLOADS else self.limits.body_bytes
         size = announced(Headers(scope=scope))
@@ -212,13 +217,18 @@ class RequestLimit:
                 raise ClientDisconnect
             chunk = message.get("body", b"")
             size = max(size, len(body) + len(chunk))
-            if size <= limit and self._held + len(chunk) > self.limits.held_bytes:
+            if size <= limit and not self._has_room(sender, len(body), len(chunk)):
                 raise Overloaded(retry_after=1)
             body += chunk
-            self._held += len(chunk)
+            self._held[sender] += len(chunk)
             more = message.get("more_body", False)
         if size > limit:
             raise BodyTooLarge(f"Invalid request: the body exceeds the limit of {limit} bytes")
+
+    def _has_room(self, sender: str, body: int, more: int) -> bool:
+        """For so many more bytes of a body. One alone may be as large as it likes."""
+        most, own = self.limits.held_bytes, self._held[sender]
+        return self._held.total() + more <= most and (own == body or 2 * (own + more) <= most)
 
 
 def announced(headers: Headers) -> int:

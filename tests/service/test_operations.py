@@ -420,7 +420,7 @@ def test_limits_of_a_request(messages: list[Message], headers: list[tuple[bytes,
     assert (found, seen) == (status, sent if status == 200 else b"")
 
 
-def test_uploads_may_be_larger_and_all_bodies_together_are_bounded() -> None:
+def test_uploads_may_be_larger_and_all_bodies_together_are_bounded_and_those_of_an_address() -> None:
     limits = RequestLimits(head_bytes=900, body_bytes=10, file_bytes=100, held_bytes=120, body_seconds=1)
     holding: list[int] = []
 
@@ -434,7 +434,7 @@ def test_uploads_may_be_larger_and_all_bodies_together_are_bounded() -> None:
 
         limited = RequestLimit(app, limits)
 
-        async def post(path: str, size: int) -> int:
+        async def post(path: str, size: int, client: str = "192.0.2.1") -> int:
             found: list[int] = []
 
             async def receive() -> Message:
@@ -444,7 +444,7 @@ def test_uploads_may_be_larger_and_all_bodies_together_are_bounded() -> None:
                 found.append(message.get("status", 0))
 
             scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": []}
-            scope["state"] = {"request_id": "a"}
+            scope |= {"state": {"request_id": "a"}, "client": (client, 1)}
             await limited(scope, receive, send)
             return found[0]
 
@@ -452,12 +452,17 @@ def test_uploads_may_be_larger_and_all_bodies_together_are_bounded() -> None:
         await asyncio.sleep(0)
         while not holding:
             await asyncio.sleep(0)
-        refused = [await post("/translate", 11), await post("/v2/document", 101), await post("/v2/document", 21)]
+        too_large = [await post("/translate", 11), await post("/v2/document", 101)]
+        too_much_of_one = await post("/translate", 5)  # there is room, but not for one address, which has half
+        no_room = await post("/translate_file", 21, client="192.0.2.2")
+        small = asyncio.ensure_future(post("/translate", 10, client="192.0.2.2"))
+        while len(holding) < 2:
+            await asyncio.sleep(0)
         release.set()
-        return [*refused, await first, await post("/v2/document", 100)]
+        return [*too_large, too_much_of_one, no_room, await small, await first, await post("/v2/document", 100)]
 
-    assert asyncio.run(scenario()) == [413, 413, 503, 200, 200]
-    assert holding == [100, 100]
+    assert asyncio.run(scenario()) == [413, 413, 503, 503, 200, 200, 200]
+    assert holding == [100, 10, 100]
 
 
 def exchange(url: str, *parts: bytes) -> bytes:

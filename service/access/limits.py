@@ -83,12 +83,12 @@ class Access:
     @asynccontextmanager
     async def charged(self, caller: Caller, characters: int) -> AsyncIterator[None]:
         """`charge`, and the characters back if what is done within fails. Raises QuotaExceeded."""
+        when = self._clock()
         await self.charge(caller, characters)
         try:
             yield
         except BaseException:
-            if caller.key is not None:
-                self._ledger.add(caller.key.id, month_of(self._clock()), -characters)
+            await self.give_back(caller.id, when, characters)
             raise
 
     async def charge(self, caller: Caller, characters: int) -> None:
@@ -104,10 +104,10 @@ class Access:
             )
         self._ledger.add(caller.key.id, month, characters)
 
-    async def give_back(self, caller: str, characters: int) -> None:
-        """What was charged to a `Caller.id`, maybe by an earlier process, and not translated."""
+    async def give_back(self, caller: str, when: float, characters: int) -> None:
+        """What was charged to a `Caller.id` then, maybe by an earlier process, and not translated."""
         if caller.startswith(KEY):
-            key, month = caller.removeprefix(KEY), month_of(self._clock())
+            key, month = caller.removeprefix(KEY), month_of(when)
             await self._ledger.spent(key, month)
             self._ledger.add(key, month, -characters)
 

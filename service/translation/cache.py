@@ -48,7 +48,8 @@ class SharedWork(Generic[K, V]):
         return self._cache.currsize
 
     async def get(self, keys: Sequence[K], work: "Work[K, V]") -> list[V]:
-        """A result for each key. `work` is given, together, all that nobody works on.
+        """A result for each key. `work` is given, together, all that nobody works on, and what is on its way among more
+        keys than these: one text shall not wait for somebody's thousand.
 
         Raises what `work` raises. An error that others met with more keys than one, or with their own deadline, is no
         answer: then `work` is given these keys after all. Cancelled, it leaves the work to those who still wait for it.
@@ -58,7 +59,7 @@ class SharedWork(Generic[K, V]):
         own: list[Flight[K, V]] = []
         try:
             while missing := self._missing(keys, found):
-                lonely = [key for key in missing if key not in self._flights]
+                lonely = [key for key in missing if not self._may_join(key, len(keys))]
                 if lonely:
                     own.append(self._start(lonely, work))
                 self.joined += len(missing) - len(lonely)
@@ -74,6 +75,11 @@ class SharedWork(Generic[K, V]):
         finally:
             for flight in held:
                 self._leave(flight)
+
+    def _may_join(self, key: K, asked: int) -> bool:
+        """Whether there is a flight with it that lands no later than ours would: one of at most as many keys."""
+        flight = self._flights.get(key)
+        return flight is not None and len(flight.keys) <= asked
 
     def _missing(self, keys: Sequence[K], found: dict[K, V]) -> list[K]:
         """The keys without a result, each once; those in the cache are found now."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -16,7 +16,7 @@ from mt.text.documents import DocumentOptions
 from mt.text.language import Detector
 from mt.text.markup import Range
 from mt.text.terms import Terms
-from service.errors import DeadlineExceeded, ServiceError
+from service.errors import DeadlineExceeded, Overloaded, ServiceError
 from service.languages import Direction, Route, Routes
 from service.translation.assembly import Assembly, answered, chained, moved, unchanged
 from service.translation.cache import SharedWork
@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 ASIDE = 2000  # characters of text from which on it is looked into in a thread, for the event loop must go on
 MARKUP = 10  # times as long a character of markup takes
+RETRY_SECONDS = 0.5  # while the queue is full
 AHEAD = 16  # sentences of a stream that are in work at the same time
 
 
@@ -121,7 +122,8 @@ class Translations:
         answers = []
         for number, each in enumerate(prepared):
             if each.markup is not None or not each.route or job.sentences:
-                answer = (await self.translate(replace(job, texts=(each.text,), source=each.source)))[0]
+                alone = replace(job, texts=(each.text,), source=each.source)
+                answer = (await let_in(partial(self.translate, alone), refusable=number == 0))[0]
                 answer = replace(answer, detected=each.detected)
                 yield StreamedSentence(number, 0, (0, len(each.text)), answer.text, answer.confidence)
             else:
@@ -243,7 +245,13 @@ class Translations:
         alone = replace(job, sentences=True)
         waiting = [part for part in parts if isinstance(part, Unit)]
         tail = "".join(part.text for part in _after_last(parts))
-        tasks = [asyncio.ensure_future(self._one(prepared.route, part, alone)) for part in waiting[:AHEAD]]
+        first = number == 0
+
+        def ask(index: int) -> "asyncio.Task[Answer]":
+            refusable = first and index == 0
+            return asyncio.create_task(self._one(prepared.route, waiting[index], alone, refusable))
+
+        tasks = [ask(index) for index in range(min(AHEAD, len(waiting)))]
         try:
             index = 0
             for part in parts:
@@ -252,8 +260,7 @@ class Translations:
                     continue
                 answer = await tasks[index]
                 if index + AHEAD < len(waiting):
-                    later = waiting[index + AHEAD]
-                    tasks.append(asyncio.ensure_future(self._one(prepared.route, later, alone)))
+                    tasks.append(ask(index + AHEAD))
                 begin = assembly.read
                 text = assembly.add(part.text, answer)
                 index += 1
@@ -267,9 +274,9 @@ class Translations:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _one(self, route: Route, unit: Unit, job: Job) -> Answer:
+    async def _one(self, route: Route, unit: Unit, job: Job, refusable: bool) -> Answer:
         async with before(job.deadline):
-            return (await self._through(route, [unit], job))[0]
+            return (await let_in(lambda: self._through(route, [unit], job), refusable))[0]
 
     async def _preparer(self, detecting: bool) -> Preparer:
         routes = self.routes
@@ -332,6 +339,17 @@ def _weight(key: Key, answer: Answer) -> int:
 async def aside(size: int, work: Callable[[], T]) -> T:
     """What takes long, for its size, is done in a thread."""
     return work() if size < ASIDE else await asyncio.to_thread(work)
+
+
+async def let_in(ask: Callable[[], Awaitable[T]], refusable: bool) -> T:
+    """What is asked for, once the queue has room. A stream is refused at its beginning, and not half told."""
+    while True:
+        try:
+            return await ask()
+        except Overloaded:
+            if refusable:
+                raise
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 @asynccontextmanager

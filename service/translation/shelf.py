@@ -16,6 +16,7 @@ from functools import partial
 from hashlib import sha256
 from typing import TypeVar
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from mt.text.terms import Terms
 from service.access.store import Store, Work
@@ -38,7 +39,7 @@ T = TypeVar("T")
 RETRY_SECONDS = 1.0  # while the queue is full, or the store cannot be written to
 STATUS_SECONDS = 2.0  # how long a question about one waits for it to be done: the SDK asks again only after 5 s
 TIDY_SECONDS = 60.0
-TURNS = 8  # documents that are in work at the same time
+TURNS, TURNS_OF_ONE = 8, 4  # documents that are in work at the same time, in all and of one caller
 MOST_ATTEMPTS = 5  # processes that may die over a document; one that kills them must not do so for ever
 
 
@@ -48,6 +49,7 @@ class ShelfLimits:
     could not be translated do not count."""
 
     documents_of_one: int = 20
+    bytes_of_one: int = 50_000_000
     documents: int = 200
     bytes: int = 200_000_000
     seconds: float = 3600.0
@@ -79,10 +81,11 @@ class Shelved:
 @dataclass(frozen=True)
 class Means:
     """What a shelf works with: `translate` makes of a file's name, content and job the file's translation,
-    `give_back` is told a caller and the characters of what failed, `report` where our own mistakes were made."""
+    `give_back` is told a caller, when he was charged and the characters of what failed, `report` where our own mistakes
+    were made."""
 
     translate: Callable[[str, bytes, Job], Awaitable[bytes]]
-    give_back: Callable[[str, int], Awaitable[None]]
+    give_back: Callable[[str, float, int], Awaitable[None]]
     report: Callable[[str], None]
 
 
@@ -94,6 +97,7 @@ class _Task:
     content: bytes
     attempts: int  # this one included
     owner: str
+    created: float  # seconds since 1970
     job: str
 
 
@@ -107,12 +111,13 @@ class Shelf:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._taken: set[str] = set()  # by those of the tasks that had their turn
         self._turns = asyncio.Semaphore(TURNS)
+        self._turns_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by owner
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """While it is, documents are translated: at first those that an earlier process left undone."""
-        for id in await self._store.run(_undone):
-            self._begin(id)
+        for id, owner in await self._store.run(_undone):
+            self._begin(id, owner)
         tidying = asyncio.create_task(self._tidy())
         try:
             yield
@@ -134,9 +139,13 @@ class Shelf:
             connection.execute(_FORGET_FAILED, (job.caller, limits.documents_of_one))
             asked = (
                 "SELECT coalesce(sum(error = ''), 0), coalesce(sum(length(content)), 0), "
-                "coalesce(sum(owner = ? AND error = ''), 0) FROM documents"
+                "coalesce(sum(owner = :owner AND error = ''), 0), "
+                "coalesce(sum(length(content)) FILTER (WHERE owner = :owner), 0) FROM documents"
             )
-            documents, bytes, of_owner = connection.execute(asked, (job.caller,)).fetchone()
+            documents, bytes, of_owner, bytes_of_owner = connection.execute(asked, {"owner": job.caller}).fetchone()
+            if of_owner and bytes_of_owner + size > limits.bytes_of_one:
+                most = f"{limits.bytes_of_one} bytes of documents at a time, until they are fetched"
+                raise TooManyRequests(most, retry_after=10)
             if of_owner >= limits.documents_of_one:
                 most = f"{limits.documents_of_one} documents at a time, until they are fetched"
                 raise TooManyRequests(most, retry_after=10)
@@ -152,7 +161,7 @@ class Shelf:
             )
 
         await self._store.run(write)
-        self._begin(handle.id)
+        self._begin(handle.id, job.caller)
         return handle
 
     async def find(self, owner: str, handle: Handle, patience: float = 0.0) -> Shelved:
@@ -193,13 +202,14 @@ class Shelf:
 
         return await self._store.run(read)
 
-    def _begin(self, id: str) -> None:
-        task = self._tasks[id] = asyncio.create_task(self._work(id))
+    def _begin(self, id: str, owner: str) -> None:
+        own = self._turns_of.setdefault(owner, asyncio.Semaphore(TURNS_OF_ONE))
+        task = self._tasks[id] = asyncio.create_task(self._work(id, own))
         task.add_done_callback(lambda _: self._tasks.pop(id, None))
 
-    async def _work(self, id: str) -> None:
+    async def _work(self, id: str, own_turns: asyncio.Semaphore) -> None:
         """Translate a document and keep what came of it. If the service ends meanwhile, the next one begins anew."""
-        async with self._turns:
+        async with own_turns, self._turns:
             task = await self._surely(lambda connection: _take(connection, id))
             if task is None:
                 return
@@ -208,7 +218,7 @@ class Shelf:
             characters = await self._surely(lambda connection: _settle(connection, id, content, error))
             self._taken.discard(id)
         if error and characters:
-            await self._means.give_back(task.owner, characters)
+            await self._means.give_back(task.owner, task.created, characters)
 
     async def _outcome(self, task: _Task) -> tuple[bytes, str]:
         """The translation, or why there is none."""
@@ -244,12 +254,12 @@ class Shelf:
 
     async def _expire(self) -> None:
         oldest = time.time() - self._limits.seconds
-        for id, owner, characters, undone in await self._store.run(partial(_delete, oldest=oldest)):
+        for id, owner, created, characters, undone in await self._store.run(partial(_delete, oldest=oldest)):
             self._taken.discard(id)
             if task := self._tasks.get(id):
                 task.cancel()
             if undone:
-                await self._means.give_back(owner, characters)
+                await self._means.give_back(owner, created, characters)
 
     async def _surely(self, work: Work[T]) -> T:
         """What the store makes of it, when it can: a disk may be full for a while, or another process in the way."""
@@ -268,15 +278,15 @@ _FORGET_FAILED = (  # they take no place, and are few all the same: of one calle
 )
 
 
-def _undone(connection: sqlite3.Connection) -> list[str]:
-    """The oldest first."""
-    return [id for (id,) in connection.execute(f"SELECT id FROM documents WHERE {_UNDONE} ORDER BY created")]
+def _undone(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """With their owners, the oldest first."""
+    return list(connection.execute(f"SELECT id, owner FROM documents WHERE {_UNDONE} ORDER BY created"))
 
 
 def _take(connection: sqlite3.Connection, id: str) -> _Task | None:
     """None if it is not there any more, or another process has done it."""
     connection.execute(f"UPDATE documents SET attempts = attempts + 1 WHERE id = ? AND {_UNDONE}", (id,))
-    asked = f"SELECT name, content, attempts, owner, job FROM documents WHERE id = ? AND {_UNDONE}"
+    asked = f"SELECT name, content, attempts, owner, created, job FROM documents WHERE id = ? AND {_UNDONE}"
     row = connection.execute(asked, (id,)).fetchone()
     return None if row is None else _Task(*row)
 
@@ -294,10 +304,10 @@ def _settle(connection: sqlite3.Connection, id: str, content: bytes, error: str)
     return 0 if row is None else int(row[0])
 
 
-def _delete(connection: sqlite3.Connection, oldest: float) -> list[tuple[str, str, int, bool]]:
-    """Of what was there at that time or before: id, owner, characters, and whether it was still undone."""
-    deleted = f"DELETE FROM documents WHERE created <= ? RETURNING id, owner, characters, {_UNDONE}"
-    return [(row[0], row[1], row[2], bool(row[3])) for row in connection.execute(deleted, (oldest,))]
+def _delete(connection: sqlite3.Connection, oldest: float) -> list[tuple[str, str, float, int, bool]]:
+    """Of what was there at that time or before: id, owner, when, characters, and whether it was still undone."""
+    deleted = f"DELETE FROM documents WHERE created <= ? RETURNING id, owner, created, characters, {_UNDONE}"
+    return [(*row[:4], bool(row[4])) for row in connection.execute(deleted, (oldest,))]
 
 
 def _written(job: Job) -> str:

@@ -236,12 +236,30 @@ def test_what_fails_is_given_back() -> None:
         assert ran(use(access, ran(access.admit(made(store)[0], "")))) == Usage(30, None)
 
 
+def test_what_fails_is_given_back_to_the_month_that_it_was_charged_to() -> None:
+    async def use(access: Access, caller: Caller) -> None:
+        with suppress(ValueError):
+            async with access.charged(caller, 50):
+                clock.now = DECEMBER
+                await access.charge(caller, 70)
+                raise ValueError("no translation")
+
+    clock = Clock()
+    with Store.open(None) as store:
+        access = Access(store, Policy(), clock.time)
+        caller = ran(access.admit(made(store)[0], ""))
+        ran(use(access, caller))
+        assert ran(access.usage(caller)).characters == 70
+        clock.now = NOVEMBER
+        assert ran(access.usage(caller)).characters == 0
+
+
 def test_those_without_a_key_are_not_counted() -> None:
     with Store.open(None) as store:
         access = Access(store, Policy())
         caller = ran(access.admit(None, "192.0.2.7"))
         ran(access.charge(caller, 10**9))
-        ran(access.give_back(caller.id, 10**9))
+        ran(access.give_back(caller.id, NOVEMBER, 10**9))
         assert ran(access.usage(caller)) == Usage(0, None)
 
 

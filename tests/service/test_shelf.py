@@ -2,6 +2,8 @@
 
 import asyncio
 import sqlite3
+import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +21,7 @@ from service.errors import CannotTranslate, NotFound, Overloaded, TooManyRequest
 from service.translation import shelf as module
 from service.translation.documents import Documents, Opened
 from service.translation.jobs import Job
-from service.translation.shelf import MOST_ATTEMPTS, TURNS, Handle, Means, Shelf, ShelfLimits
+from service.translation.shelf import MOST_ATTEMPTS, TURNS, TURNS_OF_ONE, Handle, Means, Shelf, ShelfLimits
 
 JOB = Job(texts=(), source=None, target="de", terms=Terms((("dog", "Hund"),), ("cat",)), caller="key:a")
 TEXT = "A dog."
@@ -33,14 +35,16 @@ class Translator:
     jobs: list[Job] = field(default_factory=list)
     failing: list[Exception] = field(default_factory=list)
     given_back: list[tuple[str, int]] = field(default_factory=list)
+    charged: list[float] = field(default_factory=list)  # when what is given back was charged
     reported: list[str] = field(default_factory=list)
 
     @property
     def means(self) -> Means:
         return Means(self.translate, self.give_back, self.reported.append)
 
-    async def give_back(self, caller: str, characters: int) -> None:
+    async def give_back(self, caller: str, when: float, characters: int) -> None:
         self.given_back.append((caller, characters))
+        self.charged.append(when)
 
     async def translate(self, name: str, content: bytes, job: Job) -> bytes:
         self.jobs.append(job)
@@ -190,18 +194,19 @@ def test_two_processes_with_one_store_settle_a_document_once(tmp_path: Path) -> 
     assert second.given_back == [("key:a", len(TEXT))] and not first.given_back and first.jobs
 
 
-def test_not_all_of_them_are_in_work_at_once(tmp_path: Path) -> None:
+def test_not_all_of_them_are_in_work_at_once_and_nobody_has_all_turns(tmp_path: Path) -> None:
     translator = Translator()
+    callers = ["key:a"] * (TURNS + 3) + ["key:b"] * (TURNS + 3)
 
     async def use(shelf: Shelf) -> None:
-        for _ in range(TURNS + 3):
-            await shelf.put(await opened(), JOB)
+        for caller in callers:
+            await shelf.put(await opened(), replace(JOB, caller=caller))
         while len(translator.jobs) < TURNS:
             await asyncio.sleep(0)
         await asyncio.sleep(0.05)
-        assert len(translator.jobs) == TURNS
+        assert Counter(job.caller for job in translator.jobs) == {"key:a": TURNS_OF_ONE, "key:b": TURNS - TURNS_OF_ONE}
         translator.go.set()
-        while len(translator.jobs) < TURNS + 3:
+        while len(translator.jobs) < len(callers):
             await asyncio.sleep(0)
 
     run(lambda: lived(tmp_path / "service.db", translator, use))
@@ -256,7 +261,7 @@ def test_what_an_earlier_process_charged_is_given_back() -> None:
                 await before.charge(caller, 500)
             after = Access(store, Policy())
             async with after.open():
-                await after.give_back(caller.id, 400)
+                await after.give_back(caller.id, time.time(), 400)
                 assert (await after.usage(caller)).characters == 100
 
     run(test)
@@ -273,8 +278,10 @@ def test_one_that_fails_says_why_and_costs_nothing(tmp_path: Path, error: Except
         found = await shelf.find("key:a", await shelf.put(await opened(), JOB), patience=9.0)
         assert (found.done, found.error) == (False, said)
 
+    begun = time.time()
     run(lambda: lived(tmp_path / "service.db", translator, use))
     assert translator.given_back == [("key:a", len(TEXT))] and len(translator.reported) == reported
+    assert begun <= translator.charged[0] <= time.time()
 
 
 def test_nobody_else_finds_it_and_the_store_cannot_tell_its_key(tmp_path: Path) -> None:
@@ -341,6 +348,7 @@ def test_those_that_failed_take_nobodys_place_and_of_one_caller_few_stay(tmp_pat
     ("limits", "refusal"),
     [
         (ShelfLimits(documents_of_one=1), TooManyRequests),
+        (ShelfLimits(bytes_of_one=2 * len(TEXT) - 1), TooManyRequests),
         (ShelfLimits(documents=1), Overloaded),
         (ShelfLimits(bytes=2 * len(TEXT) - 1), Overloaded),
     ],

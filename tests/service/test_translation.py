@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mt.text.documents import DocumentOptions
 from mt.text.terms import Terms
 from service.errors import CannotTranslate, DeadlineExceeded, InvalidDocument, Overloaded, UnsupportedLanguage
-from service.translation import documents
+from service.translation import core, documents
 from service.translation.core import Translations
 from service.translation.documents import Documents
 from service.translation.jobs import Answer, Format, Job, StreamedSentence, StreamEnd, Wants
@@ -251,6 +251,23 @@ def test_the_same_text_in_flight_is_translated_once() -> None:
     run(both())
 
 
+def test_one_text_does_not_wait_for_anothers_many() -> None:
+    async def both() -> None:
+        models = WordModels()
+        translations = over(models)
+        models.gate.clear()
+        many = asyncio.create_task(translations.translate(job("a", "b", "c")))
+        await until(lambda: len(models.calls) == 1)
+        one = asyncio.create_task(translations.translate(job("b")))
+        as_many = asyncio.create_task(translations.translate(job("c", "a", "d")))
+        await until(lambda: len(models.calls) == 3)
+        models.gate.set()
+        assert [texts_of(await each) for each in (many, one, as_many)] == [["A", "B", "C"], ["B"], ["C", "A", "D"]]
+        assert [call.texts for call in models.calls] == [["a", "b", "c"], ["b"], ["d"]]
+
+    run(both())
+
+
 @pytest.mark.parametrize("who", ["first", "second"])
 def test_one_who_leaves_takes_nothing_from_the_others(who: str) -> None:
     async def leave() -> None:
@@ -467,6 +484,28 @@ def test_sentences_come_as_soon_as_they_can_and_no_sooner_than_they_may() -> Non
         assert isinstance(first, StreamedSentence) and first.translation == "SENTENCE NUMBER 0."
         assert len(models.calls) < 40, "not all of a long text is in work at once"
         assert [each.index async for each in stream if isinstance(each, StreamedSentence)] == list(range(1, 40))
+
+    run(watch())
+
+
+def test_a_stream_is_refused_at_its_beginning_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "RETRY_SECONDS", 0.01)
+
+    async def watch() -> None:
+        with pytest.raises(Overloaded):
+            await streamed(over(WordModels(errors=[Overloaded(1)])), job("One. Two."))
+        models = WordModels()
+        stream = over(models).stream(job("One. Two.", "<p>three</p>", "Four.", format=Format.HTML))
+        found = [await anext(stream)]
+        models.errors = [Overloaded(1), Overloaded(1)]
+        found += [each async for each in stream]
+        assert isinstance(found[-1], StreamEnd)
+        assert texts_of(list(found[-1].answers)) == ["ONE. TWO.", "<p>THREE</p>", "FOUR."]
+        models = WordModels()
+        stream = over(models).stream(job(" ".join(f"Number {n}." for n in range(2 * core.AHEAD))))
+        await anext(stream)
+        models.errors = [Overloaded(1)]
+        assert len([each async for each in stream]) == 2 * core.AHEAD  # the end is one of them
 
     run(watch())
 

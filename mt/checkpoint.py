@@ -7,10 +7,7 @@ runs no code: weights are safetensors, metadata is JSON, and both are checked be
 """
 
 import json
-import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -23,11 +20,13 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from mt.config import DecodingConfig, Directions, ModelConfig, Section
-from mt.errors import ModelError, problems
+from mt.errors import ModelError, MTError, problems
 from mt.kernels.shortlist import Shortlist, flaws
 from mt.model.transformer import AnyModel, LanguageModel, Transformer
 from mt.tokenizer import EOS, Tokenizer, load_tokenizer
+from mt.writing import put, written_aside
 
+T = TypeVar("T")
 Some = TypeVar("Some", bound=AnyModel)
 Described = TypeVar("Described", "Description", "LanguageModelDescription")
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
@@ -124,33 +123,6 @@ class LoadedLanguageModel:
     description: LanguageModelDescription
 
 
-@contextmanager
-def written_aside(folder: Path) -> Iterator[Path]:
-    """A folder to write into, which takes the name `folder` when the block ends well; else it is removed.
-
-    A link stays one: what it points to is replaced.
-    """
-    folder = folder.resolve()
-    aside = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    try:
-        yield aside
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
-    for file in aside.iterdir():
-        _flush(file)
-    _flush(aside)
-    replaced = folder.with_name(f".{folder.name}.old")
-    shutil.rmtree(replaced, ignore_errors=True)
-    if folder.exists():
-        folder.rename(replaced)
-    aside.rename(folder)
-    _flush(folder.parent)
-    shutil.rmtree(replaced, ignore_errors=True)
-
-
 def save_model(
     folder: Path,
     weights: Mapping[str, Tensor],
@@ -175,6 +147,10 @@ def save_model(
 
 def load_model(folder: Path, device: torch.device) -> LoadedModel:
     """Load a model directory. Raises ModelError or TokenizerError, which say what is wrong with which file."""
+    return _unmixed(folder, lambda: _load_model(folder, device))
+
+
+def _load_model(folder: Path, device: torch.device) -> LoadedModel:
     description = read_description(folder)
     tokenizer = load_tokenizer(folder)
     sizes = {
@@ -201,6 +177,10 @@ def load_model(folder: Path, device: torch.device) -> LoadedModel:
 
 def load_language_model(folder: Path, device: torch.device) -> LoadedLanguageModel:
     """As `load_model`; a model that translates is refused."""
+    return _unmixed(folder, lambda: _load_language_model(folder, device))
+
+
+def _load_language_model(folder: Path, device: torch.device) -> LoadedLanguageModel:
     description = _checked(folder, LanguageModelDescription)
     tokenizer = load_tokenizer(folder)
     _check_sizes(folder, {"vocabulary_size": (len(tokenizer), description.vocabulary_size)})
@@ -213,11 +193,34 @@ def load_language_model(folder: Path, device: torch.device) -> LoadedLanguageMod
     return LoadedLanguageModel(model.to(device).eval(), tokenizer, description)
 
 
+def _unmixed(folder: Path, load: Callable[[], T]) -> T:
+    """What is loaded of one folder: again, if another one has taken its name meanwhile."""
+    while True:
+        before = _which(folder)
+        try:
+            loaded = load()
+        except MTError:
+            if _which(folder) == before:
+                raise
+        else:
+            if _which(folder) == before:
+                return loaded
+
+
+def _which(folder: Path) -> tuple[int, int, int] | None:
+    """The folder of this name, as it is now; None if there is none, such as between two."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns  # numbers are given again
+
+
 def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
     """Put a shortlist for the pieces of `tokenizer` into a model directory; one that is there is replaced."""
     aside = folder / ".shortlist.part"
     _save(shortlist.tensors(), aside, {"tokenizer": tokenizer.digest})
-    _put(aside, folder / "shortlist.safetensors")
+    put(aside, folder / "shortlist.safetensors")
 
 
 def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
@@ -229,14 +232,14 @@ def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
     replaced = {pair.direction for pair in pairs}
     others = [pair for pair in _read_calibration(path) if pair.direction not in replaced]
     aside.write_bytes(CALIBRATION.dump_json((*others, *pairs), indent=1))
-    _put(aside, path)
+    put(aside, path)
 
 
 def save_confidence(folder: Path, confidence: Confidence) -> None:
     """Put this into a model directory; what is there is replaced."""
     aside = folder / ".confidence.part"
     aside.write_text(_json(confidence), encoding="utf-8")
-    _put(aside, folder / "confidence.json")
+    put(aside, folder / "confidence.json")
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
@@ -406,25 +409,12 @@ def _is_pickle(path: Path) -> bool:
 
 
 def _save(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
-    save_file(tensors, path, metadata)
+    try:
+        save_file(tensors, path, metadata)
+    except SafetensorError as error:
+        raise ModelError(f"{path}: cannot be written ({error}); accepted: a disk with room") from error
     path.chmod(path.parent.stat().st_mode & 0o666)  # by itself, safetensors lets nobody but the owner read it
 
 
 def _json(section: Section) -> str:
     return section.model_dump_json(indent=2) + "\n"
-
-
-def _put(aside: Path, path: Path) -> None:
-    """Rename a file that is written to what it replaces."""
-    _flush(aside)
-    aside.replace(path)
-    _flush(path.parent)
-
-
-def _flush(path: Path) -> None:
-    """Make sure that what was written is on the disk before it is renamed."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

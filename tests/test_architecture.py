@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS = (
-    ("mt.errors", "mt.locks"),
+    ("mt.errors", "mt.locks", "mt.writing"),
     ("mt.config",),
     ("mt.recipe", "mt.distributed"),
     ("mt.tokenizer", "mt.evaluation", "mt.text", "mt.model"),

@@ -2,13 +2,18 @@ import json
 import pickle
 import shutil
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
+from mt import checkpoint
 from mt.checkpoint import (
     Confidence,
     Description,
@@ -19,12 +24,12 @@ from mt.checkpoint import (
     save_confidence,
     save_model,
     save_weights,
-    written_aside,
 )
 from mt.config import DecodingConfig, ModelConfig
 from mt.errors import ModelError, MTError, TokenizerError
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer
+from mt.writing import written_aside
 
 CPU = torch.device("cpu")
 TEXT = ["The cat sat on the mat.", "Die Katze saß auf der Matte."] * 10
@@ -317,6 +322,66 @@ def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
         fail()
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["thing"]
     assert (tmp_path / "run" / "thing" / "file").read_text() == "old"
+
+
+def test_writers_of_one_folder_wait_for_each_other_and_readers_see_one_model(
+    tmp_path: Path, original: Transformer, tokenizer: Tokenizer, description: Description
+) -> None:
+    """Two processes replace a model again and again, by one whose weights and description go together."""
+    program = """
+import sys, time, torch
+from pathlib import Path
+from mt.checkpoint import load_model, save_model
+first, folder = load_model(Path(sys.argv[1]), torch.device("cpu")), Path(sys.argv[2])
+for number in range(25):
+    name = f"{sys.argv[3]}-{number}"
+    weights = {key: torch.full_like(each, float(number)) for key, each in first.model.state_dict().items()}
+    save_model(folder, weights, first.tokenizer, first.description.model_copy(update={"name": name}), "")
+    time.sleep(0.05)
+"""
+    for name in ("seed", "model"):
+        zeros = {key: torch.zeros_like(each) for key, each in original.state_dict().items()}
+        save_model(tmp_path / name, zeros, tokenizer, description.model_copy(update={"name": "z-0"}), "")
+    command = [sys.executable, "-c", program, str(tmp_path / "seed"), str(tmp_path / "model")]
+    writers = [subprocess.Popen([*command, name]) for name in "ab"]
+    seen = set()
+    while any(writer.poll() is None for writer in writers):
+        loaded = load_model(tmp_path / "model", CPU)
+        number = int(loaded.description.name.partition("-")[2])
+        assert all((each == number).all() for each in loaded.model.parameters())
+        seen.add(loaded.description.name)
+    assert [writer.returncode for writer in writers] == [0, 0] and len(seen) > 2
+
+
+def test_a_folder_that_takes_the_name_while_another_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tokenizer of the one would go with the weights of the other."""
+    read, found = checkpoint.load_tokenizer, []
+
+    def replaced(path: Path) -> Tokenizer:
+        tokenizer = read(path)
+        if not found:
+            copytree(folder, folder.with_name("other"))
+            for name in ("config.json", "README.md"):
+                other = folder.with_name("other") / name
+                other.write_text(other.read_text().replace("cat", "dog"))
+            folder.rename(folder.with_name("gone"))
+            folder.with_name("other").rename(folder)
+        found.append(tokenizer)
+        return tokenizer
+
+    monkeypatch.setattr(checkpoint, "load_tokenizer", replaced)
+    assert load_model(folder, CPU).description.name == "dog" and len(found) == 2
+
+
+def test_a_disk_that_is_full_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise SafetensorError("No space left on device")
+
+    monkeypatch.setattr(checkpoint, "save_file", full)
+    with pytest.raises(
+        ModelError, match=r"w\.safetensors: cannot be written \(No space left on device\); accepted: a disk"
+    ):
+        save_weights(tmp_path / "w.safetensors", {"w": torch.zeros(2)})
 
 
 def test_what_a_killed_writer_left_does_not_reach_the_next(tmp_path: Path) -> None:

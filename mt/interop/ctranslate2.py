@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from mt.checkpoint import LoadedModel, load_model, written_aside
+from mt.checkpoint import LoadedModel, load_model
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
 from mt.interop.card import exported_card, targets
@@ -14,6 +14,7 @@ from mt.interop.mapping import Row, Table, misplaced, place
 from mt.interop.output import check_output
 from mt.model.embedding import position_table
 from mt.tokenizer import BOS, EOS, SOURCE_FILE, TARGET_FILE, UNK, VOCABULARY_FILE
+from mt.writing import written_aside
 
 try:
     from ctranslate2.specs import common_spec, model_spec, transformer_spec

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mt.checkpoint import LoadedModel, load_model, save_weights, written_aside
+from mt.checkpoint import LoadedModel, load_model, save_weights
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
 from mt.interop.card import exported_card, targets
@@ -19,6 +19,7 @@ from mt.interop.mapping import Row, misplaced, place
 from mt.interop.output import check_output
 from mt.interop.residual import sines_first
 from mt.tokenizer import BOS, EOS, PAD, SOURCE_FILE, TARGET_FILE, UNK
+from mt.writing import written_aside
 
 ACCEPTED: Mapping[str, tuple[Any, ...]] = {
     "norm": ("post",),

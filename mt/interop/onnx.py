@@ -6,12 +6,13 @@ from typing import Any
 
 import torch
 
-from mt.checkpoint import LoadedModel, load_model, written_aside
+from mt.checkpoint import LoadedModel, load_model
 from mt.errors import ModelError
 from mt.interop.card import exported_card, targets
 from mt.interop.onnx_graph import AXES, DECODER, ENCODER, OPSET, decoder, encoder
 from mt.interop.output import check_output
 from mt.tokenizer import BOS, EOS, PAD, SOURCE_FILE, TARGET_FILE, UNK, VOCABULARY_FILE
+from mt.writing import written_aside
 
 try:
     from onnx import save_model

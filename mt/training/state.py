@@ -21,12 +21,13 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from mt.checkpoint import check_weights, load_weights, save_weights, written_aside
+from mt.checkpoint import check_weights, load_weights, save_weights
 from mt.data.batching import Position
 from mt.distributed import World
 from mt.errors import ModelError, TrainingError, problems
 from mt.training.optimizer import kept_by
 from mt.training.sharding import gathered, placed
+from mt.writing import written_aside
 
 
 @dataclass

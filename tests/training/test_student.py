@@ -50,7 +50,17 @@ def test_further_encoder_layers_change_nothing_yet(teacher: Path, tmp_path: Path
 def test_what_is_there_is_not_destroyed(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "precious").touch()
-    for out, message in ((teacher, "would replace the model that is read"), (tmp_path / "runs", "is no model")):
+    for place in ("app", "app/src"):  # a project that has a config.json, and perhaps a model, too
+        (tmp_path / place).mkdir()
+    for file in ("config.json", "model.safetensors"):
+        (tmp_path / "app" / file).touch()
+    around, alone = "would replace the model that is read", "is no model"
+    for out, message in (
+        (teacher, around),
+        (teacher.parent, around),
+        (tmp_path / "runs", alone),
+        (tmp_path / "app", alone),
+    ):
         assert main([str(teacher), str(out), "--decoder-layers", "1"]) == 2
         assert message in capsys.readouterr().err
     assert (tmp_path / "runs" / "precious").exists() and load_model(teacher, torch.device("cpu"))

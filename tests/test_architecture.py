@@ -10,8 +10,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS = (
-    ("mt.errors", "mt.locks", "mt.writing"),
-    ("mt.config",),
+    ("mt.errors", "mt.locks"),
+    ("mt.config", "mt.writing"),
     ("mt.recipe", "mt.distributed"),
     ("mt.tokenizer", "mt.evaluation", "mt.text", "mt.model"),
     ("mt.kernels",),

@@ -1,9 +1,11 @@
 """What a caller may ask of a search: one frozen object a sentence, which checks itself."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Self
+from zlib import crc32
 
 from mt.errors import RequestError, problems
 
@@ -53,6 +55,12 @@ class SearchOptions:
     top_k: int = 0
     top_p: float = 1.0
     seed: int = 0
+
+    def of(self, source: Sequence[int]) -> Self:
+        """These for a sentence. If it samples, with a seed of its own: else all sentences would be drawn by the same
+        numbers, and those of a corpus begin alike."""
+        own = crc32(repr(tuple(source)).encode()) >> 1  # a seed has 63 bits
+        return replace(self, seed=self.seed ^ own << 32) if self.sample else self
 
     def __post_init__(self) -> None:
         found = [*self._length_problems(), *self._search_problems(), *self._sampling_problems()]

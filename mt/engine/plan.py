@@ -237,7 +237,7 @@ class Planner:
     @cached_property
     def _means(self) -> Means:
         return Means(
-            request=lambda text, options: Request(next(self.ids), self._encode(text), options, caller=self.caller),
+            request=self._request,
             alternative=self.alternative,
             pieces=self.tokenizer.pieces,
             tagged=len(self.tag),
@@ -247,6 +247,10 @@ class Planner:
             terms=self.terms,
             speller=lambda: self.spell(self.tokenizer.target),
         )
+
+    def _request(self, text: str, options: SearchOptions) -> Request:
+        source = self._encode(text)
+        return Request(next(self.ids), source, options.of(source), caller=self.caller)
 
     def _parts(self, piece: Piece, kept: Sequence[Range]) -> Iterator[Piece]:
         """A sentence without what leads a list; if it is too long for the model, in parts."""

@@ -289,7 +289,7 @@ class Translator:
                 f"the text that begins {sentence.strip()[:40]!r} has {len(ids)} tokens; "
                 f"accepted: at most {self._longest}"
             )
-        return Request(next(self._ids), ids, planner.options) if sentence.strip() else None
+        return Request(next(self._ids), ids, planner.options.of(ids)) if sentence.strip() else None
 
     def direction_of(self, source: str | None, target: str | None) -> tuple[str, str]:
         """Source and target language, either of which may be left to the model where it has one choice.

@@ -75,6 +75,20 @@ def test_float32_is_equal_to_the_plain_path(
     assert_same(run(compile_model(library, model), some_sources(12), options), expected)
 
 
+@pytest.mark.parametrize("activation", ["relu", "gelu", "swish"])
+def test_activations_of_large_numbers(library: ctypes.CDLL, activation: str) -> None:
+    """Where e^-v is more than a float32 can hold, swish is 0."""
+    model = odd_model(activation=activation)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("inner.bias"):
+                parameter.copy_(torch.tensor([-120.0, -90.0, -88.6, -80.0, 0.0, 80.0, 90.0, 120.0]).repeat(5))
+            elif name.endswith("outer.weight"):
+                parameter.mul_(0.01)
+    expected = decode(ModelScorer(model), some_sources(12), BEAM)
+    assert_same(run(compile_model(library, model), some_sources(12), BEAM), expected)
+
+
 @pytest.mark.parametrize("source_vocabulary", [None, 50, 120])
 @pytest.mark.parametrize("changed", [*({name: value} for name, value in FOREIGN.items()), FOREIGN], ids=str)
 def test_options_of_other_toolkits(

@@ -306,7 +306,7 @@ enum class Activation : int32_t { relu = 0, gelu = 1, swish = 2 };
 
 inline Floats activate(Activation kind, Floats v) {
     if (kind == Activation::relu) return simd::maximum(Floats{}, v);  // in this order NaN stays NaN
-    if (kind == Activation::swish) return v / (1.0f + simd::exponential(-v));
+    if (kind == Activation::swish) return v / (1.0f + simd::exponential(-simd::maximum(simd::all(-87.0f), v)));
     // x Phi(x) with erf by Abramowitz and Stegun 7.1.26, whose error is at most 1.5e-7.
     const Floats z = simd::magnitude(v) * 0.70710678118654752f;
     const Floats t = 1.0f / (z * 0.3275911f + 1.0f);

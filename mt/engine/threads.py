@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Thread
+from time import monotonic
 from weakref import finalize
 
 from mt.engine.batches import Batch, Decoder
@@ -13,6 +14,10 @@ from mt.engine.scheduler import Limits
 
 PATIENCE = 0.001
 """Seconds that a step waits for a result, so that its caller can submit and cancel in between."""
+
+TOGETHER = 0.002
+"""Seconds in which results are handed over together while more is on its way: each time wakes the caller's thread, which
+takes a core from those that decode."""
 
 Order = Request | frozenset[int] | None
 """A request, requests to forget, or the end."""
@@ -28,9 +33,14 @@ class Hand:
 
     def work(self, answers: SimpleQueue[list[Result] | BaseException]) -> None:
         """The thread's life."""
+        found: list[Result] = []
+        due = 0.0
         try:
             while True:
                 while not self.engine.busy or not self.orders.empty():
+                    if found and not self.engine.busy:
+                        answers.put(found)
+                        found = []
                     order = self.orders.get()
                     if order is None:
                         return
@@ -38,8 +48,10 @@ class Hand:
                         self.engine.cancel(order)
                     else:
                         self.engine.submit(order)
-                if results := self.engine.step():
-                    answers.put(results)
+                found += self.engine.step()
+                if found and (now := monotonic()) >= due:
+                    answers.put(found)
+                    found, due = [], now + TOGETHER
         except BaseException as error:  # the caller's step raises it
             answers.put(error)
 

@@ -1,6 +1,6 @@
 """The compiled encoder-decoder for CPUs (cpu/*.hpp): weights in float32 or int8, one thread a batch.
 
-It is a fast twin of mt/model, mt/decoding/beam.py and their cache. Calls leave the interpreter's lock, so batches of
+It is a fast twin of mt/model, mt/decoding/beam.py and their cache. Long calls leave the interpreter's lock, so batches of
 one model decode in as many threads at once. Nothing here synchronises: a batch belongs to one thread at a time.
 """
 
@@ -20,6 +20,8 @@ from mt.kernels.build import find_libraries
 from mt.kernels.shortlist import Shortlist
 
 INTERFACE = 4
+QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results")
+"""Calls that are over before another thread could take the interpreter's lock, so that they keep it."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
 
 
@@ -88,11 +90,12 @@ def load_library() -> ctypes.CDLL | None:
 def open_library(path: Path) -> ctypes.CDLL | None:
     """A library whose calls raise RuntimeError where they fail; None if it is damaged or has another interface."""
     try:
-        library = ctypes.CDLL(str(path))
+        library, quick = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
         if library.mt_interface() != INTERFACE:
             return None
         for name, (result, arguments) in SIGNATURES.items():
-            function = getattr(library, name)
+            function = getattr(quick if name in QUICK else library, name)
+            setattr(library, name, function)
             function.restype, function.argtypes = result, arguments
             if result in (c_int, c_void_p):
                 function.errcheck = _raising(library)

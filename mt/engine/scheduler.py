@@ -27,9 +27,13 @@ class Limits:
         return cls() if device_type == "cpu" else cls(rows=2560, source_tokens=65_536)
 
     @classmethod
-    def compiled(cls) -> "Limits":
-        """For the compiled kernels, which are as fast with few rows as with many; 20 slow a large model down."""
-        return cls(rows=36, free_part=36)
+    def compiled(cls, width: int) -> "Limits":
+        """For the compiled kernels, of whose rows each keeps `width` numbers a token, decoder layers times d_model.
+
+        They are as fast with few rows as with many, but 20 slow a large model down, and with a small one the steps of
+        few are so short that threads get in each other's way (EXPERIMENTS.md).
+        """
+        return cls(rows=36 * min(max(768 // width, 1), 4), free_part=36)
 
 
 @dataclass(frozen=True)

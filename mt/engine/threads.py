@@ -16,7 +16,7 @@ PATIENCE = 0.001
 """Seconds that a step waits for a result, so that its caller can submit and cancel in between."""
 
 TOGETHER = 0.002
-"""Seconds in which results are handed over together while more is on its way: each time wakes the caller's thread, which
+"""Seconds in which results are handed over together while more is to come: each time wakes the thread that waits, which
 takes a core from those that decode."""
 
 Order = Request | frozenset[int] | None

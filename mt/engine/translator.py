@@ -53,7 +53,8 @@ def start_engine(decoder: Decoder[Batch], device: torch.device, threads: int | N
         if threads is not None:
             torch.set_num_threads(threads)
         return Engine(decoder, limits)
-    limits, threads = Limits.compiled(), threads or torch.get_num_threads()
+    limits = Limits.compiled(decoder.model.decoder_layers * decoder.model.d_model)
+    threads = threads or torch.get_num_threads()
     return Engine(decoder, limits) if threads == 1 else EngineThreads(decoder, limits, threads)
 
 

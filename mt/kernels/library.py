@@ -1,7 +1,7 @@
 """The compiled encoder-decoder for CPUs (cpu/*.hpp): weights in float32 or int8, one thread a batch.
 
-It is a fast twin of mt/model, mt/decoding/beam.py and their cache. Long calls leave the interpreter's lock, so batches of
-one model decode in as many threads at once. Nothing here synchronises: a batch belongs to one thread at a time.
+It is a fast twin of mt/model, mt/decoding/beam.py and their cache. Long calls leave the interpreter's lock, so batches
+of one model decode in as many threads at once. Nothing here synchronises: a batch belongs to one thread at a time.
 """
 
 import ctypes
@@ -126,7 +126,7 @@ class CpuModel:
     ) -> None:
         """`weights` is a Transformer's state_dict with its `embedding.positions`; `special` are pad, unk, bos, eos."""
         self.library = library
-        self.d_model = config.d_model
+        self.d_model, self.decoder_layers = config.d_model, config.decoder_layers
         self.vocabulary_size = weights["embedding.tokens.weight"].shape[0]
         tensors = {name: tensor.detach().float().contiguous() for name, tensor in weights.items()}
         pad, unk, bos, eos = special

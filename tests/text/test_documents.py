@@ -1,8 +1,10 @@
 """Files taken apart and put together again: what is not translated comes back, and what is lands where it belongs."""
 
+import base64
 import io
 import json
 import zipfile
+from collections.abc import Callable
 
 import docx
 import polib
@@ -388,6 +390,53 @@ def test_word_follows_the_alignment() -> None:
     translations = [Translated(wanted, links) if "dog" in s.text else Translated(s.text) for s in document.segments]
     bold = [(text, b, i) for text, b, i in runs(document.render(translations), "Weg") if b or i]
     assert bold == [("lief", None, True), ("großer", True, None)]
+
+
+TEXT_BOX = """<w:r xmlns:w="{w}" xmlns:v="urn:schemas-microsoft-com:vml"><w:rPr><w:b/></w:rPr>
+<w:pict><v:shape><v:textbox>
+<w:txbxContent><w:p><w:r><w:t>In a box.</w:t></w:r></w:p><w:p><w:r><w:t>Below.</w:t></w:r></w:p></w:txbxContent>
+</v:textbox></v:shape></w:pict></w:r>"""
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def illustrated() -> bytes:
+    """A picture alone, one within a sentence, and a text box in another."""
+    document = docx.Document()
+    document.add_paragraph("Before.")
+    document.add_paragraph().add_run().add_picture(io.BytesIO(PIXEL))
+    paragraph = document.add_paragraph("A picture ")
+    paragraph.add_run().add_picture(io.BytesIO(PIXEL))
+    paragraph.add_run(" of a dog.")
+    boxed = document.add_paragraph("See the box.")
+    boxed._p.append(parse_xml(TEXT_BOX.format(w=boxed._p.nsmap["w"])))
+    document.add_paragraph("After.")
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("write", [str, str.upper], ids=["unchanged", "changed"])
+def test_word_keeps_pictures_and_text_boxes_and_reads_on_behind_them(write: Callable[[str], str]) -> None:
+    document = open_document("a.docx", illustrated())
+    found = [segment.text for segment in document.segments]
+    assert [" ".join(text.split()) for text in found] == [
+        "Before.",
+        "A picture of a dog.",
+        "See the box.",
+        "In a box.",
+        "Below.",
+        "After.",
+    ]
+    result = document.render([Translated(write(text)) for text in found])
+    after = docx.Document(io.BytesIO(result))
+    pictures = [len(list(paragraph._p.iter(qn("w:drawing")))) for paragraph in after.paragraphs]
+    assert pictures == [0, 1, 1, 0, 0]
+    said = ["".join(each.text or "" for each in after.element.body.iter(qn("w:t")))]
+    assert said == [write("Before.A picture  of a dog.See the box.In a box.Below.After.")]
+    (box,) = after.element.body.iter(qn("w:txbxContent"))
+    assert box.getparent().getparent().getparent().getparent().find(qn("w:rPr")) is not None, "it has its run's look"
 
 
 def test_word_comes_back_by_its_contents() -> None:

@@ -148,10 +148,17 @@ class _Writer:
         (self.containers if element.tag == qn("w:hyperlink") else self.looks).pop()
 
     def _append(self, elements: Sequence[Element]) -> None:
-        """Of what is empty: the properties of runs without text, and links without text, show nothing."""
+        """Of what is empty: the properties of runs without text, and links without text, show nothing. What stood in a
+        run gets one of its own."""
         for element in elements:
-            if element.tag not in (qn("w:rPr"), qn("w:hyperlink")):
-                self.containers[-1].append(element)
+            if element.tag in (qn("w:rPr"), qn("w:hyperlink")):
+                continue
+            place, run = self.containers[-1], element.getparent()
+            if run is not None and run.tag == qn("w:r"):
+                place = OxmlElement("w:r")
+                place.extend(deepcopy(run.findall(qn("w:rPr"))))
+                self.containers[-1].append(place)
+            place.append(element)
 
     def _text(self, text: str) -> None:
         run = OxmlElement("w:r")
@@ -193,7 +200,8 @@ def _items(parent: Element, ground: bytes) -> Iterator[Item[Element]]:
 
 
 def _run(run: Element, ground: bytes) -> Iterator[Item[Element]]:
-    """A run: its texts, and each other element of it as a run of its own."""
+    """A run: its texts, and each other element of it. None is moved yet: pictures may stay, and text boxes have
+    paragraphs that are still to be read."""
     properties = run.find(qn("w:rPr"))
     marked = _look(properties) != ground
     look: Element = OxmlElement("w:rPr") if properties is None else properties
@@ -209,11 +217,7 @@ def _run(run: Element, ground: bytes) -> Iterator[Item[Element]]:
             if marked:
                 yield Item(ItemKind.CLOSE, (look,), key=id(child))
         else:
-            alone = OxmlElement("w:r")
-            if properties is not None:
-                alone.append(deepcopy(properties))
-            alone.append(deepcopy(child) if len(child) == 0 else child)
-            yield Item(ItemKind.EMPTY, (alone,), breaks=child.tag in (qn("w:tab"), qn("w:br"), qn("w:cr")))
+            yield Item(ItemKind.EMPTY, (child,), breaks=child.tag in (qn("w:tab"), qn("w:br"), qn("w:cr")))
 
 
 def _ground(paragraph: Element) -> Element | None:
@@ -242,7 +246,7 @@ def _split_at_tabs(items: Sequence[Item[Element]]) -> Iterator[list[Item[Element
     for item in items:
         depth += {ItemKind.OPEN: 1, ItemKind.CLOSE: -1}.get(item.kind, 0)
         group.append(item)
-        if not depth and item.breaks and item.parts[0].find(qn("w:tab")) is not None:
+        if not depth and item.breaks and item.parts[0].tag == qn("w:tab"):
             yield group
             group = []
     yield group

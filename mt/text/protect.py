@@ -298,13 +298,12 @@ def _key(span: Span) -> str:
 def _ranges(sentence: str, spans: Sequence[Span]) -> list[tuple[int, int, bool]]:
     """Begin and end of what is left out with these spans, and whether it may touch a letter."""
     found: list[tuple[int, int, bool]] = []
+    words = _words(sentence) if spans else ()
     for span in spans:
         begin, end = span.begin, span.end
         tight = span.kind in (Kind.EMOJI, Kind.TAG)
-        while not tight and begin and _one_word(sentence[begin - 1]):
-            begin -= 1
-        while not tight and end < len(sentence) and _one_word(sentence[end]):
-            end += 1
+        if not tight:
+            begin, end = words[begin][0], words[end][1]
         while not tight and begin and end < len(sentence) and _AROUND.get(sentence[begin - 1]) == sentence[end]:
             begin, end = begin - 1, end + 1
         if found and (begin <= found[-1][1] or not sentence[found[-1][1] : begin].strip()):
@@ -313,6 +312,17 @@ def _ranges(sentence: str, spans: Sequence[Span]) -> list[tuple[int, int, bool]]
         else:
             found.append((begin, end, tight))
     return found
+
+
+def _words(sentence: str) -> list[tuple[int, int]]:
+    """Where the word that touches each place, from 0 to the length, begins before it and ends behind it."""
+    inside = [_one_word(character) for character in sentence]
+    begins, ends = [0], [len(sentence)]
+    for place, word in enumerate(inside, start=1):
+        begins.append(begins[-1] if word else place)
+    for place in reversed(range(len(sentence))):
+        ends.append(ends[-1] if inside[place] else place)
+    return list(zip(begins, reversed(ends), strict=True))
 
 
 def _one_letter(character: str) -> bool:

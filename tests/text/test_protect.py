@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mt.text.linking import Attention, Links, begins_of
-from mt.text.protect import Cut, Kind, Stretch, apart, find, lead, lost, restore, without
+from mt.text.protect import Cut, Kind, Span, Stretch, _ranges, apart, find, lead, lost, restore, without
 
 FAMILY, SCOTLAND, FLAG, SKIN = "👩‍👩‍👧", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "🇩🇪", "👍🏽"
 
@@ -258,3 +258,10 @@ def test_without_attention_places_are_in_proportion() -> None:
 )
 def test_a_number_may_be_written_as_the_target_language_does(source: str, translation: str, kept: bool) -> None:
     assert (lost(find(source), translation) == []) == kept
+
+
+def test_a_word_of_many_spans_is_looked_at_once() -> None:
+    """For each of its spans it would be quadratic: minutes, in which a worker seems to hang."""
+    sentence = "a-1" * 30_000
+    spans = [Span(place, place + 1, "1", Kind.NUMBER) for place in range(2, len(sentence), 3)]
+    assert _ranges(sentence, spans) == [(0, len(sentence), False)]

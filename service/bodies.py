@@ -30,12 +30,12 @@ async def read_fields(request: Request) -> dict[str, Any]:
             form = await request.form()
         except (HTTPException, FormParserError, ValueError) as error:
             raise InvalidRequest.listing(["the body is not the form that it says it is"]) from error
-        return _fields(request.query_params) | _fields(form)
+        return of_form(request.query_params) | of_form(form)
     if (await request.body()).strip():
         raise InvalidRequest.listing(
             ["the body must be a JSON object, sent with Content-Type: application/json, or a form"]
         )
-    return _fields(request.query_params)
+    return of_form(request.query_params)
 
 
 def parsed(model: type[BodyType], fields: dict[str, Any]) -> BodyType:
@@ -84,7 +84,7 @@ def _object(body: bytes) -> dict[str, Any]:
     return fields
 
 
-def _fields(given: ImmutableMultiDict[str, Any]) -> dict[str, Any]:
+def of_form(given: ImmutableMultiDict[str, Any]) -> dict[str, Any]:
     """Files are no fields."""
     found: dict[str, Any] = {}
     for name in given:

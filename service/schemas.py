@@ -127,7 +127,9 @@ class TranslateRequest(_Request):
     alignment: Flag = Field(False, description="`segments` with what translates what.")
     attention: Flag = Field(False, description="`segments` with the cross-attention of the model: much.")
     stream: Flag = Field(False, description="Server-sent events, one a sentence.")
-    timeout_ms: Number | None = Field(None, ge=1, description="After this time an answer is of no use: 504.")
+    timeout_ms: Number | None = Field(
+        None, ge=1, le=86_400_000, description="After this time an answer is of no use: 504."
+    )
 
     @model_validator(mode="before")
     @classmethod

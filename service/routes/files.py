@@ -2,6 +2,7 @@
 
 from pathlib import PurePath
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, File, Form, Request, UploadFile
 from fastapi.responses import FileResponse
@@ -54,7 +55,7 @@ async def translate_file(
         content = await while_connected(request, translations.translate_opened(opened, job))
     path = PurePath(name)
     kept = await files.put(f"{path.stem}_{target}{path.suffix}", content)
-    return TranslatedFile(translatedFileUrl=str(request.url_for("download_file", name=kept)))
+    return TranslatedFile(translatedFileUrl=str(request.url_for("download_file", name=quote(kept))))
 
 
 @router.get("/download_file/{name}", responses=documented(NotFound), response_class=FileResponse)

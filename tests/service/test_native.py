@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import httpx
 import pytest
@@ -122,6 +122,7 @@ OURS = [
     ({"beam_size": 11}, "Invalid request: beam_size parameter must be <= 10"),
     ({"beam_size": 0}, "Invalid request: beam_size must be greater than or equal to 1"),
     ({"timeout_ms": "soon"}, "Invalid request: timeout_ms parameter is not a number"),
+    ({"timeout_ms": 10**400}, "Invalid request: timeout_ms must be less than or equal to 86400000"),
     ({"glossary": ["a"]}, "Invalid request: glossary must be an object whose values are strings"),
     ({"glossary": {"": "a"}}, "Invalid request: the terms cannot be used:"),
     ({"glossary": {str(n): "a" for n in range(6)}}, "Invalid request: glossary and do_not_translate have 6 terms"),
@@ -330,6 +331,7 @@ def test_a_file(native: Native) -> None:
     assert address.startswith(native.url + "/download_file/")
     fetched = native.client.get(address)
     assert fetched.content == b"<p>THE <b>DOG</b>"
+    assert quote(address, safe=":/%") == address, "it is an address as it stands, for clients that mend nothing"
     assert fetched.headers["content-disposition"] == "attachment; filename*=utf-8''a%20letter_de.html"
     assert len({upload(native, "a.txt", b"x").json()["translatedFileUrl"] for _ in range(3)}) == 3
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from service.bodies import read_fields
+from service.bodies import of_form, read_fields
 from service.errors import well_formed
 
 Fields = dict[str, Any]
@@ -16,7 +16,7 @@ _FLAGS = {"0": False, "1": True, "false": False, "true": True}
 async def read(request: Request) -> Fields:
     """Of a body of either kind, and of the query. Raises InvalidRequest."""
     if not (await request.body()).strip():  # whatever kind of nothing a GET says that it has
-        return dict(request.query_params)
+        return of_form(request.query_params)
     return await read_fields(request)
 
 

@@ -1,12 +1,14 @@
 """/v2/document: upload, ask, fetch once."""
 
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
-from starlette.background import BackgroundTask
 from starlette.datastructures import UploadFile
+from starlette.responses import StreamingResponse
 
 from service.bodies import parsed
 from service.dependencies import SettingsDependency, ShelfDependency
@@ -16,6 +18,8 @@ from service.routes.deepl.body import form_or_json, inlined
 from service.routes.deepl.schemas import DocumentBody, DocumentHandle, DocumentStatus, KeyBody
 from service.routes.deepl.translate import check, directed
 from service.translation.shelf import STATUS_SECONDS, Handle
+
+PIECE = 65_536  # bytes
 
 router = APIRouter(prefix="/v2/document")
 
@@ -73,7 +77,7 @@ async def status(document_id: str, call: CallDependency, shelf: ShelfDependency)
     response_class=Response,
     openapi_extra=form_or_json(KeyBody),
 )
-async def result(document_id: str, call: CallDependency, shelf: ShelfDependency) -> Response:
+async def result(document_id: str, call: CallDependency, shelf: ShelfDependency) -> StreamingResponse:
     """Fetch a document that is done, once: then it is forgotten."""
     asked = parsed(KeyBody, call.fields)
     document = await shelf.find(call.caller.id, Handle(document_id, asked.document_key))
@@ -81,12 +85,23 @@ async def result(document_id: str, call: CallDependency, shelf: ShelfDependency)
         raise InvalidRequest.listing([f"the document could not be translated: {document.error}"])
     if not document.done:
         raise NotReady
-    return Response(
-        await shelf.content(document.id),
+    content = await shelf.content(document.id)
+    return StreamingResponse(
+        handed_over(content, partial(shelf.remove, document.id)),
         media_type="application/octet-stream",
-        headers={"Content-Disposition": f"attachment; filename*=UTF-8''{quote(document.name)}"},
-        background=BackgroundTask(shelf.remove, document.id),  # not before all of it has been sent
+        headers={
+            "Content-Disposition": f"attachment; filename*=UTF-8''{quote(document.name)}",
+            "Content-Length": str(len(content)),
+        },
     )
+
+
+async def handed_over(content: bytes, then: Callable[[], Awaitable[None]]) -> AsyncIterator[bytes]:
+    """The content in pieces, each of which is asked for when the connection has taken what came before it; and what is
+    to be done when all of them have gone. If the client leaves, that is not done."""
+    for begin in range(0, len(content), PIECE):
+        yield content[begin : begin + PIECE]
+    await then()
 
 
 async def uploaded(request: Request, asked: DocumentBody) -> tuple[str, bytes]:

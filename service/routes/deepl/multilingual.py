@@ -1,5 +1,6 @@
 """/v3/glossaries: each with a dictionary for each of its pairs of languages, which can be changed."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from fastapi import APIRouter
@@ -90,8 +91,8 @@ async def delete_dictionary(glossary_id: str, source_lang: str, target_lang: str
 def dictionaries(asked: Sequence[DictionaryBody], call: Call) -> list[Dictionary]:
     """One for each pair of languages. Raises InvalidRequest and UnsupportedLanguage."""
     found = [dictionary(each, call) for each in asked]
-    pairs = [each.pair for each in found]
-    twice = sorted({"-".join(pair) for pair in pairs if pairs.count(pair) > 1})
+    counts = Counter(each.pair for each in found)
+    twice = sorted("-".join(pair) for pair, count in counts.items() if count > 1)
     if twice:
         raise InvalidRequest.listing([f"there are two dictionaries for {', '.join(twice)}"])
     return found

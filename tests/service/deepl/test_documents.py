@@ -1,5 +1,6 @@
 """The official SDK: documents."""
 
+import asyncio
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ import deepl
 import pytest
 
 from service.errors import CannotTranslate, Overloaded
+from service.routes.deepl.documents import handed_over
 from service.translation.shelf import ShelfLimits
 from tests.service.capitals import Running
 
@@ -38,6 +40,25 @@ def test_a_document_is_fetched_once(client: deepl.DeepLClient) -> None:
     client.translate_document_download(handle, io.BytesIO())
     with pytest.raises(deepl.DeepLException, match="Not found"):
         client.translate_document_download(handle, io.BytesIO())
+
+
+def test_a_document_whose_download_breaks_off_stays() -> None:
+    gone: list[str] = []
+
+    async def remove() -> None:
+        gone.append("the document")
+
+    async def fetch() -> None:
+        content = bytes(range(256)) * 1000
+        broken = handed_over(content, remove)
+        first = await anext(broken)
+        assert content.startswith(first) and len(first) < len(content)
+        await broken.aclose()
+        assert not gone
+        assert b"".join([piece async for piece in handed_over(content, remove)]) == content
+        assert gone
+
+    asyncio.run(fetch())
 
 
 def test_a_document_belongs_to_its_key(running: Running, client: deepl.DeepLClient) -> None:

@@ -73,6 +73,11 @@ def test_a_script_without_spaces_gets_none_for_a_line_break(running: Running, cl
     assert running.core.jobs[0].texts == ("\u72ac\u3068\u732b\u3002",)
 
 
+def test_a_query_with_repeated_texts_is_read(raw: httpx.Client) -> None:
+    found = raw.post("/v2/translate", params={"text": ["one", "two"], "target_lang": "DE"}).json()
+    assert [each["text"] for each in found["translations"]] == ["ONE", "TWO"]
+
+
 def test_a_form_with_repeated_texts_is_read(running: Running, raw: httpx.Client) -> None:
     fields = {"text": ["one", "two, three"], "target_lang": "DE", "preserve_formatting": "1", "split_sentences": "0"}
     found = raw.post("/v2/translate", data=fields).json()

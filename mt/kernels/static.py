@@ -173,7 +173,8 @@ def copy_slots(source: Any, places: Tensor | None, target: Any, slots: Tensor, e
     """Entries `places`, or all, of one dataclass of tensors into entries `slots` of another of the same kind.
 
     Every tensor has one entry a sentence in dimension 0. The target's, which lies on the executor's device, may be
-    larger in the others; it becomes zero there.
+    larger in the others; it becomes zero there. Or smaller, where these sentences, unlike those that were beside them,
+    need no more columns.
     """
     for field in fields(source):
         value, into = getattr(source, field.name), getattr(target, field.name)
@@ -181,8 +182,9 @@ def copy_slots(source: Any, places: Tensor | None, target: Any, slots: Tensor, e
             chosen = value if places is None else value.index_select(0, places)
             into.index_fill_(0, slots, 0)
             if chosen.numel():
-                part = into[(slice(None), *(slice(size) for size in chosen.shape[1:]))]
-                part.index_copy_(0, slots, executor.send(chosen))
+                sizes = map(min, chosen.shape[1:], into.shape[1:])
+                both = (slice(None), *map(slice, sizes))
+                into[both].index_copy_(0, slots, executor.send(chosen[both]))
         elif is_dataclass(value):
             copy_slots(value, places, into, slots, executor)
 

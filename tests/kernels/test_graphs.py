@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -335,6 +335,7 @@ arrivals = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 25)), min_size=1
 
 @settings(max_examples=12, deadline=None)
 @given(arrivals, st.integers(1, 7), st.integers(1, 9), st.integers(1, 5))
+@example([(3, 24), (1, 18), (1, 5), (2, 24)], 7, 7, 5)  # the longest leaves, and fewer columns are needed
 def test_any_arrivals_find_the_same(waves: list[tuple[int, int]], gap: int, look: int, drop: int) -> None:
     model = tiny()
     requests: list[Request] = []

@@ -14,7 +14,7 @@ reference with its span put by the same alignment: 41.4; by the fewest crossings
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
@@ -155,15 +155,13 @@ def find(sentence: str, kept: Sequence[Range] = ()) -> tuple[Span, ...]:
 
 def _words_of(sentence: str, kept: Sequence[Range]) -> Iterator[Range]:
     """Ranges without white space around them, and with the letters that they are one word with."""
+    words = _words(sentence, _one_letter)
     for begin, end in kept:
         begin += len(sentence[begin:end]) - len(sentence[begin:end].lstrip())
         end -= len(sentence[begin:end]) - len(sentence[begin:end].rstrip())
-        while 0 < begin < end and _one_letter(sentence[begin - 1]) and _one_letter(sentence[begin]):
-            begin -= 1
-        while begin < end < len(sentence) and _one_letter(sentence[end - 1]) and _one_letter(sentence[end]):
-            end += 1
         if begin < end:
-            yield begin, end
+            first, last = _one_letter(sentence[begin]), _one_letter(sentence[end - 1])
+            yield words[begin][0] if first else begin, words[end][1] if last else end
 
 
 def lead(sentence: str, language: str) -> int:
@@ -298,12 +296,16 @@ def _key(span: Span) -> str:
 def _ranges(sentence: str, spans: Sequence[Span]) -> list[tuple[int, int, bool]]:
     """Begin and end of what is left out with these spans, and whether it may touch a letter."""
     found: list[tuple[int, int, bool]] = []
-    words = _words(sentence) if spans else ()
+    words = _words(sentence, _one_word) if spans else ()
+    word = -1, -1
     for span in spans:
         begin, end = span.begin, span.end
         tight = span.kind in (Kind.EMOJI, Kind.TAG)
         if not tight:
             begin, end = words[begin][0], words[end][1]
+            if (begin, end) == word:
+                continue
+            word = begin, end
         while not tight and begin and end < len(sentence) and _AROUND.get(sentence[begin - 1]) == sentence[end]:
             begin, end = begin - 1, end + 1
         if found and (begin <= found[-1][1] or not sentence[found[-1][1] : begin].strip()):
@@ -314,9 +316,9 @@ def _ranges(sentence: str, spans: Sequence[Span]) -> list[tuple[int, int, bool]]
     return found
 
 
-def _words(sentence: str) -> list[tuple[int, int]]:
+def _words(sentence: str, inside_one: Callable[[str], bool]) -> list[Range]:
     """Where the word that touches each place, from 0 to the length, begins before it and ends behind it."""
-    inside = [_one_word(character) for character in sentence]
+    inside = list(map(inside_one, sentence))
     begins, ends = [0], [len(sentence)]
     for place, word in enumerate(inside, start=1):
         begins.append(begins[-1] if word else place)

@@ -260,8 +260,15 @@ def test_a_number_may_be_written_as_the_target_language_does(source: str, transl
     assert (lost(find(source), translation) == []) == kept
 
 
-def test_a_word_of_many_spans_is_looked_at_once() -> None:
+@pytest.mark.parametrize("brackets", [0, 30_000])
+def test_a_word_of_many_spans_is_looked_at_once(brackets: int) -> None:
     """For each of its spans it would be quadratic: minutes, in which a worker seems to hang."""
-    sentence = "a-1" * 30_000
-    spans = [Span(place, place + 1, "1", Kind.NUMBER) for place in range(2, len(sentence), 3)]
+    sentence = "(" * brackets + "a-1" * 30_000 + ")" * brackets
+    spans = [Span(place, place + 1, "1", Kind.NUMBER) for place in range(brackets + 2, brackets + 90_000, 3)]
     assert _ranges(sentence, spans) == [(0, len(sentence), False)]
+
+
+def test_a_word_of_many_kept_ranges_is_looked_at_once() -> None:
+    sentence = "ab" * 30_000
+    kept = [(place, place + 1) for place in range(0, len(sentence), 2)]
+    assert find(sentence, kept) == (Span(0, len(sentence), sentence, Kind.KEPT),)

@@ -131,7 +131,7 @@ def evaluate(
     """`BLEU`, `chrF2`, `TER`, and, where words stand between spaces, `BLEU-lc-moses`: the scores' names.
 
     `tokenize` is sacreBLEU's name for how BLEU splits words; None chooses by the target language.
-    Raises DataError if the two differ in length or are empty, or if `tokenize` is not one of sacreBLEU's names.
+    Raises DataError if the two differ in length or are empty, or if `tokenize` cannot be used.
     """
     _must_align({"hypotheses": hypotheses}, references)
     tokenize = checked_tokenizer(tokenize, target_language)
@@ -159,7 +159,7 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], *, target_languag
 
 
 def checked_tokenizer(tokenize: str | None, target_language: str) -> str:
-    """`tokenize` if sacreBLEU has it, else DataError; for None the usual one of the target language."""
+    """`tokenize` if it can be used here, else DataError; for None the usual one of the target language."""
     if tokenize is None:
         language = _primary(target_language)
         japanese = "ja-mecab" if find_spec("MeCab") else "char"
@@ -169,6 +169,13 @@ def checked_tokenizer(tokenize: str | None, target_language: str) -> str:
             f"tokenize is {tokenize!r}{did_you_mean(tokenize, BLEU.TOKENIZERS)}; "
             f"accepted: {', '.join(sorted(BLEU.TOKENIZERS))}"
         )
+    try:
+        BLEU(tokenize=tokenize)
+    except (RuntimeError, OSError) as error:  # a package that is not installed, a model that cannot be fetched
+        reason = " ".join(str(error).split())
+        raise DataError(
+            f"tokenize {tokenize!r} cannot be used here: {reason}; accepted: others, such as char"
+        ) from error
     return tokenize
 
 

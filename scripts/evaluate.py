@@ -177,8 +177,8 @@ def direction_of(options: argparse.Namespace, directions: Sequence[str]) -> tupl
     else:
         known = f", one of {', '.join(directions)}" if directions else ", such as en-de"
         raise DataError(f"the direction is not known: give --direction{known}")
-    source, separator, target = direction.partition("-")
-    if not (source and separator and target):
+    source, _, target = direction.partition("-")
+    if not (source and target) or source == target:
         raise DataError(f"{direction!r} is no direction; accepted: source-target, such as en-de")
     return source, target
 
@@ -194,7 +194,7 @@ def read_corpus(options: argparse.Namespace, source_language: str, target_langua
         raise DataError(f"{options.tsv}: --columns {options.columns} does not name {', '.join(unknown)}")
     source, target, *group = map(names.index, wanted)
     pairs = list(read_tsv(options.tsv, source, target))
-    groups = [pair.target for pair in read_tsv(options.tsv, source, group[0])] if group else []
+    groups = [pair.target for pair in read_tsv(options.tsv, None, group[0])] if group else []
     return Corpus([pair.source for pair in pairs], [pair.target for pair in pairs], groups)
 
 

@@ -128,6 +128,29 @@ def test_tokenizer_asked_for_wins() -> None:
     assert "tok:intl" in evaluate(["a"], ["a"], target_language="de", tokenize="intl")["BLEU"].signature
 
 
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (
+            RuntimeError("\nIt needs more.\n\n    pip install sacrebleu[ko]\n"),
+            r"It needs more\. pip install sacrebleu\[ko\];",
+        ),
+        (OSError("no network"), "no network;"),
+    ],
+)
+def test_a_tokenizer_that_lacks_something_says_what(
+    monkeypatch: pytest.MonkeyPatch, failure: Exception, said: str
+) -> None:
+    def lacking(self: object, tokenize: str) -> None:
+        raise failure
+
+    monkeypatch.setattr("mt.evaluation.BLEU.__init__", lacking)
+    with pytest.raises(
+        DataError, match=f"tokenize 'ko-mecab' cannot be used here: {said} accepted: others, such as char"
+    ):
+        checked_tokenizer("ko-mecab", "ko")
+
+
 def test_unknown_tokenizer_names_the_nearest() -> None:
     with pytest.raises(DataError, match=r"'zhh' \(did you mean zh\?\).*13a"):
         evaluate(["a"], ["a"], target_language="zh", tokenize="zhh")

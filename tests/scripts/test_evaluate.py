@@ -52,6 +52,13 @@ def test_groups_of_a_column(corpus: Path, capsys: pytest.CaptureFixture[str]) ->
     assert [(name, match["exact"]) for name, match in found["by"]["kind"].items()] == [("a", 3), ("b", 1)]
 
 
+@pytest.mark.parametrize("column", ["en", "de"])
+def test_each_sentence_a_group_of_its_own(corpus: Path, column: str, capsys: pytest.CaptureFixture[str]) -> None:
+    table = ["--tsv", str(corpus / "test.tsv"), "--by", column]
+    found = scored(capsys, "--hypothesis", str(corpus / "out"), *table)
+    assert sorted(found["by"][column]) == sorted(SOURCES if column == "en" else REFERENCES)
+
+
 def test_a_model_scores_as_its_translations_do(
     small_model: Path, corpus: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,6 +110,7 @@ def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture
     [
         (["--columns", "en,fr", "--direction", "en-de"], "--columns en,fr does not name de"),
         (["--direction", "en_de"], "'en_de' is no direction"),
+        (["--direction", "en-en"], "'en-en' is no direction; accepted: source-target"),
         (["--direction", "en-de", "--tokenize", "14a"], "tokenize is '14a' (did you mean 13a?); accepted: 13a"),
     ],
 )

@@ -1,5 +1,6 @@
 """/v2/document: upload, ask, fetch once."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import PurePath
@@ -77,7 +78,7 @@ async def status(document_id: str, call: CallDependency, shelf: ShelfDependency)
     response_class=Response,
     openapi_extra=form_or_json(KeyBody),
 )
-async def result(document_id: str, call: CallDependency, shelf: ShelfDependency) -> StreamingResponse:
+async def result(document_id: str, request: Request, call: CallDependency, shelf: ShelfDependency) -> StreamingResponse:
     """Fetch a document that is done, once: then it is forgotten."""
     asked = parsed(KeyBody, call.fields)
     document = await shelf.find(call.caller.id, Handle(document_id, asked.document_key))
@@ -87,7 +88,7 @@ async def result(document_id: str, call: CallDependency, shelf: ShelfDependency)
         raise NotReady
     content = await shelf.content(document.id)
     return StreamingResponse(
-        handed_over(content, partial(shelf.remove, document.id)),
+        handed_over(content, request, partial(shelf.remove, document.id)),
         media_type="application/octet-stream",
         headers={
             "Content-Disposition": f"attachment; filename*=UTF-8''{quote(document.name)}",
@@ -96,12 +97,13 @@ async def result(document_id: str, call: CallDependency, shelf: ShelfDependency)
     )
 
 
-async def handed_over(content: bytes, then: Callable[[], Awaitable[None]]) -> AsyncIterator[bytes]:
+async def handed_over(content: bytes, request: Request, then: Callable[[], Awaitable[None]]) -> AsyncIterator[bytes]:
     """The content in pieces, each of which is asked for when the connection has taken what came before it; and what is
-    to be done when all of them have gone. If the client leaves, that is not done."""
+    to be done when all of them have gone. If the client leaves before, that is not done."""
     for begin in range(0, len(content), PIECE):
         yield content[begin : begin + PIECE]
-    await then()
+    if not await request.is_disconnected():  # a connection that is lost takes everything
+        await asyncio.shield(then())
 
 
 async def uploaded(request: Request, asked: DocumentBody) -> tuple[str, bytes]:

@@ -1,17 +1,17 @@
 """The official SDK: documents."""
 
-import asyncio
 import io
 from collections.abc import Callable
 from pathlib import Path
 
 import deepl
+import httpx
 import pytest
 
 from service.errors import CannotTranslate, Overloaded
-from service.routes.deepl.documents import handed_over
+from service.translation.jobs import Job
 from service.translation.shelf import ShelfLimits
-from tests.service.capitals import Running
+from tests.service.capitals import Capitals, Running
 
 
 def test_a_document_is_uploaded_translated_and_fetched(client: deepl.DeepLClient, tmp_path: Path) -> None:
@@ -42,23 +42,27 @@ def test_a_document_is_fetched_once(client: deepl.DeepLClient) -> None:
         client.translate_document_download(handle, io.BytesIO())
 
 
-def test_a_document_whose_download_breaks_off_stays() -> None:
-    gone: list[str] = []
+class Long(Capitals):
+    """Translates every document into more than a connection holds by itself."""
 
-    async def remove() -> None:
-        gone.append("the document")
+    async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
+        return bytes(range(256)) * 80_000
 
-    async def fetch() -> None:
-        content = bytes(range(256)) * 1000
-        broken = handed_over(content, remove)
-        first = await anext(broken)
-        assert content.startswith(first) and len(first) < len(content)
-        await broken.aclose()
-        assert not gone
-        assert b"".join([piece async for piece in handed_over(content, remove)]) == content
-        assert gone
 
-    asyncio.run(fetch())
+def test_a_document_whose_download_breaks_off_stays(start: Callable[..., Running]) -> None:
+    running = start(translations=Long())
+    handle = running.client().translate_document_upload("A dog.", filename="a.txt", target_lang="DE")
+    running.client().translate_document_wait_until_done(handle)
+    headers = {"Authorization": f"DeepL-Auth-Key {running.keys['rich']}"}
+    with httpx.Client(base_url=running.url, headers=headers, trust_env=False, timeout=30) as raw:
+        address, key = f"/v2/document/{handle.document_id}/result", {"document_key": handle.document_key}
+        for _ in range(3):
+            with raw.stream("POST", address, data=key) as broken:
+                assert broken.headers["content-length"] == str(256 * 80_000)
+                next(broken.iter_raw(1000))
+        whole = raw.post(address, data=key)
+        assert (whole.status_code, whole.content) == (200, bytes(range(256)) * 80_000)
+        assert raw.post(address, data=key).status_code == 404
 
 
 def test_a_document_belongs_to_its_key(running: Running, client: deepl.DeepLClient) -> None:

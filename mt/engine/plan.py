@@ -1,5 +1,6 @@
 """What becomes of a text: the sentences that the engine is asked for, and the translation that their results make."""
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from mt.engine.confidence import expected_quality
 from mt.engine.insight import Look, Sight
 from mt.engine.messages import Request, Result
 from mt.engine.results import Alternative, Failure, SentenceTranslation, Translation
-from mt.engine.sentence import Asked, Looks, Means, Steps, joined, plainly, translate, within, worthless
+from mt.engine.sentence import Asked, Looks, Means, Steps, joined, plainly, shared, translate, worthless
 from mt.engine.spelling import Speller
 from mt.errors import RequestError
 from mt.text import protect, segment
@@ -195,12 +196,10 @@ class Planner:
         """
         text = text if text.isascii() else text.encode("utf-8", "replace").decode()  # a lone surrogate is no text
         plan = Plan(text, self, [], [])
-        begin = 0
-        pieces = segment.whole(text) if self.sentences else segment.split(text, self.source)
-        for piece in _unparted(pieces, kept):
-            for part in self._parts(piece, within(kept, begin, begin + len(piece.text))):
-                plan.add(part, within(kept, begin, begin + len(part.text)))
-                begin += len(part.text)
+        pieces = list(_unparted(segment.whole(text) if self.sentences else segment.split(text, self.source), kept))
+        for piece, own in zip(pieces, shared(kept, [each.text for each in pieces]), strict=True):
+            for part, share in self._parts(piece, own):
+                plan.add(part, share)
         return plan
 
     def attempt(self, text: str) -> Plan:
@@ -252,22 +251,23 @@ class Planner:
         source = self._encode(text)
         return Request(next(self.ids), source, options.of(source), caller=self.caller)
 
-    def _parts(self, piece: Piece, kept: Sequence[Range]) -> Iterator[Piece]:
-        """A sentence without what leads a list; if it is too long for the model, in parts."""
+    def _parts(self, piece: Piece, kept: Sequence[Range]) -> Iterator[tuple[Piece, Sequence[Range]]]:
+        """A sentence without what leads a list; if it is too long for the model, in parts. With each, what of it is
+        to be kept."""
         lead = protect.lead(piece.text, self.source) if self.whole and not piece.kept else 0
-        text, kept = piece.text[lead:], within(kept, lead, len(piece.text))
+        text = piece.text[lead:]
+        _, kept = shared(kept, [piece.text[:lead], text])
         if lead:
-            yield Piece(piece.text[:lead], kept=True)
+            yield Piece(piece.text[:lead], kept=True), ()
         if piece.kept or ((self.whole or kept) and worthless(text, kept)):
-            yield Piece(text, kept=True)
+            yield Piece(text, kept=True), ()
         elif self._fits(text):
-            yield Piece(text, kept=False)
+            yield Piece(text, kept=False), kept
         else:
-            begin = 0
-            for part in protect.apart(text, kept) if self.whole or kept else [text]:
-                own = within(kept, begin, begin + len(part))
-                begin += len(part)
-                yield from [Piece(part, True)] if worthless(part, own) else segment.split_long(part, self._fits)
+            parts = protect.apart(text, kept) if self.whole or kept else [text]
+            for part, own in zip(parts, shared(kept, parts), strict=True):
+                cut = [Piece(part, True)] if worthless(part, own) else segment.split_long(part, self._fits)
+                yield from zip(cut, shared(own, [each.text for each in cut]), strict=True)
 
     def _fits(self, text: str) -> bool:
         return len(self._encode(text)) <= self.longest
@@ -281,10 +281,12 @@ class Planner:
 def _unparted(pieces: Sequence[Piece], kept: Sequence[Range]) -> Iterator[Piece]:
     """The pieces of a text, those of them made one that a range which is to be kept has a part in."""
     ends = list(accumulate(len(piece.text) for piece in pieces))
+    begins = sorted(first for first, _ in kept)
+    reached = [0, *accumulate((last for _, last in sorted(kept)), max)]  # by the ranges up to one
     group: list[Piece] = []
     for piece, end in zip(pieces, ends, strict=True):
         group.append(piece)
-        if not any(first < end < last for first, last in kept):
+        if reached[bisect_left(begins, end)] <= end:
             yield group[0] if len(group) == 1 else Piece("".join(each.text for each in group), False)
             group = []
 

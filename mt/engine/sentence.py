@@ -1,5 +1,6 @@
 """One sentence on its way: what the model is asked, and what it is asked again where its answer will not do."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
@@ -191,12 +192,8 @@ def _in_halves(draft: Draft, whole: tuple[Alternative, ...], means: Means) -> St
     """A translation far too short once more, in parts; it stays if they do not make a longer one."""
     text = draft.text
     pieces = segment.split_long(text, lambda part: len(part) <= max(1, len(text) * 2 // 3))
-    begins = [0, *accumulate(len(piece.text) for piece in pieces)]
-    parts = [
-        Draft(piece.text, within(draft.kept, begin, begin + len(piece.text)))
-        for piece, begin in zip(pieces, begins, strict=False)
-        if not piece.kept
-    ]
+    shares = shared(draft.kept, [piece.text for piece in pieces])
+    parts = [Draft(piece.text, own) for piece, own in zip(pieces, shares, strict=True) if not piece.kept]
     answers = (yield from _ask(parts, _LOOSE | _COPIED, means, means.options)) if len(parts) > 1 else []
     if len(answers) < len(parts) or not answers:
         return whole
@@ -211,9 +208,19 @@ def _in_halves(draft: Draft, whole: tuple[Alternative, ...], means: Means) -> St
     return tuple(found) if repetition.width(found[0].text) > repetition.width(whole[0].text) else whole
 
 
-def within(ranges: Iterable[Range], begin: int, end: int) -> tuple[Range, ...]:
-    """What of these ranges lies between two characters of a text, counted from the first of these."""
-    return tuple((max(b, begin) - begin, min(e, end) - begin) for b, e in ranges if max(b, begin) < min(e, end))
+def shared(ranges: Iterable[Range], parts: Sequence[str]) -> list[tuple[Range, ...]]:
+    """What of these ranges of a text lies in each of its parts, counted from where the part begins."""
+    shares: list[list[Range]] = [[] for _ in parts]
+    ends = list(accumulate(map(len, parts)))
+    for begin, end in ranges:
+        for number in range(bisect_right(ends, begin), len(parts)):
+            place = ends[number] - len(parts[number])
+            if place >= end:
+                break
+            own = max(begin, place) - place, min(end, ends[number]) - place
+            if own[0] < own[1]:
+                shares[number].append(own)
+    return list(map(tuple, shares))
 
 
 def _with_terms(answer: Answer, found: tuple[Alternative, ...], any_case: bool, means: Means) -> Steps:

@@ -12,9 +12,11 @@ from mt.decoding.options import SearchOptions
 from mt.decoding.rows import Hypothesis
 from mt.engine.attention import Pair, Weights
 from mt.engine.messages import Request, Result
-from mt.engine.plan import Plan, Planner
-from mt.engine.sentence import NO_REPEAT
+from mt.engine.plan import Plan, Planner, _unparted
+from mt.engine.sentence import NO_REPEAT, shared
 from mt.errors import RequestError
+from mt.text.linking import Range
+from mt.text.segment import Piece
 from mt.tokenizer import SPACE_MARK
 
 FIRST = 10  # the id of the first word
@@ -243,6 +245,45 @@ def test_no_cut_parts_a_long_span() -> None:
     plan = table.planner(longest=4).plan(text)
     assert table.run(plan).translation().text == text
     assert table.asked == ["one two three", "four five six"]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "expected"),  # of the parts "ab", "", "cde", "f"
+    [
+        ([], [(), (), (), ()]),
+        ([(0, 2), (2, 5), (5, 6)], [((0, 2),), (), ((0, 3),), ((0, 1),)]),
+        ([(1, 6)], [((1, 2),), (), ((0, 3),), ((0, 1),)]),
+        ([(3, 4), (0, 1), (2, 5)], [((0, 1),), (), ((1, 2), (0, 3)), ()]),
+        ([(-1, 1), (5, 9), (6, 8), (2, 2), (4, 3)], [((0, 1),), (), (), ((0, 1),)]),
+    ],
+)
+def test_ranges_are_shared_out_to_the_parts_of_a_text(ranges: list[Range], expected: list[tuple[Range, ...]]) -> None:
+    assert shared(ranges, ["ab", "", "cde", "f"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ([], ["ab", "cd", "ef"]),
+        ([(0, 2), (2, 4)], ["ab", "cd", "ef"]),
+        ([(1, 3)], ["abcd", "ef"]),
+        ([(4, 6), (3, 5), (0, 1)], ["ab", "cdef"]),
+        ([(1, 5), (2, 3)], ["abcdef"]),
+    ],
+)
+def test_no_cut_parts_what_is_kept(kept: list[Range], expected: list[str]) -> None:
+    pieces = [Piece(text, False) for text in ("ab", "cd", "ef")]
+    assert [piece.text for piece in _unparted(pieces, kept)] == expected
+
+
+def test_many_kept_ranges_are_gone_through_once() -> None:
+    """For each part of a text it would be quadratic: minutes, in which a worker seems to hang."""
+    text, times = "a is b ", 10_000
+    kept = [(place, place + 1) for place in range(0, times * len(text), len(text))]
+    plan = Table({}).planner(longest=5).plan(text * times, kept)
+    assert [piece.text for piece in plan.pieces] == ["a", " ", "is b", " "] * times
+    pieces = [Piece("ab", False)] * 50_000
+    assert list(_unparted(pieces, [(place, place + 1) for place in range(100_000)])) == pieces
 
 
 ODD: dict[str, str] = {

@@ -50,7 +50,7 @@ class Side:
     def rows(self) -> list[int | None]:
         """Their id of each of ours: pad, unk, bos, eos, then all others in their order."""
         special = [self.pad, self.unk, self.start, self.eos]
-        return [*special, *sorted(set(self.ids.values()) - set(special))]
+        return [*special, *(id for id in sorted(set(self.ids.values())) if id not in special)]
 
     @property
     def pieces(self) -> list[str]:
@@ -70,8 +70,10 @@ class Side:
         ids = sorted(self.ids.values())
         if ids != list(range(len(ids))):
             yield f"{what}: the ids of {len(ids)} pieces are not 0 to {len(ids) - 1}, each once"
-        for name, id in (("padding", self.pad), ("<unk>", self.unk), ("the start", self.start), ("the end", self.eos)):
-            if id is not None and id not in ids:
+        needed = {"<unk>": self.unk, "the end": self.eos}
+        optional = {"padding": self.pad, "the start": self.start}
+        for name, id in (needed | {name: id for name, id in optional.items() if id is not None}).items():
+            if type(id) is not int or id not in ids:
                 yield f"{what}: the id of {name} is {id}; accepted: one of its ids"
 
 

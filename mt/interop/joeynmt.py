@@ -32,6 +32,15 @@ STACK: Mapping[str, tuple[Any, ...]] = {
 }
 """Options of encoder and decoder, which must be the same in both."""
 
+SECTIONS = (
+    "data.src",
+    "data.trg",
+    "data.src.tokenizer_cfg",
+    "data.trg.tokenizer_cfg",
+    "model.encoder",
+    "model.decoder",
+)
+
 TEXT: Mapping[str, tuple[Any, ...]] = {
     "level": ("bpe",),
     "tokenizer_type": ("sentencepiece",),
@@ -59,13 +68,13 @@ FEED_FORWARD = {
 def read_joeynmt(origin: Origin, wishes: Wishes) -> ForeignModel:
     """A folder of JoeyNMT's. Raises ModelError that names every file that is missing or cannot be read."""
     folder = origin.folder
-    options = Options(read_yaml(folder / "config.yaml"))
+    options = Options.read(folder / "config.yaml")
     checkpoint = _checkpoint(folder)
     need_pickles(checkpoint, wishes)
     weights = load_pickle(checkpoint).get("model_state")
     if not isinstance(weights, dict):
         raise ModelError(f"{checkpoint}: holds no model_state; accepted: a checkpoint of JoeyNMT")
-    texts = [options.at("data.src"), options.at("data.trg")]
+    texts = [options.at(f"data.{side}") for side in ("src", "trg")]
     vocabularies = [
         _beside(folder, text.get("voc_file"), f"{side}_vocab.txt")
         for text, side in zip(texts, ("src", "trg"), strict=True)
@@ -120,12 +129,25 @@ class Options:
 
     values: Mapping[str, Any]
 
+    @classmethod
+    def read(cls, path: Path) -> "Options":
+        """Raises ModelError where JoeyNMT 2 has sections and this file has none: JoeyNMT 1 has `src: en`."""
+        options = cls(read_yaml(path))
+        wrong = [
+            f"{name} is {value!r}; accepted: a section, as JoeyNMT 2 has it"
+            for name in SECTIONS
+            if not isinstance(value := options.at(name), dict)
+        ]
+        if wrong:
+            raise ModelError(problems(f"{path} cannot be read", wrong))
+        return options
+
     def at(self, path: str) -> Any:
         """What stands at a path, such as `model.encoder`; an empty object where nothing does."""
         found: Any = self.values
         for part in path.split("."):
-            found = found.get(part, {}) if isinstance(found, dict) else {}
-        return found
+            found = found.get(part) if isinstance(found, dict) else None
+        return {} if found is None else found
 
     def problems(self) -> Iterator[str]:
         """Every option whose value we cannot take."""

@@ -187,6 +187,9 @@ def _search_problems(search: Mapping[str, Any]) -> Iterator[str]:
 
 def _size_problems(options: Mapping[str, Any], source: Side, target: Side) -> Iterator[str]:
     stated = options.get("dim-vocabs") or [0, 0]
+    if not isinstance(stated, list):
+        yield f"dim-vocabs is {stated!r}; accepted: a list of sizes"
+        return
     for name, side, size in zip(SIDES, (source, target), (stated[0], stated[-1]), strict=True):
         if size and len(side.ids) != size:
             yield f"the {name}'s vocabulary has {len(side.ids)} pieces, dim-vocabs says {size}; accepted: equal sizes"

@@ -254,6 +254,17 @@ def test_a_width_that_no_model_has_is_a_problem_among_others(write: Write, tmp_p
     assert "model.encoder.embed_positions.weight is not the sinusoidal table" in str(caught.value)
 
 
+@pytest.mark.parametrize("id", [[0], None, 0.0, True, "0", 9999], ids=repr)
+def test_an_end_that_is_none_of_the_ids_is_a_problem_among_others(write: Write, tmp_path: Path, id: Any) -> None:
+    folder = write(encoder_attention_heads=2)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps({**config, "eos_token_id": id}), encoding="utf-8")
+    with pytest.raises(ModelError) as caught:
+        import_model(str(folder), tmp_path / "out")
+    assert f"the vocabulary: the id of the end is {id}; accepted: one of its ids" in str(caught.value)
+    assert "encoder_attention_heads is 2 and decoder_attention_heads 4" in str(caught.value)
+
+
 def test_missing_files_are_named_and_a_pickle_is_read_only_if_allowed(write: Write, tmp_path: Path) -> None:
     folder = write()
     import_model(str(folder), tmp_path / "safe")

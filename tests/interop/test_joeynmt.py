@@ -148,6 +148,18 @@ def test_equal_to_torchs_layers(norm: str, tmp_path: Path) -> None:
         torch.testing.assert_close(found, logits[..., order], atol=2e-5, rtol=1e-5)
 
 
+def test_the_layout_of_joeynmt_1_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "model", "pre", encoder="transformer")
+    path = tmp_path / "model" / "config.yaml"
+    options = yaml.safe_load(path.read_text(encoding="utf-8"))
+    path.write_text(yaml.safe_dump({**options, "data": {"src": "en", "trg": "de"}}), encoding="utf-8")
+    with pytest.raises(ModelError) as caught:
+        import_model(str(tmp_path / "model"), tmp_path / "out", wishes=ALLOWED)
+    names = {"data.src": "en", "data.trg": "de", "model.encoder": "transformer"}
+    lines = [f"  - {name} is {value!r}; accepted: a section, as JoeyNMT 2 has it" for name, value in names.items()]
+    assert str(caught.value).splitlines() == [f"{path} cannot be read:", *lines]
+
+
 def test_all_problems_are_listed(tmp_path: Path) -> None:
     encoder = {**stack(2, "pre"), "activation": "tanh", "num_heads": 2}
     write(tmp_path / "model", "post", encoder=encoder, tied_embeddings=True)

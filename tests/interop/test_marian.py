@@ -4,6 +4,7 @@ transformers leaves that conversion (convert_marian_to_pytorch.py) out of its ne
 stands here once more: BART_CONVERTER and OpusState.load_marian_model.
 """
 
+import io
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -246,6 +247,30 @@ def test_files_that_are_missing_or_none(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelError, match="no model that can be imported"):
         import_model(str(tmp_path / "empty"), tmp_path / "out")
+
+
+def test_damaged_weights_are_named(tmp_path: Path) -> None:
+    folder = Opus().write(tmp_path / "en-de")
+    path = folder / "model.npz"
+    whole = path.read_bytes()
+    alone = io.BytesIO()
+    np.save(alone, np.zeros(3))
+    flagged = bytearray(whole)
+    flagged[whole.index(b"PK\x01\x02") + 8] |= 0x20  # of the first entry in the directory: "compressed patched data"
+    flagged[6] |= 0x20
+    for content in (alone.getvalue(), bytes(flagged), whole[: len(whole) // 2]):
+        path.write_bytes(content)
+        with pytest.raises(ModelError, match=r"model\.npz: not a whole \.npz file"):
+            import_model(str(folder), tmp_path / "out")
+
+
+@pytest.mark.parametrize("size", [60, "60", {"en": 60}], ids=repr)
+def test_sizes_that_are_no_list(tmp_path: Path, size: Any) -> None:
+    opus = Opus()
+    folder = opus.write(tmp_path / "en-de")
+    opus.save(folder, {**OPTIONS, "dim-vocabs": size})
+    with pytest.raises(ModelError, match=r"dim-vocabs is .*60.*; accepted: a list of sizes"):
+        import_model(str(folder), tmp_path / "out")
 
 
 def test_sentencepiece_models_as_vocabularies(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Answers from what the models give: of one leg, of two, and of a text from its sentences."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from mt.engine.results import SentenceTranslation, Translation
 from mt.text import segment
@@ -184,10 +186,13 @@ def _product(*confidences: float | None) -> float | None:
 
 def _composed(first: Sequence[Link], second: Sequence[Link]) -> tuple[Link, ...]:
     """Links from a source to a target, through what both link to in the bridge."""
+    onward = sorted(second)
+    begins = [begin for (begin, _), _ in onward]
+    ends = list(accumulate((end for (_, end), _ in onward), max))  # the last one so far
     found = {
         (here, there)
         for here, between in first
-        for again, there in second
-        if between[0] < again[1] and again[0] < between[1]
+        for again, there in onward[bisect_right(ends, between[0]) : bisect_left(begins, between[1])]
+        if between[0] < again[1]
     }
     return tuple(sorted(found))

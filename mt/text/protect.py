@@ -251,11 +251,20 @@ def complete(translation: str, spans: Sequence[Span]) -> str:
 
 
 def within(translation: str, spans: Sequence[Span]) -> tuple[Span, ...]:
-    """The spans of a translation; where it holds what is kept of the source, these."""
-    texts = sorted({span.text for span in spans if span.kind is Kind.KEPT}, key=len, reverse=True)
-    if not texts:
-        return find(translation)
-    return find(translation, [found.span() for found in re.finditer("|".join(map(re.escape, texts)), translation)])
+    """The spans of a translation; where it holds what is kept of the source, these, no more often than there."""
+    return find(translation, list(_kept(translation, spans)))
+
+
+def _kept(translation: str, spans: Sequence[Span]) -> Iterator[Range]:
+    left, place = Counter(span.text for span in spans if span.kind is Kind.KEPT), 0
+    while left:
+        texts = sorted(left, key=len, reverse=True)
+        found = re.compile("|".join(map(re.escape, texts))).search(translation, place)
+        if not found:
+            break
+        yield found.span()
+        place = found.end()
+        left -= Counter([found[0]])
 
 
 def _spans(sentence: str) -> Iterator[Span]:

@@ -9,22 +9,24 @@ namespace mt {
 
 inline int whole_vectors(int count) { return (count + W - 1) / W * W; }
 
-// p[0:count] = softmax(p[0:count] * scale); p has room for whole vectors, and ends in zeros.
+// p[0:count] = softmax(p[0:count] * scale); p has room for whole vectors.
 inline void softmax(float* p, int count, float scale) {
-    const int room = whole_vectors(count);
-    for (int t = count; t < room; t++) p[t] = -INFINITY;
-    Floats most = simd::load(p);
-    for (int t = W; t < room; t += W) most = simd::maximum(most, simd::load(p + t));
-    const Floats peak = simd::all(simd::largest(most) * scale);
-    Floats total{};
-    for (int t = 0; t < room; t += W) {
-        const Floats e = simd::exponential(simd::load(p + t) * scale - peak);
+    const int room = whole_vectors(count), last = room - W;
+    const Floats end = simd::first(simd::load(p + last), count - last, -INFINITY);
+    Floats most = end;
+    for (int t = 0; t < last; t += W) most = simd::maximum(most, simd::load(p + t));
+    scale *= simd::LOG2_E;
+    const float peak = simd::largest(most) * scale;
+    const Floats final = simd::power_of_two(end * scale - peak);
+    Floats total = final;
+    for (int t = 0; t < last; t += W) {
+        const Floats e = simd::power_of_two(simd::load(p + t) * scale - peak);
         total += e;
         simd::store(p + t, e);
     }
     const float inverse = 1.0f / simd::sum(total);
-    for (int t = 0; t < room; t += W) simd::store(p + t, simd::load(p + t) * inverse);
-    for (int t = count; t < room; t++) p[t] = 0.0f;
+    for (int t = 0; t < last; t += W) simd::store(p + t, simd::load(p + t) * inverse);
+    simd::store(p + last, final * inverse);
 }
 
 // Keys and values that several queries attend to. Keys lie across, [D, whole vectors of positions], so that a vector

@@ -27,16 +27,24 @@ class Candidates {
 
     void offer(int first, const Floats* values, const Outputs& outputs) {
         constexpr int count = PANEL / W;
-        Floats v[count];
-        std::copy(values, values + count, v);
-        if (first + PANEL > outputs.size()) forbid(v, outputs.size() - first, PANEL);
-        if (outputs.eos >= first && outputs.eos < first + PANEL) eos_ = at(v, outputs.eos - first);
-        normalise(v);
-        for (const int place : outputs.never)
-            if (place >= first && place < first + PANEL) forbid(v, place - first, place - first + 1);
+        Floats known[count];
+        if (first + PANEL > outputs.size()) {
+            std::copy(values, values + count, known);
+            for (int i = outputs.size() - first; i < PANEL; i++) known[i / W][i % W] = -INFINITY;
+            values = known;
+        }
+        if (outputs.eos >= first && outputs.eos < first + PANEL) eos_ = at(values, outputs.eos - first);
+        Floats most = values[0];
+        for (int c = 1; c < count; c++) most = simd::maximum(most, values[c]);
+        normalise(values, most);
+        if (!simd::above(most, simd::all(scores_.back()))) return;
         for (int c = 0; c < count; c++)
-            for (unsigned bits = simd::above(v[c], simd::all(scores_.back())); bits; bits &= bits - 1)
-                insert(v[c][__builtin_ctz(bits)], outputs.ids[first + c * W + __builtin_ctz(bits)]);
+            for (unsigned bits = simd::above(values[c], simd::all(scores_.back())); bits; bits &= bits - 1) {
+                const int place = c * W + __builtin_ctz(bits);
+                const auto* end = std::end(outputs.never);
+                if (std::find(std::begin(outputs.never), end, first + place) == end)
+                    insert(at(values, place), outputs.ids[first + place]);
+            }
     }
 
     int size() const { return wanted_; }
@@ -47,19 +55,15 @@ class Candidates {
 
   private:
     static float at(const Floats* v, int place) { return v[place / W][place % W]; }
-    static void forbid(Floats* v, int begin, int end) {
-        for (int i = begin; i < end; i++) v[i / W][i % W] = -INFINITY;
-    }
 
-    void normalise(const Floats* v) {
-        Floats most = v[0];
-        for (int c = 1; c < PANEL / W; c++) most = simd::maximum(most, v[c]);
-        const float peak = simd::largest(most);
-        if (peak > peak_) {
+    void normalise(const Floats* v, Floats most) {
+        if (simd::above(most, simd::all(peak_))) {
+            const float peak = simd::largest(most);
             total_ *= simd::exponential(simd::all(peak_ - peak))[0];
             peak_ = peak;
         }
-        for (int c = 0; c < PANEL / W; c++) total_ += simd::exponential(v[c] - peak_);
+        const float peak = peak_ * simd::LOG2_E;
+        for (int c = 0; c < PANEL / W; c++) total_ += simd::power_of_two(v[c] * simd::LOG2_E - peak);
     }
 
     // Of equals the one that was offered first comes first; in one layer that is the lower id.

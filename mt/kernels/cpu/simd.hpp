@@ -43,6 +43,18 @@ inline Floats maximum(Floats a, Floats b) {
 #endif
 }
 
+inline Ints lanes() {
+    constexpr int32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    Ints lane;
+    std::memcpy(&lane, numbers, sizeof lane);
+    return lane;
+}
+
+// The first lanes of v, and others in place of the rest.
+inline Floats first(Floats v, int count, float others) {
+    return lanes() < count ? v : all(others);
+}
+
 inline Floats magnitude(Floats v) { return (Floats)((Ints)v & 0x7fffffff); }
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
@@ -74,10 +86,7 @@ inline Floats sums(Floats* v) {
     const __m256 high = _mm256_hadd_ps(_mm256_hadd_ps(v[4], v[5]), _mm256_hadd_ps(v[6], v[7]));
     return _mm256_add_ps(_mm256_permute2f128_ps(low, high, 0x20), _mm256_permute2f128_ps(low, high, 0x31));
 #else
-    constexpr int32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    Ints lane;
-    std::memcpy(&lane, numbers, sizeof lane);
-    const Ints even = lane * 2, odd = even + 1;
+    const Ints even = lanes() * 2, odd = even + 1;
     for (int size = W; size > 1; size /= 2)
         for (int i = 0; i < size / 2; i++)
             v[i] = __builtin_shuffle(v[2 * i], v[2 * i + 1], even) + __builtin_shuffle(v[2 * i], v[2 * i + 1], odd);
@@ -131,19 +140,31 @@ inline void store_bytes(int8_t* p, Ints v) {
 #endif
 }
 
-// e^v, for -87 < v < 88 with a relative error of 2e-7 and what the rounding of v log2 e adds, 6e-8 |v|; below, 1e-38.
-// v log2 e = n + f with |f| <= 1/2, a polynomial for 2^f (least squares at Chebyshev nodes), and n to the exponent.
-inline Floats exponential(Floats v) {
-    const Floats t = maximum(all(-87.0f), v) * 1.44269504088896341f;  // in this order NaN stays NaN
-    const Floats shifted = t + 12582912.0f;
-    const Floats f = t - (shifted - 12582912.0f);
+constexpr float LOG2_E = 1.44269504088896341f;
+
+// 2^t, for -126 < t < 127 with a relative error of 2e-7; below, 1e-38 or less. t = n + f with |f| <= 1/2, a polynomial
+// for 2^f (least squares at Chebyshev nodes), and n to the exponent.
+inline Floats power_of_two(Floats t) {
+#if defined(__AVX512F__)
+    const Floats f = _mm512_reduce_ps(t, _MM_FROUND_TO_NEAREST_INT), n = t - f;
+#else
+    t = maximum(all(-126.0f), t);  // in this order NaN stays NaN
+    const Floats shifted = t + 12582912.0f, f = t - (shifted - 12582912.0f);
+#endif
     Floats p = f * 0.001326697039f + 0.009675459746f;
     p = p * f + 0.05550742616f;
     p = p * f + 0.2402212175f;
     p = p * f + 0.6931469492f;
     p = p * f + 1.000000071f;
+#if defined(__AVX512F__)
+    return _mm512_scalef_ps(p, n);
+#else
     return (Floats)((Ints)p + ((Ints)shifted << 23));
+#endif
 }
+
+// e^v; the rounding of v log2 e adds 6e-8 |v| to the relative error.
+inline Floats exponential(Floats v) { return power_of_two(v * LOG2_E); }
 
 // What is added to a weight, from -127 to 127, to make a byte of it: VNNI wants one side unsigned.
 #if defined(__AVX2__) && !defined(__AVX512VNNI__) && !defined(__AVXVNNI__)

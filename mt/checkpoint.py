@@ -65,7 +65,7 @@ class LanguageModelDescription(Section):
 class CalibrationPair(Section):
     """A text and its translation, on which a model with rounded weights is compared with the exact one."""
 
-    direction: str
+    direction: str = Field(pattern=r"^\w+-\w+$")
     source: str
     target: str
 

@@ -62,8 +62,8 @@ def _are_pairs_or_one_language(directions: tuple[str, ...]) -> tuple[str, ...]:
 class ModelConfig(Section):
     """The architecture. `size` names a row of SIZES; keys beside it replace that row's numbers."""
 
-    encoder_layers: int = Field(ge=1)
-    decoder_layers: int = Field(ge=1)
+    encoder_layers: int = Field(ge=1, le=1000)
+    decoder_layers: int = Field(ge=1, le=1000)
     d_model: int = Field(ge=2, multiple_of=2)
     d_ff: int = Field(ge=1)
     heads: int = Field(ge=1)
@@ -90,7 +90,7 @@ class ModelConfig(Section):
     """On each sublayer's output and on the embeddings (section 5.4)."""
     attention_dropout: float = Field(0.0, ge=0, lt=1)
     activation_dropout: float = Field(0.0, ge=0, lt=1)
-    max_length: int = Field(1024, ge=8)
+    max_length: int = Field(1024, ge=8, le=1_000_000)
     """The longest source or target, in tokens, that the model accepts."""
 
     @model_validator(mode="before")

@@ -14,7 +14,7 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +31,8 @@ from service.settings import variable
 
 DAY = 86_400  # seconds
 LONGEST_NAME = 100
+MOST = 10**15  # SQLite counts to 2**63
+MOST_DAYS = 365_000  # the calendar ends with the year 9999
 
 
 @command
@@ -60,20 +62,24 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     verbs = parser.add_subparsers(dest="verb", required=True)
     add = verbs.add_parser("add", parents=[common], help="make a key")
     add.add_argument("name", help="whose it is; no other key may have it")
-    add.add_argument("--rate", type=positive, metavar="N", help="requests a minute (no limit)")
-    add.add_argument("--quota", type=positive, metavar="N", help="characters a month (no limit)")
-    add.add_argument("--days", type=positive, metavar="N", help="until it expires (never)")
+    add.add_argument("--rate", type=whole(MOST), metavar="N", help="requests a minute (no limit)")
+    add.add_argument("--quota", type=whole(MOST), metavar="N", help="characters a month (no limit)")
+    add.add_argument("--days", type=whole(MOST_DAYS), metavar="N", help="until it expires (never)")
     verbs.add_parser("list", parents=[common], help="all keys, and their characters of this month")
     for verb, said in (("show", "one key"), ("revoke", "refuse a key from now on, for good")):
         verbs.add_parser(verb, parents=[common], help=said).add_argument("key", help="its name or its id")
     return parser.parse_args(arguments)
 
 
-def positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is too small; accepted: 1 or more")
-    return value
+def whole(most: int) -> Callable[[str], int]:
+    """Reads a number from 1 to `most`."""
+
+    def number(text: str) -> int:
+        if not 1 <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text} cannot be; accepted: 1 to {most}")
+        return int(text)
+
+    return number
 
 
 def database(asked: argparse.Namespace) -> Path:

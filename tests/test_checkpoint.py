@@ -138,6 +138,16 @@ def test_a_saved_model_replaces_the_one_before(
         pytest.param(lambda f: (f / "config.json").write_text("[]"), "format_version is None; accepted: 1", id="list"),
         pytest.param(lambda f: change_config(f, format_version=2), "format_version is 2; accepted: 1", id="version"),
         pytest.param(lambda f: change_config(f, directions=["ende"]), "directions: .*'ende'", id="bad direction"),
+        pytest.param(
+            lambda f: change_config(f, model={**NUMBERS, "encoder_layers": 20_000, "max_length": 10**13}),
+            r"encoder_layers: .* 1000\n.*max_length: .* 1000000",
+            id="more than a model can be",
+        ),
+        pytest.param(
+            lambda f: (f / "calibration.json").write_text('[{"direction":"ende","source":"a","target":"b"}]'),
+            "calibration.json: not a list of direction",
+            id="calibration in no direction",
+        ),
         pytest.param(lambda f: change_config(f, vocabulary_size=291), "has 290 pieces, .* 291", id="vocabulary"),
         pytest.param(lambda f: (f / "model.safetensors").unlink(), "model.safetensors: there is no", id="no weights"),
         pytest.param(lambda f: (f / "model.safetensors").write_bytes(b""), "not a whole safetensors", id="empty"),

@@ -9,6 +9,9 @@ from zlib import crc32
 
 from mt.errors import RequestError, problems
 
+LEAST = 1e-3
+"""Of what scores are divided by: float32 must hold the result."""
+
 
 class Normalization(StrEnum):
     """What the log-probability of a hypothesis of n tokens is divided by; alpha is the length penalty."""
@@ -88,12 +91,12 @@ class SearchOptions:
             yield f"length_penalty is {self.length_penalty}: a number of at least 0"
         if self.no_repeat_ngram < 0:
             yield f"no_repeat_ngram is {self.no_repeat_ngram}: at least 0"
-        if not 0 < self.repetition_penalty < math.inf:
-            yield f"repetition_penalty is {self.repetition_penalty}: a number above 0"
+        if not LEAST <= self.repetition_penalty < math.inf:
+            yield f"repetition_penalty is {self.repetition_penalty}: a number of at least {LEAST}"
 
     def _sampling_problems(self) -> Iterator[str]:
-        if not 0 < self.temperature < math.inf:
-            yield f"temperature is {self.temperature}: a number above 0"
+        if not LEAST <= self.temperature < math.inf:
+            yield f"temperature is {self.temperature}: a number of at least {LEAST}"
         if self.top_k < 0:
             yield f"top_k is {self.top_k}: at least 0"
         if not 0 < self.top_p <= 1:

@@ -40,7 +40,7 @@ class Wording:
     """
 
     columns: npt.NDArray[np.int16]  # [V] of each id
-    following: npt.NDArray[np.int16]  # [N, M] nodes
+    following: npt.NDArray[np.int32]  # [N, M] nodes
     counts: npt.NDArray[np.bool_]  # [N, M] whether a word has come to its end with this
     proposals: npt.NDArray[np.int32]  # [N, P] ids that go on with a word as it is usually spelt
     completions: npt.NDArray[np.int32]  # [N, F] ids that would complete a word

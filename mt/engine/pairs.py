@@ -72,13 +72,14 @@ def _encode(
 ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Sources with their tag and EOS, and bare targets, as ids."""
     limit = translator.description.model.max_length
+    tag = translator.tokenizer.opening(direction.split("-")[1], translator.directions)
     found, encoded = [], []
     for number, (source, target) in enumerate(zip(sources, targets, strict=True), start=1):
         wanted = translator.request(source, source=direction.split("-")[0], target=direction.split("-")[1])
         ids = tuple(translator.tokenizer.target.encode(target.strip()))
         if len(ids) + 1 > limit:
             found.append(f"pair {number}: {len(ids) + 1} target tokens; accepted: at most {limit}")
-        encoded.append((wanted.source if wanted else (EOS,), ids))
+        encoded.append((wanted.source if wanted else (*tag, EOS), ids))
     if found:
         raise RequestError(problems("these pairs cannot be read", found))
     return encoded

@@ -203,7 +203,7 @@ class _Tables:
     def __init__(self, classes: npt.NDArray[np.int16], ids: npt.NDArray[np.int64], nodes: int) -> None:
         self.columns = classes.copy()
         self.columns[ids] = np.arange(_FIRST, _FIRST + len(ids))
-        self.following = np.zeros((nodes, _FIRST + len(ids)), dtype=np.int16)
+        self.following = np.zeros((nodes, _FIRST + len(ids)), dtype=np.int32)
         self.counts = np.zeros(self.following.shape, dtype=np.bool_)
         self.full = np.zeros(nodes, dtype=np.bool_)
         self.proposals: list[list[int]] = [[]]

@@ -40,8 +40,8 @@ def select_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+        torch.empty(0, device=device).tolist()  # the device `meta` holds no numbers
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ModelError(f"device {name!r} cannot be used ({error}); accepted: auto, cpu, cuda, cuda:N") from error
     return device
 

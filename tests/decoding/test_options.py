@@ -19,8 +19,8 @@ def test_all_problems_are_told_at_once() -> None:
             min_length_factor=-0.5,
             min_length=7,
             no_repeat_ngram=-1,
-            repetition_penalty=0.0,
-            temperature=0.0,
+            repetition_penalty=1e-39,
+            temperature=1e-39,
             top_k=-1,
             top_p=1.5,
             seed=-1,
@@ -29,7 +29,7 @@ def test_all_problems_are_told_at_once() -> None:
     for name in (
         *("beam_size", "n_best", "length_penalty", "max_length_factor", "max_length_offset", "max_length is 0"),
         *("min_length_factor", "min_length is 7", "no_repeat_ngram", "repetition_penalty"),
-        *("temperature is 0.0", "top_k", "top_p is 1.5", "seed"),
+        *("temperature is 1e-39", "top_k", "top_p is 1.5", "seed"),
     ):
         assert name in message
 

@@ -1,5 +1,7 @@
 """Scores and word alignments of given translations."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -37,6 +39,12 @@ def test_every_target_word_is_aligned_with_one_source_word(translator: Translato
     assert [target for _, target in first.pairs] == [0, 1, 2, 3, 4]
     assert all(0 <= source < 5 for source, _ in first.pairs)
     assert (second.target, second.pairs) == ((), ())
+
+
+def test_nothing_is_aligned_with_nothing_whatever_the_tags(several_directions: Path) -> None:
+    several = Translator.load(several_directions, device="cpu")
+    (pair, _) = align_pairs(several, ["", "a"], ["Hund", ""], several.directions[0])
+    assert (pair.source, pair.target, pair.pairs) == ((), ("Hund",), ())
 
 
 def test_alignment_follows_the_attention(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from mt.engine.graphs import GraphDecoder
 from mt.engine.messages import Request, Result
 from mt.engine.plan import Plan
 from mt.engine.scheduler import Limits
+from mt.engine.spelling import Speller
 from mt.engine.threads import EngineThreads
 from mt.text.terms import Terms, lacking
 from tests.conftest import NOUNS, sentences
@@ -118,6 +119,13 @@ def test_terms_act_without_the_rest_and_on_samples(translator: Translator) -> No
     sampling = options.__class__(sample=True, max_length=options.max_length)
     [found] = translator.translate(["The dog sees it."], terms=GLOSSARY, options=sampling)
     assert "Köter" in found.text
+
+
+def test_long_words_have_more_nodes_than_sixteen_bits_count(translator: Translator) -> None:
+    words = [letter * 1000 for letter in "abcdefghijklmnopqr"]
+    following = Speller(translator.tokenizer).wording([], words, "de", 1).following
+    assert len(following) > 2**15
+    assert set(following.ravel()) == set(range(len(following)))
 
 
 def test_a_word_that_nothing_spells_is_put_in(translator: Translator) -> None:

@@ -180,6 +180,6 @@ def test_directions(small_model: Path, several_directions: Path) -> None:
 
 
 def test_a_device_that_is_not_there(small_model: Path) -> None:
-    for name in ("cuda:99", "toaster"):
+    for name in ("cuda:99", "toaster", "meta"):
         with pytest.raises(ModelError, match="cannot be used"):
             Translator.load(small_model, device=name)

@@ -42,7 +42,7 @@ const char* mt_problem() { return problem; }
 // For the whole process: memory that is freed stays at hand, rather than being given back and cleared again.
 void mt_keep_memory() {
 #if defined(__GLIBC__)
-    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    if (!mallopt(M_MMAP_THRESHOLD, 1 << 30)) mallopt(M_MMAP_THRESHOLD, 1 << 25);  // older glibc takes no more
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
 #endif
 }

@@ -1,5 +1,6 @@
 """Files and folders that appear whole or not at all, whenever a process is killed or a machine loses its power."""
 
+import ctypes
 import os
 import shutil
 from collections.abc import Iterator
@@ -29,12 +30,25 @@ def written_aside(folder: Path) -> Iterator[Path]:
         for file in aside.iterdir():
             _flush(file)
         _flush(aside)
-        shutil.rmtree(replaced, ignore_errors=True)
-        if folder.exists():
+        if not folder.exists():
+            aside.rename(folder)
+        elif not _exchanged(aside, folder):
+            shutil.rmtree(replaced, ignore_errors=True)
             folder.rename(replaced)
-        aside.rename(folder)
+            aside.rename(folder)
         _flush(folder.parent)
-        shutil.rmtree(replaced, ignore_errors=True)
+        for left in (aside, replaced):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Let two folders change names at once, so that there is one of each name at every moment.
+
+    False where a system cannot: that is Linux's call, of glibc since 2.28, and not of every file system.
+    """
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return rename is not None and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
 
 
 def put(aside: Path, path: Path) -> None:

@@ -334,6 +334,34 @@ def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "thing" / "file").read_text() == "old"
 
 
+def test_there_is_a_folder_at_every_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads, or is killed, while one takes the place of another."""
+    folder, rename = tmp_path / "thing", Path.rename
+
+    def watched(self: Path, target: Path) -> Path:
+        renamed = rename(self, target)
+        assert folder.is_dir(), "this file system cannot exchange names"
+        return renamed
+
+    monkeypatch.setattr(Path, "rename", watched)
+    for text in ("old", "new"):
+        with written_aside(folder) as aside:
+            (aside / "file").write_text(text)
+        assert (folder / "file").read_text() == text
+        assert [path.name for path in tmp_path.iterdir()] == ["thing"]
+
+
+def test_where_names_cannot_be_exchanged_a_folder_is_replaced_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mt.writing._exchanged", lambda one, other: False)
+    for text in ("old", "new"):
+        with written_aside(tmp_path / "thing") as aside:
+            (aside / "file").write_text(text)
+    assert [path.name for path in tmp_path.iterdir()] == ["thing"]
+    assert (tmp_path / "thing" / "file").read_text() == "new"
+
+
 def test_writers_of_one_folder_wait_for_each_other_and_readers_see_one_model(
     tmp_path: Path, original: Transformer, tokenizer: Tokenizer, description: Description
 ) -> None:

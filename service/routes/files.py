@@ -54,7 +54,7 @@ async def translate_file(
     async with access.charged(caller, opened.characters):
         content = await while_connected(request, translations.translate_opened(opened, job))
     path = PurePath(name)
-    kept = await files.put(f"{path.stem}_{target}{path.suffix}", content)
+    kept = await files.put(f"{path.stem}_{target}{path.suffix}", content, caller.id)
     return TranslatedFile(translatedFileUrl=str(request.url_for("download_file", name=quote(kept))))
 
 

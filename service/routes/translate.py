@@ -115,6 +115,7 @@ def check(asked: TranslateRequest, settings: Settings) -> None:
     if asked.format not in ("text", "html"):
         raise InvalidRequest(f"{shown(asked.format)} format is not supported")
     size, count = sum(map(len, asked.texts)), len(asked.texts)
+    languages = len({asked.target, *asked.targets})
     terms = len(asked.glossary) + len(asked.do_not_translate)
     limits = (
         ("alternatives", asked.alternatives, settings.max_alternatives),
@@ -124,6 +125,9 @@ def check(asked: TranslateRequest, settings: Settings) -> None:
     found = []
     if size > settings.max_characters:
         found.append(f"request ({size}) exceeds text limit ({settings.max_characters})")
+    elif size * languages > settings.max_pending_characters:
+        limit = settings.max_pending_characters // languages
+        found.append(f"request ({size}) exceeds text limit ({limit}) for {languages} targets")
     if count > settings.max_texts:
         found.append(f"request ({count}) exceeds text limit ({settings.max_texts})")
     found += [f"{name} parameter must be <= {limit}" for name, value, limit in limits if value > limit]

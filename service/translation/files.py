@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -15,7 +16,7 @@ MOST_NAME = 100  # characters of the original name in the new one
 
 @dataclass(frozen=True)
 class FileLimits:
-    """Seconds that a file is kept, and bytes of all of them; beyond these the oldest is dropped."""
+    """Seconds that a file is kept, and bytes of all of them; beyond these who has most loses the oldest of theirs."""
 
     seconds: float = 1800.0
     bytes: int = 200_000_000
@@ -24,6 +25,7 @@ class FileLimits:
 @dataclass(frozen=True)
 class Kept:
     path: Path
+    owner: str
     size: int
     until: float
 
@@ -41,12 +43,12 @@ class Files:
         """Deletes all of them."""
         self._folder.cleanup()
 
-    async def put(self, name: str, content: bytes) -> str:
-        """Keeps a file; the name under which it is found, which ends with the given one."""
+    async def put(self, name: str, content: bytes, owner: str) -> str:
+        """Keeps a file of a caller's; the name under which it is found, which ends with the given one."""
         found = f"{secrets.token_urlsafe(24)}.{_tame(name)}"
         path = Path(self._folder.name) / secrets.token_hex(16)
         await asyncio.to_thread(path.write_bytes, content)
-        self._kept[found] = Kept(path, len(content), self._clock() + self._limits.seconds)
+        self._kept[found] = Kept(path, owner, len(content), self._clock() + self._limits.seconds)
         self._drop()
         return found
 
@@ -58,13 +60,22 @@ class Files:
         return self._kept[name].path
 
     def _drop(self) -> None:
-        size = sum(kept.size for kept in self._kept.values())
-        for name, kept in list(self._kept.items()):
-            if kept.until > self._clock() and size <= self._limits.bytes:
-                break
-            size -= kept.size
-            kept.path.unlink(missing_ok=True)
-            del self._kept[name]
+        now = self._clock()
+        for name in [name for name, kept in self._kept.items() if kept.until <= now]:
+            self._remove(name)
+        sizes = Counter[str]()
+        for kept in self._kept.values():
+            sizes[kept.owner] += kept.size
+        while sizes.total() > self._limits.bytes:
+            [(most, _)] = sizes.most_common(1)
+            name = next(name for name, kept in self._kept.items() if kept.owner == most)
+            sizes[most] -= self._remove(name)
+
+    def _remove(self, name: str) -> int:
+        """The bytes that this frees."""
+        gone = self._kept.pop(name)
+        gone.path.unlink(missing_ok=True)
+        return gone.size
 
 
 def original(name: str) -> str:

@@ -22,7 +22,13 @@ PAIR = {"source": "en", "target": "de"}
 def native() -> Iterator[Native]:
     """en-de in capitals, de-fr in reverse order."""
     ways = {"en-de": upper, "de-fr": backwards}
-    limits = {"max_characters": 5000, "max_texts": 50, "max_terms": 5, "max_kept_file_bytes": 1000}
+    limits = {
+        "max_characters": 5000,
+        "max_texts": 50,
+        "max_terms": 5,
+        "max_kept_file_bytes": 1000,
+        "max_pending_characters": 9000,
+    }
     running = Native(lambda: WordModels(ways), {"detector": Guesses}, limits)
     yield running
     running.stop()
@@ -129,6 +135,7 @@ OURS = [
     ({"do_not_translate": [1]}, "Invalid request: do_not_translate must be a list of strings"),
     ({"quality": "perhaps"}, "Invalid request: quality must be true or false"),
     ({"targets": ["zz"]}, "zz is not supported"),
+    ({"q": "a" * 5000, "targets": ["fr"]}, "Invalid request: request (5000) exceeds text limit (4500) for 2 targets"),
     ({"stream": True, "targets": ["fr"]}, "Invalid request: stream and targets cannot be used together"),
 ]
 

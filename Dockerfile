@@ -1,14 +1,14 @@
 ARG BASE_IMAGE=python:3.11-slim
 
-# The service in a container; README.md says how to run it, scripts/image.sh builds and checks it.
-#   docker build .                                        torch as the package index has it, which on Linux is with CUDA
-#   docker build --build-arg DEVICE=cpu --build-arg TORCH_INDEX=URL .    PyTorch's own index of builds for CPUs
-#   docker build --target demo .                          with a model that is trained while it is built
-#   docker build --target baked .                         with those of ./models, or of what MODELS names in it
-# VERSION and REVISION, build arguments too, go into its labels.
-# --secret id=pip-conf,src=pip.conf gives pip its settings, for an index of your own; no layer keeps them.
+# The service in a container. docs/deploy.md describes how to run it; scripts/image.sh builds and checks it.
+#   docker build .                                        torch from the package index, on Linux with CUDA
+#   docker build --build-arg DEVICE=cpu --build-arg TORCH_INDEX=URL .    torch from an index of builds for CPUs
+#   docker build --target demo .                          includes a model that is trained during the build
+#   docker build --target baked .                         includes the models of ./models, or of the folder MODELS
+# The build arguments VERSION and REVISION become labels.
+# --secret id=pip-conf,src=pip.conf passes settings to pip, such as an index; no layer stores them.
 
-# What the service needs, from the lock. It has no pip: that of the base fills it.
+# The locked dependencies of the service. The environment has no pip; the pip of the base image fills it.
 FROM ${BASE_IMAGE} AS packages
 ARG DEVICE=cuda
 ARG TORCH_INDEX=""
@@ -27,7 +27,7 @@ RUN if [ "$DEVICE" = cpu ] && ls -d /venv/lib/python*/site-packages/nvidia* > /d
         exit 1; \
     fi
 
-# The project's wheel, with kernels for every processor; and the list of what is in the image.
+# The wheel of the project with kernels for every instruction set, and the bill of materials.
 FROM packages AS build
 # hadolint ignore=DL3008
 RUN command -v c++ > /dev/null \
@@ -61,7 +61,7 @@ RUN find / -xdev -depth \( -name pip -o -name 'pip[0-9-]*' -o -name 'setuptools*
     && mkdir /models
 COPY --from=packages /venv /venv
 COPY --from=build /app /app
-# Its root may be read-only: what writes anything writes to /tmp.
+# The root file system may be read-only: everything is written to /tmp.
 ENV PATH=/venv/bin:$PATH \
     PYTHONPATH=/app \
     PYTHONUNBUFFERED=1 \
@@ -76,14 +76,13 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=120s CMD ["python", "-m",
 ENTRYPOINT ["python", "-m", "service"]
 
 FROM build AS training
-COPY scripts scripts
+WORKDIR /train
 ENV PATH=/venv/bin:$PATH PYTHONPATH=/app MT_DATA=data
-RUN python scripts/fetch_data.py phrasebook \
-    && python scripts/prepare.py scripts/recipes/phrasebook.toml \
-    && python scripts/train.py scripts/recipes/phrasebook.toml --device cpu --processes 2
+RUN python -m mt fetch phrasebook \
+    && python -m mt train /app/mt/recipes/phrasebook.toml --device cpu --processes 2
 
 FROM runtime AS demo
-COPY --from=training /build/runs/phrasebook-en-de/model /models/phrasebook-en-de
+COPY --from=training /train/runs/phrasebook-en-de/model /models/phrasebook-en-de
 
 FROM runtime AS baked
 ARG MODELS=models

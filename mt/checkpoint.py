@@ -1,9 +1,10 @@
-"""A model directory: `config.json`, `model.safetensors`, `tokenizer.model`, `README.md`; maybe
-`calibration.json`, `confidence.json` and `shortlist.safetensors`; of an imported model, `vocabulary.json` and
-`tokenizer.target.model`.
+"""Model directories.
 
-Directories are written aside and renamed, so that a reader, or a killed writer, never leaves half of one. Loading
-runs no code: weights are safetensors, metadata is JSON, and both are checked before a model is built.
+A directory holds `config.json`, `model.safetensors`, `tokenizer.model` and `README.md`; optionally `calibration.json`,
+`confidence.json` and `shortlist.safetensors`; for an imported model, `vocabulary.json` and `tokenizer.target.model`.
+
+Directories are written atomically: neither readers nor killed writers leave a part of one. Loading runs no code:
+weights are safetensors, metadata is JSON, and both are checked before a model is built.
 """
 
 import json
@@ -13,37 +14,45 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import torch
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, field_validator, model_validator
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from mt.config import DecodingConfig, Directions, ModelConfig, Section
+from mt.config import DecodingConfig, ModelConfig, Section
 from mt.errors import ModelError, MTError, problems
+from mt.files import atomic_file, atomic_folder
 from mt.kernels.shortlist import Shortlist, flaws
+from mt.languages import Direction, DirectionSet
 from mt.model.transformer import AnyModel, LanguageModel, Transformer
 from mt.tokenizer import EOS, Tokenizer, load_tokenizer
-from mt.writing import put, written_aside
 
 T = TypeVar("T")
-Some = TypeVar("Some", bound=AnyModel)
-Described = TypeVar("Described", "Description", "LanguageModelDescription")
+Model = TypeVar("Model", bound=AnyModel)
+AnyDescription = TypeVar("AnyDescription", "Description", "LanguageModelDescription")
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 FORMAT_VERSION = 1  # of a model directory; CHANGELOG.md says which releases read it
 
 
 class Description(Section):
-    """`config.json`: what a model is and how it wants to be decoded."""
+    """`config.json` of a translation model: architecture, directions and default search options."""
 
     format_version: int = FORMAT_VERSION
     name: str
-    directions: Directions
+    directions: DirectionSet
     vocabulary_size: int
     source_vocabulary_size: int | None = None
-    """Of the source, where it has a vocabulary of its own."""
+    """Size of the source vocabulary, if source and target have separate vocabularies."""
     model: ModelConfig
     decoding: DecodingConfig = DecodingConfig()
+
+    @field_validator("directions")
+    @classmethod
+    def _has_directions(cls, directions: DirectionSet) -> DirectionSet:
+        if not len(directions):
+            raise ValueError("the list is empty; accepted: at least one direction, such as 'en-de'")
+        return directions
 
     @model_validator(mode="after")
     def _two_vocabularies_have_two_matrices(self) -> Self:
@@ -53,7 +62,7 @@ class Description(Section):
 
 
 class LanguageModelDescription(Section):
-    """`config.json` of a language model, which scores text of one language and translates nothing."""
+    """`config.json` of a language model, which scores text of one language."""
 
     format_version: int = FORMAT_VERSION
     name: str
@@ -63,17 +72,17 @@ class LanguageModelDescription(Section):
 
 
 class CalibrationPair(Section):
-    """A text and its translation, on which a model with rounded weights is compared with the exact one."""
+    """A text and its translation, on which int8 weights are compared with the exact ones."""
 
-    direction: str = Field(pattern=r"^\w+-\w+$")
+    direction: Direction
     source: str
     target: str
 
 
 class Confidence(Section):
-    """`confidence.json`: the line from the mean probability of a translation's tokens to its sentence chrF / 100.
+    """`confidence.json`: a linear map from the mean token probability of a translation to its sentence chrF / 100.
 
-    It was fitted on `sentences` translations that the model had not been trained on.
+    It was fitted to `sentences` translations of text that the model was not trained on.
     """
 
     slope: float = Field(ge=0)
@@ -81,30 +90,31 @@ class Confidence(Section):
     sentences: int = Field(ge=1)
 
 
-class NoInitialValues(TorchFunctionMode):
-    """Parameters are made without values, which are loaded afterwards: memory that nobody touches costs nothing.
+class SkipInitialization(TorchFunctionMode):
+    """A mode in which modules leave their parameters uninitialised, since weights are loaded afterwards.
 
-    The meta device would do the same, but to make a tensor there imports torch's compiler, which takes a second.
+    Memory that is never written costs nothing. The meta device would do the same, but imports torch's compiler, which
+    takes a second.
     """
 
     def __torch_function__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if getattr(function, "__name__", "") in DRAWN:
+        if getattr(function, "__name__", "") in INITIALIZERS:
             return kwargs["tensor"] if "tensor" in kwargs else args[0]
         return function(*args, **kwargs)
 
 
-DRAWN = {"normal_", "uniform_", "xavier_uniform_", "kaiming_uniform_"}
+INITIALIZERS = {"normal_", "uniform_", "xavier_uniform_", "kaiming_uniform_"}
 
-CALIBRATION_PAIRS = 32  # that a model brings along
+CALIBRATION_PAIRS = 32  # in the directory of a trained model
 CALIBRATION = TypeAdapter(tuple[CalibrationPair, ...])
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model directory in memory; the model is in evaluation mode."""
+    """A loaded translation model, in evaluation mode."""
 
     model: Transformer
     tokenizer: Tokenizer
@@ -116,7 +126,7 @@ class LoadedModel:
 
 @dataclass(frozen=True)
 class LoadedLanguageModel:
-    """The directory of a language model in memory; the model is in evaluation mode."""
+    """A loaded language model, in evaluation mode."""
 
     model: LanguageModel
     tokenizer: Tokenizer
@@ -132,22 +142,25 @@ def save_model(
     calibration: Sequence[CalibrationPair] = (),
     confidence: Confidence | None = None,
 ) -> None:
-    """Write a model directory; one that is there is replaced."""
-    with written_aside(folder) as aside:
-        save_weights(aside / "model.safetensors", weights)
-        (aside / "config.json").write_text(_json(description), encoding="utf-8")
+    """Write a model directory, or replace it."""
+    with atomic_folder(folder) as temporary:
+        save_weights(temporary / "model.safetensors", weights)
+        (temporary / "config.json").write_text(_json(description), encoding="utf-8")
         for name, content in tokenizer.files.items():
-            (aside / name).write_bytes(content)
-        (aside / "README.md").write_text(card, encoding="utf-8")
+            (temporary / name).write_bytes(content)
+        (temporary / "README.md").write_text(card, encoding="utf-8")
         if calibration:
-            (aside / "calibration.json").write_bytes(CALIBRATION.dump_json(tuple(calibration), indent=1))
+            (temporary / "calibration.json").write_bytes(CALIBRATION.dump_json(tuple(calibration), indent=1))
         if confidence:
-            (aside / "confidence.json").write_text(_json(confidence), encoding="utf-8")
+            (temporary / "confidence.json").write_text(_json(confidence), encoding="utf-8")
 
 
 def load_model(folder: Path, device: torch.device) -> LoadedModel:
-    """Load a model directory. Raises ModelError or TokenizerError, which say what is wrong with which file."""
-    return _unmixed(folder, lambda: _load_model(folder, device))
+    """Load the directory of a translation model.
+
+    Raises: ModelError or TokenizerError, which name the file and its problem.
+    """
+    return _load_consistently(folder, lambda: _load_model(folder, device))
 
 
 def _load_model(folder: Path, device: torch.device) -> LoadedModel:
@@ -160,7 +173,7 @@ def _load_model(folder: Path, device: torch.device) -> LoadedModel:
     _check_sizes(folder, sizes)
     model = _with_weights(
         folder / "model.safetensors",
-        _numbers(description),
+        _parameters(description),
         lambda: Transformer(
             description.model, description.vocabulary_size, source_vocabulary_size=description.source_vocabulary_size
         ),
@@ -176,81 +189,79 @@ def _load_model(folder: Path, device: torch.device) -> LoadedModel:
 
 
 def load_language_model(folder: Path, device: torch.device) -> LoadedLanguageModel:
-    """As `load_model`; a model that translates is refused."""
-    return _unmixed(folder, lambda: _load_language_model(folder, device))
+    """Load the directory of a language model, as `load_model` does."""
+    return _load_consistently(folder, lambda: _load_language_model(folder, device))
 
 
 def _load_language_model(folder: Path, device: torch.device) -> LoadedLanguageModel:
-    description = _checked(folder, LanguageModelDescription)
+    description = _read_config(folder, LanguageModelDescription)
     tokenizer = load_tokenizer(folder)
     _check_sizes(folder, {"vocabulary_size": (len(tokenizer), description.vocabulary_size)})
     config = description.model
     model = _with_weights(
         folder / "model.safetensors",
-        config.d_model * description.vocabulary_size + config.decoder_layers * _in_layer(config, attentions=1),
+        config.d_model * description.vocabulary_size + config.decoder_layers * _layer_parameters(config, attentions=1),
         lambda: LanguageModel(config, description.vocabulary_size),
     )
     return LoadedLanguageModel(model.to(device).eval(), tokenizer, description)
 
 
-def _unmixed(folder: Path, load: Callable[[], T]) -> T:
-    """What is loaded of one folder: again, if another one has taken its name meanwhile."""
+def _load_consistently(folder: Path, load: Callable[[], T]) -> T:
+    """Load a folder; repeat that if the folder was replaced meanwhile, so that its files belong together."""
     while True:
-        before = _which(folder)
+        before = _identity(folder)
         try:
             loaded = load()
         except MTError:
-            if _which(folder) == before:
+            if _identity(folder) == before:
                 raise
         else:
-            if _which(folder) == before:
+            if _identity(folder) == before:
                 return loaded
 
 
-def _which(folder: Path) -> tuple[int, int, int] | None:
-    """The folder of this name, as it is now; None if there is none, such as between two."""
+def _identity(folder: Path) -> tuple[int, int, int] | None:
+    """Return what identifies the folder of this name, or None if there is none at the moment."""
     try:
-        found = folder.stat()
+        status = folder.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns  # numbers are given again
+    return status.st_dev, status.st_ino, status.st_mtime_ns  # systems reuse inode numbers
 
 
 def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
-    """Put a shortlist for the pieces of `tokenizer` into a model directory; one that is there is replaced."""
-    aside = folder / ".shortlist.part"
-    _save(shortlist.tensors(), aside, {"tokenizer": tokenizer.digest})
-    put(aside, folder / "shortlist.safetensors")
+    """Write the shortlist of a model directory, for the pieces of `tokenizer`."""
+    with atomic_file(folder / "shortlist.safetensors") as file:
+        _save(shortlist.tensors(), file, {"tokenizer": tokenizer.digest})
 
 
 def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
-    """Put these pairs into a model directory; those of their directions that are there are replaced.
+    """Add pairs to the calibration of a model directory, in place of those of the same directions.
 
-    Raises ModelError if what is there cannot be read.
+    Raises: ModelError if the present calibration cannot be read.
     """
-    path, aside = folder / "calibration.json", folder / ".calibration.part"
+    path = folder / "calibration.json"
     replaced = {pair.direction for pair in pairs}
     others = [pair for pair in _read_calibration(path) if pair.direction not in replaced]
-    aside.write_bytes(CALIBRATION.dump_json((*others, *pairs), indent=1))
-    put(aside, path)
+    with atomic_file(path) as file:
+        file.write_bytes(CALIBRATION.dump_json((*others, *pairs), indent=1))
 
 
 def save_confidence(folder: Path, confidence: Confidence) -> None:
-    """Put this into a model directory; what is there is replaced."""
-    aside = folder / ".confidence.part"
-    aside.write_text(_json(confidence), encoding="utf-8")
-    put(aside, folder / "confidence.json")
+    """Write the confidence of a model directory."""
+    with atomic_file(folder / "confidence.json") as file:
+        file.write_text(_json(confidence), encoding="utf-8")
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
-    """Tensors, by name, into one safetensors file."""
+    """Write tensors, by name, to a safetensors file."""
     _save({name: tensor.detach().contiguous() for name, tensor in weights.items()}, path)
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, on the CPU.
+    """Return the tensors of a safetensors file, on the CPU.
 
-    Raises ModelError if it is missing, cut short or something else.
+    Raises: ModelError if the file is missing, truncated or of another format.
     """
     try:
         with safe_open(path, "pt") as file:
@@ -264,28 +275,31 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 
 
 def check_weights(weights: Mapping[str, Tensor], model: nn.Module, path: Path) -> None:
-    """Raises ModelError that lists every tensor that is missing, unknown, of another shape or type, or not finite."""
+    """Check the weights of a model.
+
+    Raises: ModelError that lists all tensors that are missing, unknown, not finite, or of a wrong shape or type.
+    """
     expected = model.state_dict()
-    found = [f"{name} is missing" for name in expected if name not in weights]
-    found += [f"{name} is unknown" for name in weights if name not in expected]
+    wrong = [f"{name} is missing" for name in expected if name not in weights]
+    wrong += [f"{name} is unknown" for name in weights if name not in expected]
     for name in expected.keys() & weights.keys():
         if weights[name].shape != expected[name].shape:
-            found.append(f"{name} has the shape {list(weights[name].shape)}, not {list(expected[name].shape)}")
+            wrong.append(f"{name} has the shape {list(weights[name].shape)}, not {list(expected[name].shape)}")
         elif weights[name].dtype not in FLOATS:
-            found.append(f"{name} has the type {weights[name].dtype}; accepted: {', '.join(map(str, FLOATS))}")
+            wrong.append(f"{name} has the type {weights[name].dtype}; accepted: {', '.join(map(str, FLOATS))}")
         elif not bool(weights[name].isfinite().all()):
-            found.append(f"{name} has values that are not finite")
-    if found:
-        raise ModelError(problems(f"{path} does not fit its config.json", sorted(found)))
+            wrong.append(f"{name} has values that are not finite")
+    if wrong:
+        raise ModelError(problems(f"{path} does not fit its config.json", sorted(wrong)))
 
 
 Weights = Mapping[str, Tensor]
 
 
 def average_weights(paths: Sequence[Path], plain: Callable[[Weights], Weights] = dict) -> dict[str, Tensor]:
-    """The mean of the weights of several files (Vaswani et al. 2017, section 6.1), each made `plain` before.
+    """Return the mean of the weights of several files (Vaswani et al. 2017, section 6.1), each after `plain`.
 
-    Raises ModelError if a file cannot be loaded, or holds other tensors than the first.
+    Raises: ModelError if a file cannot be loaded, or has other tensors than the first.
     """
     total = {name: tensor.double() for name, tensor in plain(load_weights(paths[0])).items()}
     for path in paths[1:]:
@@ -298,18 +312,20 @@ def average_weights(paths: Sequence[Path], plain: Callable[[Weights], Weights] =
 
 
 def read_description(folder: Path) -> Description:
-    """`config.json` of a model that translates. Raises ModelError that says what is wrong with it."""
-    return _checked(folder, Description)
+    """Return the description in the directory of a translation model. Raises: ModelError if it is not valid."""
+    return _read_config(folder, Description)
 
 
-def _checked(folder: Path, kind: type[Described]) -> Described:
-    """`config.json` of a model directory, which must be of this kind."""
+def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
+    """Return the content of `config.json`, which must be of this kind."""
     path = folder / "config.json"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError) as error:
+        inner = folder / "model"
+        suggestion = f"; did you mean {inner}?" if (inner / "config.json").is_file() else ""
         raise ModelError(
-            f"{folder}: no model here, for it has no config.json; accepted: a directory that scripts/train.py wrote"
+            f"{folder}: no model here, for it has no config.json; accepted: a model directory{suggestion}"
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not a JSON file ({error})") from error
@@ -319,13 +335,12 @@ def _checked(folder: Path, kind: type[Described]) -> Described:
     language = values.get("language")
     if kind is Description and language is not None:
         raise ModelError(
-            f"{folder}: a language model of {language!r}, which scores text and translates nothing; accepted: a model "
-            "that translates (or this one as --language-model of scripts/rerank.py)"
+            f"{folder}: a language model of {language!r}, which cannot translate; accepted: a translation "
+            "model (or this one as --language-model of `mt-service rerank`)"
         )
     if kind is LanguageModelDescription and language is None:
         raise ModelError(
-            f"{folder}: a model that translates; accepted: a language model, of a recipe with one language in "
-            "data.directions"
+            f"{folder}: a translation model; accepted: a language model, which a recipe with data.language trains"
         )
     try:
         return kind.model_validate(values)
@@ -334,12 +349,12 @@ def _checked(folder: Path, kind: type[Described]) -> Described:
         raise ModelError(problems(str(path), listed)) from error
 
 
-def _with_weights(path: Path, numbers: int, build: Callable[[], Some]) -> Some:
-    """The model that is built, of at least so many numbers, with the weights of a file."""
+def _with_weights(path: Path, parameters: int, build: Callable[[], Model]) -> Model:
+    """Build a model of at least so many parameters, with the weights of a file."""
     weights = load_weights(path)
-    # A config of a larger model is told so by a model that takes no memory.
-    fits = numbers <= sum(tensor.numel() for tensor in weights.values())
-    with torch.device("cpu" if fits else "meta"), NoInitialValues():
+    # If config.json describes a larger model, a model without memory is enough to report that.
+    fits = parameters <= sum(tensor.numel() for tensor in weights.values())
+    with torch.device("cpu" if fits else "meta"), SkipInitialization():
         model = build()
     check_weights(weights, model, path)
     model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
@@ -347,23 +362,24 @@ def _with_weights(path: Path, numbers: int, build: Callable[[], Some]) -> Some:
 
 
 def _check_sizes(folder: Path, sizes: Mapping[str, tuple[int, int]]) -> None:
-    """`sizes`: pieces of the tokenizer, and what config.json says, by its key."""
-    found = [
-        f"{pieces} pieces, config.json a {name} of {size}" for name, (pieces, size) in sizes.items() if pieces != size
-    ]
-    if found:
-        raise ModelError(f"{folder}: tokenizer.model has {found[0]}; accepted: the two files of one model")
+    """Compare the pieces of the tokenizer with the sizes in config.json, both given by their key."""
+    for name, (pieces, size) in sizes.items():
+        if pieces != size:
+            raise ModelError(
+                f"{folder}: tokenizer.model has {pieces} pieces, config.json a {name} of {size}; accepted: the two "
+                "files of one model"
+            )
 
 
-def _numbers(description: Description) -> int:
-    """A little fewer than the parameters of such a model: those of its matrices."""
+def _parameters(description: Description) -> int:
+    """Return the number of parameters in the matrices of a model."""
     config = description.model
-    layers = config.encoder_layers * _in_layer(config, attentions=1)
-    layers += config.decoder_layers * _in_layer(config, attentions=2)
+    layers = config.encoder_layers * _layer_parameters(config, attentions=1)
+    layers += config.decoder_layers * _layer_parameters(config, attentions=2)
     return config.d_model * description.vocabulary_size + layers
 
 
-def _in_layer(config: ModelConfig, attentions: int) -> int:
+def _layer_parameters(config: ModelConfig, attentions: int) -> int:
     return config.d_model * (attentions * 4 * config.d_model + 2 * config.d_ff)
 
 
@@ -373,7 +389,9 @@ def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:
     except FileNotFoundError:
         return ()
     except (OSError, ValidationError) as error:
-        raise ModelError(f"{path}: not a list of direction, source and target; it may be left out ({error})") from error
+        raise ModelError(
+            f"{path}: not a list of direction, source and target; the file is optional ({error})"
+        ) from error
 
 
 def _read_confidence(path: Path) -> Confidence | None:
@@ -382,24 +400,24 @@ def _read_confidence(path: Path) -> Confidence | None:
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:
-        raise ModelError(f"{path}: not what scripts/calibrate.py writes; it may be left out ({error})") from error
+        raise ModelError(f"{path}: not written by `mt-service calibrate`; the file is optional ({error})") from error
 
 
 def _read_shortlist(path: Path, tokenizer: Tokenizer) -> Shortlist | None:
     if not path.exists():
         return None
     tensors = load_weights(path)
-    found = flaws(tensors, len(tokenizer), EOS)
+    wrong = flaws(tensors, len(tokenizer), EOS)
     with safe_open(path, "pt") as file:
         if (file.metadata() or {}).get("tokenizer") != tokenizer.digest:
-            found.append("it was made for another tokenizer; accepted: what scripts/shortlist.py makes of this model")
-    if found:
-        raise ModelError(problems(f"{path} cannot be used (it may be left out)", found))
+            wrong.append("it is of another tokenizer; accepted: one that `mt-service shortlist` made of this model")
+    if wrong:
+        raise ModelError(problems(f"{path} cannot be used (the file is optional)", wrong))
     return Shortlist(tensors["always"], tensors["offsets"], tensors["allowed"])
 
 
 def _is_pickle(path: Path) -> bool:
-    """Whether a file begins as pickles do, or as the zip archives that torch.save wraps around one."""
+    """Return whether a file begins like a pickle, or like the zip archive of torch.save around one."""
     try:
         with path.open("rb") as file:
             begin = file.read(2)
@@ -413,7 +431,7 @@ def _save(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | Non
         save_file(tensors, path, metadata)
     except SafetensorError as error:
         raise ModelError(f"{path}: cannot be written ({error}); accepted: a disk with room") from error
-    path.chmod(path.parent.stat().st_mode & 0o666)  # by itself, safetensors lets nobody but the owner read it
+    path.chmod(path.parent.stat().st_mode & 0o666)  # safetensors grants access to the owner only
 
 
 def _json(section: Section) -> str:

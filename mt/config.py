@@ -1,105 +1,98 @@
-"""Recipes: everything that decides a model, as frozen, checked values. mt/recipe.py reads them from TOML."""
+"""Recipes as frozen, validated values: all that decides a model. mt/recipe.py reads them from TOML.
+
+The docstring of a field is its description in the JSON schema, from which the reference of recipe keys is generated.
+"""
 
 import hashlib
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from mt.languages import Direction, DirectionSet, parse_tag
 
 Size = Literal["tiny", "small", "base", "big"]
 
 SIZES: dict[Size, dict[str, Any]] = {
     "tiny": {"encoder_layers": 4, "decoder_layers": 4, "d_model": 128, "d_ff": 256, "heads": 4},
     "small": {"encoder_layers": 3, "decoder_layers": 3, "d_model": 256, "d_ff": 1024, "heads": 4},
-    # Vaswani et al. 2017, table 3. With a shared vocabulary of 37,000 ours count 63.1M and 214.2M parameters; the
-    # paper prints 65M and 213M. Three-way tying leaves 37,000 x d_model embeddings, once; the rest is fixed by the
-    # table, so the paper's rounding, or a vocabulary a little larger for base, must make the difference.
+    # Vaswani et al. 2017, table 3. With a shared vocabulary of 37,000, these models have 63.1M and 214.2M parameters;
+    # the paper prints 65M and 213M. Three-way tying leaves one matrix of 37,000 x d_model embeddings, and the table
+    # fixes the rest, so the paper rounded, or used a slightly larger vocabulary for base.
     "base": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 512, "d_ff": 2048, "heads": 8},
     "big": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3},
 }
 
+RENAMED = {
+    "cleaning.max_ratio": "max_length_ratio",
+    "cleaning.min_script": "min_script_share",
+    "data.train.mark": "source_tag",
+    "training.average": "average_checkpoints",
+    "training.keep": "keep_checkpoints",
+    "training.max_skipped": "max_skipped_updates",
+    "tuning.watch": "monitor",
+}
+"""Former recipe keys and their present names, in the same section."""
 
-LONGEST_NAME = 100  # characters; a file system has 255, some of which other names need
+LONGEST_NAME = 100  # characters of a list of directions in a folder's name; file systems allow 255 in all
 
 
 class Section(BaseModel):
-    """A frozen table of a recipe; an unknown key is an error, and so is a number that is not finite."""
+    """A frozen table of a recipe or of a model's metadata. Unknown keys and non-finite numbers are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-def _are_pairs(directions: tuple[str, ...]) -> tuple[str, ...]:
-    wrong = [
-        direction
-        for direction in directions
-        if not re.fullmatch(r"\w+-\w+", direction) or len(set(direction.split("-"))) != 2
-    ]
-    if wrong:
-        raise ValueError(f"no direction: {', '.join(map(repr, wrong))}; accepted: source-target, such as 'en-de'")
-    if len(set(directions)) != len(directions):
-        raise ValueError(f"{list(directions)} names a direction twice")
-    return directions
-
-
-Directions = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_are_pairs)]
-"""What a model translates, such as ("en-de", "de-en"): source and target, each a language code without a hyphen."""
-
-
-def _are_pairs_or_one_language(directions: tuple[str, ...]) -> tuple[str, ...]:
-    alone = [direction for direction in directions if re.fullmatch(r"\w+", direction)]
-    if len(directions) == 1 and alone:
-        return directions
-    try:
-        return _are_pairs(directions)
-    except ValueError as error:
-        hint = ", or one language and nothing else, such as ['de'], for a language model" if alone else ""
-        raise ValueError(f"{error}{hint}") from error
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class ModelConfig(Section):
-    """The architecture. `size` names a row of SIZES; keys beside it replace that row's numbers."""
+    """The architecture. `size` selects a row of `SIZES`; other keys of the section override its values."""
 
     encoder_layers: int = Field(ge=1, le=1000)
+    """Number of encoder layers."""
     decoder_layers: int = Field(ge=1, le=1000)
+    """Number of decoder layers."""
     d_model: int = Field(ge=2, multiple_of=2)
+    """Size of embeddings and of each layer's output."""
     d_ff: int = Field(ge=1)
+    """Inner size of the feed-forward networks."""
     heads: int = Field(ge=1)
+    """Number of attention heads, a divisor of `d_model`."""
     norm: Literal["pre", "post"] = "pre"
-    """Where LayerNorm stands: `post` as in the paper (section 3.1), `pre` (Xiong et al. 2020) trains deep stacks."""
+    """Position of LayerNorm: `post` as in the paper (section 3.1), `pre` (Xiong et al. 2020) trains deep stacks."""
     norm_epsilon: float = Field(1e-5, gt=0)
-    """What LayerNorm adds to the variance: 1e-5 in torch and fairseq, 1e-6 in Marian and JoeyNMT."""
+    """Constant that LayerNorm adds to the variance: 1e-5 in torch and fairseq, 1e-6 in Marian and JoeyNMT."""
     activation: Literal["relu", "gelu", "swish"] = "relu"
-    """`swish`, x sigmoid(x), is also known as SiLU (Ramachandran et al. 2017; Marian's usual choice)."""
+    """Activation of the feed-forward networks. `swish` is x sigmoid(x), or SiLU (Ramachandran et al. 2017)."""
     positions: Literal["interleaved", "concatenated", "tensor2tensor"] = "interleaved"
-    """How sines and cosines lie in a row: in turn as in the paper (section 3.5), or the sines first, `concatenated`
-    (transformers' MarianMT), in `tensor2tensor` with frequencies from 1 to 1/10000, both included (Marian, fairseq)."""
+    """Layout of the position encoding: sines and cosines in turn (section 3.5), or all sines first: `concatenated`
+    (MarianMT of transformers), or `tensor2tensor` with frequencies from 1 to 1/10000 inclusive (Marian, fairseq)."""
     first_position: int = Field(0, ge=0)
-    """The number of a sentence's first position; fairseq begins after its padding's id."""
+    """Number of the first position of a sentence; fairseq begins after the id of its padding."""
     scale_embedding: bool = True
     """Multiply token embeddings by sqrt(d_model) (section 3.4)."""
     tie_source: bool = True
-    """One matrix embeds source and target (section 3.4). Two vocabularies have one each."""
+    """Share one embedding matrix between source and target (section 3.4). False for two vocabularies."""
     tie_output: bool = True
-    """The matrix that embeds the target is the output layer, too (section 3.4; Press and Wolf 2017)."""
+    """Share the target embedding matrix with the output layer (section 3.4; Press and Wolf 2017)."""
     logits_bias: bool = False
-    """The output layer adds a bias to each piece (Marian's `decoder_ff_logit_out_b`)."""
+    """Add a bias to each logit (`decoder_ff_logit_out_b` of Marian)."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """On each sublayer's output and on the embeddings (section 5.4)."""
+    """Dropout rate of each sublayer's output and of the embeddings (section 5.4)."""
     attention_dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropout rate of the attention probabilities."""
     activation_dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropout rate inside the feed-forward networks, after the activation."""
     max_length: int = Field(1024, ge=8, le=1_000_000)
-    """The longest source or target, in tokens, that the model accepts."""
+    """Longest source or target that the model accepts, in tokens."""
 
     @model_validator(mode="before")
     @classmethod
-    def _fill_in_size(cls, values: Any) -> Any:
+    def _apply_size(cls, values: Any) -> Any:
         if not isinstance(values, Mapping) or "size" not in values:
             return values
         explicit = {key: value for key, value in values.items() if key != "size"}
-        if values["size"] not in get_args(Size):  # the key stays, and is reported with whatever else is wrong
+        if values["size"] not in get_args(Size):  # keep the key: it is reported with all other problems
             return {**SIZES["base"], **values}
         return {**SIZES[values["size"]], **explicit}
 
@@ -111,23 +104,23 @@ class ModelConfig(Section):
 
 
 class CorpusConfig(Section):
-    """One corpus: `{language}` in its path stands for line-aligned files, `columns` for a tab-separated one."""
+    """One corpus: line-aligned files, with `{language}` in their path, or a tab-separated file with `columns`."""
 
     path: str
+    """Path below `data.root`. `{language}` stands for the language of a line-aligned file."""
     columns: tuple[str, ...] = ()
-    """Languages of the columns of a .tsv file, such as ["en", "de"]; further columns are ignored."""
+    """Languages of the columns of a .tsv file. An empty name skips a column: ["en", "", "de"]."""
     weight: float = Field(1.0, ge=0.001, le=1000)
-    """Of a training corpus: how often an epoch has each of its pairs. 2 is twice; 0.5 is in every other epoch, where
-    the seed decides in which."""
-    mark: str = Field("", pattern=r"^\w*$")
-    """Of a training corpus: the name of a symbol that stands before each of its sources, such as "bt" for text that
-    was translated back, so that the model can tell it from what people wrote (Caswell et al. 2019)."""
-    directions: Annotated[tuple[str, ...], AfterValidator(_are_pairs)] = ()
-    """Of a training corpus: those that learn from it, such as that into the language that people wrote, of text that
-    was translated back. Left out, all for which it has both languages."""
+    """Times that an epoch has each pair of a training corpus; 0.5 is in every other epoch, which the seed selects."""
+    source_tag: str = Field("", pattern=r"^\w*$")
+    """Name of a token that begins each source of a training corpus, such as "bt" for back-translated text, so that the
+    model can tell it from text that people wrote (Caswell et al. 2019)."""
+    directions: DirectionSet = DirectionSet()
+    """Directions that a training corpus is used for, such as the one into the original language of back-translated
+    text. Left out: all for which it has both languages."""
 
     @model_validator(mode="after")
-    def _one_of_two_shapes(self) -> Self:
+    def _is_aligned_or_tabular(self) -> Self:
         if ("{language}" in self.path) == bool(self.columns):
             raise ValueError(
                 f"path is {self.path!r} and columns {list(self.columns)}; accepted: a path with {{language}} "
@@ -137,95 +130,113 @@ class CorpusConfig(Section):
 
     @model_validator(mode="after")
     def _columns_have_directions(self) -> Self:
-        wrong = [each for each in self.directions if self.columns and not {*each.split("-")} <= {*self.columns}]
+        wrong = [direction for direction in self.directions if not self.may_have(direction)]
         if wrong:
             raise ValueError(
-                f"{self.path} has the columns {list(self.columns)} and is for {', '.join(wrong)}; "
+                f"{self.path} has the columns {list(self.columns)} and is for {', '.join(map(str, wrong))}; "
                 "accepted: directions between its columns"
             )
         return self
 
-    def languages(self, directions: Sequence[str]) -> set[str]:
-        """Those that it is read in, if a recipe has `directions`."""
-        return {language for direction in self.directions or directions for language in direction.split("-")}
+    def may_have(self, direction: Direction) -> bool:
+        """Return whether both languages have a column, or a file of their own."""
+        return not self.columns or {direction.source, direction.target} <= {*self.columns}
 
     def file(self, root: Path, language: str) -> Path:
-        """Where the text of a language lies."""
+        """Return the path of the text of a language."""
         return root / self.path.replace("{language}", language)
 
 
-def _not_mixed(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ...]:
-    wrong = [corpus.path for corpus in corpora if corpus.weight != 1 or corpus.mark or corpus.directions]
+def _check_held_out(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ...]:
+    wrong = [corpus.path for corpus in corpora if corpus.weight != 1 or corpus.source_tag or len(corpus.directions)]
     if wrong:
         raise ValueError(
-            f"a weight, a mark or directions at {', '.join(wrong)}; accepted: none of them, except in data.train"
+            f"weight, source_tag or directions at {', '.join(wrong)}; accepted: none, except in data.train"
         )
     return corpora
 
 
-HeldOut = Annotated[tuple[CorpusConfig, ...], AfterValidator(_not_mixed)]
-"""Corpora that a model does not learn from: read as they are."""
+def _expand_corpora(value: Any) -> Any:
+    """Turn a path into its corpus, and a corpus into a list."""
+    if isinstance(value, str | Mapping):
+        value = [value]
+    if not isinstance(value, Sequence):
+        return value
+    return [{"path": corpus} if isinstance(corpus, str) else corpus for corpus in value]
 
 
-def _corpora(given: Any) -> Any:
-    """A path alone stands for its corpus, and a corpus alone for a list of it."""
-    if isinstance(given, str | Mapping):
-        given = [given]
-    if not isinstance(given, Sequence):
-        return given
-    return [{"path": corpus} if isinstance(corpus, str) else corpus for corpus in given]
+Corpora = Annotated[tuple[CorpusConfig, ...], BeforeValidator(_expand_corpora)]
+HeldOutCorpora = Annotated[Corpora, AfterValidator(_check_held_out)]
+"""Corpora that the model does not learn from."""
+
+
+def _check_tag(language: str) -> str:
+    if parse_tag(language) != language:
+        raise ValueError(f"{language!r} is not in canonical letter case; accepted: {parse_tag(language)!r}")
+    return language
 
 
 class CleaningConfig(Section):
-    """Which training pairs stay; validation and test sets are never cleaned.
-
-    0 switches off a filter that has a threshold.
-    """
+    """Filters of the training pairs; validation and test sets are never cleaned. A threshold of 0 disables a filter."""
 
     min_words: int = Field(1, ge=0)
-    """Each side has at least so many words."""
+    """Fewest words of a side."""
     max_words: int = Field(250, ge=0)
-    """Each side has at most so many words."""
+    """Most words of a side."""
     max_characters: int = Field(2000, ge=0)
-    """Each side has at most so many characters."""
-    max_ratio: float = Field(3.0, ge=0)
-    """The longer side has at most so many times the shorter's characters, and ten; a wide one (Han) counts as three."""
+    """Most characters of a side."""
+    max_length_ratio: float = Field(3.0, ge=0)
+    """Largest ratio of the characters of both sides, beyond ten; a wide character (Han) counts as three."""
     drop_identical: bool = True
-    """Drop a pair of equal sides, except names and numbers: up to three words."""
+    """Drop a pair with equal sides, unless they are names or numbers of up to three words."""
     match_digits: bool = True
-    """Drop a pair if each side has a number of four digits or more that the other lacks: 1991 against 2000.
-    Not for calendars with other years, such as Thai's."""
+    """Drop a pair if each side has a number of four digits or more that the other lacks; not for other calendars."""
     max_repetition: int = Field(5, ge=0)
-    """A phrase of one to four words follows upon itself at most so many times."""
-    min_script: float = Field(0.1, ge=0, le=1)
-    """At least this share of a side's words has a letter of its language's script, if there are over three words."""
+    """Most times that a phrase of one to four words may follow itself."""
+    min_script_share: float = Field(0.1, ge=0, le=1)
+    """Smallest share of the words of a side of over three words with a letter of its language's script."""
     deduplicate: bool = True
-    """Keep the first of several equal pairs; takes about 100 bytes of memory for each pair."""
+    """Keep the first of equal pairs, which takes about 100 bytes of memory for each pair."""
 
 
 class DataConfig(Section):
-    """Corpora and what is kept of them."""
+    """Corpora, and the pairs that are used of them."""
 
     root: Path = Field(default_factory=lambda: Path(os.environ.get("MT_DATA", "data")))
-    directions: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_are_pairs_or_one_language)]
-    """What the model translates, such as ["en-de"]; with several, each source carries a tag of its target language.
-    One language alone, ["de"], asks for a language model, whose corpora have that side only."""
-    train: tuple[CorpusConfig, ...] = Field(min_length=1)
-    valid: HeldOut = Field(min_length=1)
-    test: HeldOut = ()
+    """Folder of the corpora. Left out: the environment variable MT_DATA, or `data`."""
+    directions: DirectionSet = DirectionSet()
+    """Directions that the model translates, such as ["en-de", "en-pt-BR"], or {source = ["en"], target = ["de", "fr"]}
+    for each source with each target. With several, each source begins with a tag of its target language."""
+    language: Annotated[str, AfterValidator(_check_tag)] | None = None
+    """Language of a language model, whose corpora have that side only; in place of `directions`."""
+    train: Corpora = Field(min_length=1)
+    """Training corpora."""
+    valid: HeldOutCorpora = ()
+    """Corpora of the validation set, by which the best checkpoint is chosen."""
+    split_validation: int = Field(0, ge=0)
+    """Number of pairs of each direction to move from the training corpora into the validation set, in place of `valid`:
+    chosen by `seed`, among corpora without a source tag; no training pair keeps a source of the validation set."""
+    test: HeldOutCorpora = ()
+    """Corpora of the test set, on which the final model is scored."""
     temperature: float = Field(1.0, ge=1)
-    """How evenly an epoch mixes directions: a share p of its pairs becomes one in proportion to p ** (1 / temperature).
-    1 leaves them as they are; 5 raises rare ones a lot (Arivazhagan et al. 2019, section 3.1)."""
+    """Sampling temperature of directions: a share p of an epoch's pairs becomes proportional to p ** (1 / temperature).
+    1 keeps the shares; 5 raises those of rare directions a lot (Arivazhagan et al. 2019, section 3.1)."""
     max_tokens: int = Field(200, ge=1)
-    """Training pairs with more tokens than this on a side are left out; the end, a tag and a mark count."""
+    """Longest training source or target in tokens, with end token, language tag and source tag."""
 
-    @field_validator("train", "valid", "test", mode="before")
+    @field_validator("directions", mode="before")
     @classmethod
-    def _path_alone(cls, corpora: Any) -> Any:
-        return _corpora(corpora)
+    def _is_not_a_language(cls, value: Any) -> Any:
+        if isinstance(value, Sequence) and len(value) == 1 and isinstance(value[0], str) and "-" not in value[0]:
+            hint = f"['en-{value[0]}'], or language = {value[0]!r} in place of directions, for a language model"
+            raise ValueError(f"{list(value)} names no target language; accepted: two languages, such as {hint}")
+        return value
 
     @model_validator(mode="after")
-    def _corpora_have_directions(self) -> Self:
+    def _corpora_fit_directions(self) -> Self:
+        for one, other in (("directions", "language"), ("valid", "split_validation")):
+            if bool(getattr(self, one)) == bool(getattr(self, other)):
+                raise ValueError(f"data.{one} or data.{other} is missing, or both are given; accepted: one of them")
         wrong = [
             f"{corpus.path} is for {direction}"
             for corpus in self.train
@@ -233,96 +244,109 @@ class DataConfig(Section):
             if direction not in self.directions
         ]
         if wrong:
-            raise ValueError(f"{', '.join(wrong)}; accepted: data.directions, {', '.join(self.directions)}")
-        return self
-
-    @model_validator(mode="after")
-    def _corpora_are_of_use(self) -> Self:
-        idle = [
+            raise ValueError(f"{', '.join(wrong)}; accepted: data.directions, {self.directions}")
+        unused = [
             f"{corpus.path} has the columns {list(corpus.columns)}"
             for corpus in dict.fromkeys((*self.train, *self.valid, *self.test))
-            if corpus.columns and not any({*each.split("-")} <= {*corpus.columns} for each in self.directions)
+            if corpus.columns and self.language not in corpus.columns and not any(map(corpus.may_have, self.directions))
         ]
-        if idle:
-            raise ValueError(
-                f"{', '.join(idle)}; accepted: all languages of one of data.directions, {', '.join(self.directions)}"
-            )
+        if unused:
+            raise ValueError(f"{', '.join(unused)}; accepted: the languages of {self.language or self.directions}")
         return self
-
-    @property
-    def language(self) -> str | None:
-        """That of a language model; None if the model is to translate."""
-        return None if "-" in self.directions[0] else self.directions[0]
 
     @property
     def languages(self) -> tuple[str, ...]:
-        return tuple(sorted({language for direction in self.directions for language in direction.split("-")}))
+        """All languages, sorted."""
+        languages = (*self.directions.sources, *self.directions.targets, *filter(None, [self.language]))
+        return tuple(sorted({*languages}))
 
     @property
-    def marks(self) -> tuple[str, ...]:
-        """Those of the training corpora."""
-        return tuple(sorted({corpus.mark for corpus in self.train if corpus.mark}))
+    def source_tags(self) -> tuple[str, ...]:
+        """Source tags of the training corpora, sorted."""
+        return tuple(sorted({corpus.source_tag for corpus in self.train if corpus.source_tag}))
 
 
 class TokenizerConfig(Section):
+    """The SentencePiece tokenizer, one for source and target."""
+
     vocabulary_size: int = Field(8000, ge=300)
+    """Number of BPE pieces, special tokens included; fewer if the text holds fewer."""
     nfkc: bool = False
+    """Normalise text to Unicode's NFKC form."""
     dropout: float = Field(0.0, ge=0, lt=1)
-    """BPE-dropout of the training text (Provilkov et al. 2020)."""
+    """BPE-dropout rate of the training text (Provilkov et al. 2020)."""
     training_sentences: int = Field(2_000_000, ge=1)
-    """At most so many sentences, evenly spaced, teach the tokenizer."""
+    """Most sentences, evenly spaced, that the tokenizer is trained on."""
 
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
 class TrainingConfig(Section):
-    """One update sees about `update_tokens` target tokens, in batches of at most `batch_tokens` padded ones."""
+    """The training of a model: limits, learning rate, optimizer, regularisation and checkpoints."""
 
     batch_tokens: int = Field(4096, ge=16)
+    """Most tokens of a batch on either side, with padding; limits the memory."""
     update_tokens: int = Field(4096, ge=16)
+    """Target tokens of an update, about, over all its batches and all processes."""
     max_updates: int = Field(100_000, ge=1)
+    """Updates after which training ends."""
     max_minutes: float | None = Field(None, gt=0)
-    """Training time after which the run ends, resumes included."""
+    """Minutes of training after which it ends, those before a resume included."""
     schedule: Literal["noam", "inverse_sqrt"] = "inverse_sqrt"
-    learning_rate: float = Field(1e-3, gt=0)
-    """Peak of `inverse_sqrt`; factor of `noam` (the paper's is 1)."""
-    warmup_updates: int = Field(1000, ge=1)
-    cooldown_updates: int = Field(0, ge=0)
-    """The last updates before `max_updates`, over which the rate falls to 0."""
-    optimizer: Literal["adam", "muon"] = "adam"
-    """What steps the matrices of the layers; all else steps by Adam (Jordan et al. 2024). The rate holds for both."""
-    adam_betas: tuple[Beta, Beta] = (0.9, 0.98)
-    adam_epsilon: float = Field(1e-9, gt=0)
-    weight_decay: float = Field(0.0, ge=0)
-    clip_norm: float = Field(1.0, gt=0)
-    label_smoothing: float = Field(0.1, ge=0, lt=1)
-    r_drop: float = Field(0.0, ge=0)
-    """How much two passes over a pair, with different dropout, must agree (Wu et al. 2021; their alpha, mostly 1 to 5).
-    Above 0 an update takes twice as long."""
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """What forward and backward compute in; `auto`, decided at each start, is bfloat16 where every process's device has
-    instructions for it."""
-    compile: bool = False
+    """Learning rate schedule: `noam` is the paper's (equation 3), `inverse_sqrt` the same curve by its peak."""
+    learning_rate: float | None = Field(None, gt=0)
+    """Peak of `inverse_sqrt`, or factor of `noam` (1 in the paper). Left out: 0.034 / sqrt(d_model) with muon, 1e-3
+    with adam, 1 with `noam`."""
+    warmup_updates: int | None = Field(None, ge=1)
+    """Updates over which the learning rate rises to its peak. Left out: a tenth of the updates that fit into
+    `max_updates` and `max_minutes`, at most 1,000."""
+    cooldown_updates: int | None = Field(None, ge=0)
+    """Last updates before `max_updates` over which the learning rate falls to 0. Left out: the last fifth of the run,
+    in updates or in minutes, whichever limit is nearer."""
     shard: bool = False
-    """Split weights, gradients and Adam's moments among the processes: for a model that one GPU cannot hold."""
+    """Split weights, gradients and optimizer states among the processes, for a model that does not fit on one GPU."""
+    optimizer: Literal["adam", "muon"] = Field(default_factory=lambda fields: "adam" if fields.get("shard") else "muon")
+    """Optimizer of the weight matrices in the layers; all other parameters use Adam (Jordan et al. 2024). Left out:
+    muon, or adam with `shard` or [tuning]."""
+    adam_betas: tuple[Beta, Beta] = (0.9, 0.98)
+    """Decay rates of Adam's first and second moment."""
+    adam_epsilon: float = Field(1e-9, gt=0)
+    """Constant that Adam adds to the denominator."""
+    weight_decay: float = Field(0.0, ge=0)
+    """Decoupled weight decay, as a factor of the learning rate (Loshchilov and Hutter 2019)."""
+    clip_norm: float = Field(1.0, gt=0)
+    """Largest norm of the gradient of an update, beyond which it is scaled down."""
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    """Label smoothing (section 5.4)."""
+    r_drop: float = Field(0.0, ge=0)
+    """Weight of the divergence between two passes with different dropout (Wu et al. 2021; their alpha, mostly 1 to 5).
+    Above 0, an update takes twice as long."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Number format of forward and backward passes. `auto`, resolved at each start, is bfloat16 if the device of every
+    process has instructions for it."""
+    compile: bool = False
+    """Compile the loss with torch.compile."""
     validate_every: int = Field(500, ge=1)
+    """Updates between validations."""
     validate_sentences: int = Field(1000, ge=1)
-    """At most so many sentences of the validation set are translated for BLEU; the loss sees them all."""
+    """Most sentences of the validation set that are translated for BLEU; the loss is computed on all."""
     patience: int = Field(10, ge=1)
-    """Validations without a better BLEU, or a better perplexity of a language model, after which training stops."""
+    """Validations without a better BLEU, or perplexity of a language model, after which training ends."""
     save_every: int = Field(500, ge=1)
-    keep: int = Field(5, ge=1)
-    """Checkpoints kept beside the best."""
-    average: int = Field(5, ge=1)
-    """The last checkpoints, of those kept, whose mean may become the model."""
+    """Updates between checkpoints; validations write one, too."""
+    keep_checkpoints: int = Field(5, ge=1)
+    """Number of the last checkpoints that are kept; the best is always kept."""
+    average_checkpoints: int = Field(5, ge=1)
+    """Number of the last checkpoints, of those kept, whose mean is a candidate for the final model."""
     ema_decay: float | None = Field(None, gt=0, lt=1)
-    """Decay of an exponential average of the weights, which then may become the model too."""
-    max_skipped: int = Field(5, ge=0)
-    """Updates in a row that may be skipped, for a non-finite loss or lack of memory, before the run stops."""
+    """Decay of an exponential moving average of the weights, another candidate for the final model. Left out: none."""
+    max_skipped_updates: int = Field(5, ge=0)
+    """Most consecutive updates that are skipped because of a non-finite loss or a lack of memory; then training
+    fails."""
 
     @model_validator(mode="after")
-    def _fit_together(self) -> Self:
+    def _options_are_compatible(self) -> Self:
         if self.compile and self.shard:
             raise ValueError("compile and shard are both true; accepted: one of them")
         if self.optimizer == "muon" and self.shard:
@@ -331,69 +355,91 @@ class TrainingConfig(Section):
 
 
 class DecodingConfig(Section):
-    """How validation decodes, and what the model does unless a request says otherwise."""
+    """Search options of validation, which the model also uses unless a request sets others."""
 
     beam_size: int = Field(5, ge=1)
+    """Number of beams; 1 is greedy search."""
     length_penalty: float = Field(1.0, ge=0)
+    """Exponent of the length normalisation; 0 switches it off."""
     normalization: Literal["length", "gnmt"] = "length"
-    """What a score is divided by for n tokens: n ** length_penalty, or ((5 + n) / 6) ** length_penalty."""
+    """Divisor of the score of n tokens: n ** length_penalty, or ((5 + n) / 6) ** length_penalty (Wu et al. 2016)."""
     no_repeat_ngram: int = Field(0, ge=0)
-    """No sequence of so many tokens comes twice in a translation; 0 is off."""
+    """Length of token sequences that may not occur twice in a translation; 0 allows all."""
     max_length_factor: float = Field(2.0, ge=0)
+    """Longest translation, as a factor of the source length in tokens, to which `max_length_offset` is added."""
     max_length_offset: int = Field(10, ge=1)
+    """Tokens added to the longest translation."""
 
 
 class TuningConfig(Section):
-    """A trained model that training begins with: its weights, architecture and tokenizer; and what of it may change.
+    """A trained model to begin with: its weights, architecture and tokenizer, and the part of it that is trained.
 
-    `[model]` then changes dropout rates, `[tokenizer]` its dropout, and nothing else; `[decoding]` is the model's own
-    but for the keys that are given.
+    Then `[model]` may only set dropout rates, `[tokenizer]` only its dropout, and `[decoding]` defaults to the model's.
     """
 
     model: Path
-    """A model directory, trained here or imported."""
-    directions: tuple[str, ...] = ()
-    """What that model translates; filled in from it."""
+    """Directory of a model that was trained here or imported."""
+    directions: DirectionSet = DirectionSet()
+    """Directions of that model; filled in from it."""
     frozen: tuple[str, ...] = ()
-    """Parameters that are not trained, by name, where * stands for anything: ["encoder.*", "embedding.*"]."""
+    """Names of parameters that are not trained, with * for any text, such as ["encoder.*", "embedding.*"]."""
     adapter_rank: int = Field(0, ge=0)
-    """Above 0, only low-rank adapters of the attention's query and value are trained (Hu et al. 2022), and folded into
-    the weights of what is published."""
+    """Rank of low-rank adapters of the attention's query and value projections (Hu et al. 2022). Above 0, only they are
+    trained, and they are merged into the weights of the final model."""
     adapter_scale: float = Field(1.0, gt=0)
-    """What an adapter is multiplied by; the paper's alpha / r."""
-    watch: HeldOut = ()
-    """Corpora of what the model must not forget: their loss is shown at each validation."""
-
-    @field_validator("watch", mode="before")
-    @classmethod
-    def _path_alone(cls, corpora: Any) -> Any:
-        return _corpora(corpora)
+    """Factor of the adapters' output, alpha / r in the paper."""
+    monitor: HeldOutCorpora = ()
+    """Corpora of text that the model must not forget: each validation reports their loss."""
 
 
 class Recipe(Section):
-    """A whole recipe. `seed` decides the initial weights, dropout, BPE-dropout and the order of the data."""
+    """A whole recipe."""
 
     name: str = Field(pattern=r"^[\w.-]+$")
+    """Name of the run, to which its folder appends the directions."""
     seed: int = Field(1, ge=0)
+    """Seed of the initial weights, of dropout, of BPE-dropout and of the order of the data."""
     data: DataConfig
     cleaning: CleaningConfig = CleaningConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: ModelConfig
-    training: TrainingConfig = TrainingConfig()
+    training: TrainingConfig = Field(default_factory=TrainingConfig)
     decoding: DecodingConfig = DecodingConfig()
     tuning: TuningConfig | None = None
     """Left out, training begins with random weights."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _tune_with_adam(cls, values: Any) -> Any:
+        training = values.get("training", {}) if isinstance(values, Mapping) else None
+        if isinstance(training, Mapping) and values.get("tuning") is not None:
+            return {**values, "training": {"optimizer": "adam", **training}}
+        return values
+
+    @model_validator(mode="after")
+    def _language_model_has_no_source(self) -> Self:
+        for key, wrong in (
+            ("tuning", self.tuning),
+            ("data.train: source_tag", self.data.source_tags),
+            ("model.tie_source = false", not self.model.tie_source),
+        ):
+            if self.data.language and wrong:
+                raise ValueError(f"{key} is not for a language model, which data.language asks for; accepted: none")
+        return self
+
     @property
-    def directions(self) -> tuple[str, ...]:
-        """What the model translates in the end: what it is trained on and, if it is tuned, what it did before."""
-        return tuple(dict.fromkeys((*(self.tuning.directions if self.tuning else ()), *self.data.directions)))
+    def directions(self) -> DirectionSet:
+        """Directions of the final model: those of the data, after those of the model that is tuned."""
+        before, trained = self.tuning.directions if self.tuning else DirectionSet(), self.data.directions
+        if not len(before):
+            return trained
+        added = [direction for direction in trained if direction not in before]
+        return DirectionSet.of((*before, *added)) if added else before
 
     @property
     def run_name(self) -> str:
-        """`multi30k-en-de`: the name and the directions or, where those are too many for the name of a file, their
-        number and a digest."""
-        directions = "+".join(self.data.directions)
+        """`multi30k-en-de`: the name and the directions or, if they are too long for a file name, a digest of them."""
+        directions = self.data.language or "+".join(map(str, self.data.directions))
         if len(directions) > LONGEST_NAME:
             digest = hashlib.sha256(directions.encode()).hexdigest()
             directions = f"{len(self.data.directions)}-directions-{digest[:8]}"

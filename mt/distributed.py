@@ -1,7 +1,4 @@
-"""Processes that train together: started here or by torchrun; who we are, and sums over all of us.
-
-Nothing else in the project knows of ranks.
-"""
+"""Distributed training: start of the processes, by this module or torchrun, their ranks, and collective operations."""
 
 import os
 import subprocess
@@ -20,97 +17,102 @@ from torch._C._distributed_c10d import TCPStore
 
 T = TypeVar("T")
 
-SILENCE = timedelta(minutes=30)  # within an update; a process, or machine, that is heard nothing of for so long is lost
+UPDATE_TIMEOUT = timedelta(minutes=30)  # for an operation within an update; a process that takes longer is lost
 SEPARATE_STORES = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"
-MEETING = {"TORCHELASTIC_USE_AGENT_STORE": "True"}  # rank 0, too, meets the others in a store that is there
-PATIENCE = timedelta(hours=24)  # while one process prepares the data or validates, the others wait for it
+EXISTING_STORE = {"TORCHELASTIC_USE_AGENT_STORE": "True"}  # tells torch that rank 0 finds a running store
+BARRIER_TIMEOUT = timedelta(hours=24)  # for processes that wait while rank 0 prepares the data or validates
 
 
 @dataclass(frozen=True)
 class World:
-    """This process among `size`; a single process is rank 0 of 1."""
+    """The rank of this process among `size`; a single process is rank 0 of 1."""
 
     rank: int = 0
     size: int = 1
     local_rank: int = 0
-    patient: dist.ProcessGroup | None = None  # of all processes, in which one may keep the others waiting
+    barrier_group: dist.ProcessGroup | None = None  # a group of all processes, with a long timeout
 
     @property
-    def leads(self) -> bool:
-        """Whether this process writes files and shows progress."""
+    def is_main(self) -> bool:
+        """True in rank 0, which writes files and shows progress."""
         return self.rank == 0
 
 
 @contextmanager
-def accompanied(command: Sequence[str], processes: int) -> Iterator[None]:
-    """Start `command` as ranks 1, 2, ... on this machine and make this process rank 0, as torchrun would.
+def spawn_ranks(command: Sequence[str], processes: int) -> Iterator[None]:
+    """Start `command` as ranks 1, 2, ... on this machine, and make this process rank 0, as torchrun would.
 
-    They are ended if this process fails. What they say is what rank 0 says, so it is shown only if they failed first.
+    If this process fails, the other ranks are terminated. The output of the other ranks repeats that of rank 0, so it
+    is shown only if one of the other ranks failed first.
     """
     if processes == 1:
         yield
         return
-    here = "127.0.0.1"
-    store = TCPStore(here, 0, processes, is_master=True, wait_for_workers=False)  # a port that is ours already
-    shared = {"MASTER_ADDR": here, "MASTER_PORT": str(store.port), "WORLD_SIZE": str(processes), **MEETING}
-    with tempfile.TemporaryFile() as said:
-        helpers = []
+    address = "127.0.0.1"
+    store = TCPStore(address, 0, processes, is_master=True, wait_for_workers=False)  # binds a free port
+    shared = {"MASTER_ADDR": address, "MASTER_PORT": str(store.port), "WORLD_SIZE": str(processes), **EXISTING_STORE}
+    with tempfile.TemporaryFile() as output:
+        ranks = []
         for rank in map(str, range(1, processes)):
             environment = {**os.environ, **shared, "RANK": rank, "LOCAL_RANK": rank}
-            helpers.append(subprocess.Popen(command, env=environment, stdout=said, stderr=said))
+            ranks.append(subprocess.Popen(command, env=environment, stdout=output, stderr=output))
         os.environ.update(shared, RANK="0", LOCAL_RANK="0")
         try:
             yield
         except BaseException as error:
-            if isinstance(error, RuntimeError) and any(helper.poll() for helper in helpers):
-                said.seek(0)
-                sys.stderr.write(said.read().decode(errors="replace"))
-            for helper in helpers:
-                helper.terminate()
+            if isinstance(error, RuntimeError) and any(process.poll() for process in ranks):
+                output.seek(0)
+                sys.stderr.write(output.read().decode(errors="replace"))
+            for process in ranks:
+                process.terminate()
             raise
         finally:
-            for helper in helpers:
-                helper.wait()
+            for process in ranks:
+                process.wait()
             for name in (*shared, "RANK", "LOCAL_RANK"):
                 del os.environ[name]
 
 
 @contextmanager
-def joined(device_type: str) -> Iterator[World]:
-    """Join the processes that torchrun started, if it did: nccl between GPUs, gloo between CPUs."""
+def join_process_group(device_type: str) -> Iterator[World]:
+    """Join the processes that torchrun or `spawn_ranks` started, by nccl on GPUs and by gloo on CPUs.
+
+    A process that neither of them started is a world of size 1.
+    """
     if "RANK" not in os.environ:
         yield World()
         return
-    dist.init_process_group("nccl" if device_type == "cuda" else "gloo", timeout=SILENCE)
+    dist.init_process_group("nccl" if device_type == "cuda" else "gloo", timeout=UPDATE_TIMEOUT)
     try:
-        patient = dist.new_group(timeout=PATIENCE)
-        yield World(dist.get_rank(), dist.get_world_size(), int(os.environ.get("LOCAL_RANK", "0")), patient)
+        barrier_group = dist.new_group(timeout=BARRIER_TIMEOUT)
+        yield World(dist.get_rank(), dist.get_world_size(), int(os.environ.get("LOCAL_RANK", "0")), barrier_group)
     finally:
         dist.destroy_process_group()
 
 
 def restarts() -> int:
-    """How often torchrun starts its processes again when one of them fails."""
+    """Return how many times torchrun restarts its processes after a failure."""
     return int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0"))
 
 
-def meets_the_dead() -> bool:
-    """Whether torchrun's processes meet in a store that still has the addresses of those that were there before.
+def reuses_store() -> bool:
+    """Return whether the processes of torchrun share a store that keeps the addresses of former processes.
 
-    They then wait for the dead, at random (pytorch/pytorch, issue 135712), unless SEPARATE_STORES is set for torchrun.
+    Restarted processes may then wait for former processes (pytorch/pytorch, issue 135712). The environment variable
+    SEPARATE_STORES of torchrun prevents this.
     """
     return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
 
 
 def all_reduce(world: World, values: Tensor) -> Tensor:
-    """The sum over all processes, in place."""
+    """Sum `values` over all processes in place, and return the sums."""
     if world.size > 1:
         dist.all_reduce(values)
     return values
 
 
 def all_reduce_gradients(world: World, parameters: Iterable[torch.nn.Parameter], dtype: torch.dtype) -> None:
-    """Sum gradients over all processes, in one message of `dtype`. A process without a batch counts as zeros."""
+    """Sum gradients over all processes in place. All are sent as one tensor of `dtype`; missing gradients are zeros."""
     if world.size == 1:
         return
     parameters = list(parameters)
@@ -130,7 +132,7 @@ def all_reduce_gradients(world: World, parameters: Iterable[torch.nn.Parameter],
 
 
 def gather_objects(world: World, value: T) -> list[T]:
-    """Every process's value, by rank, in every process."""
+    """Return the list of the values of all processes, ordered by rank; every process gets the list."""
     if world.size == 1:
         return [value]
     gathered = [value] * world.size
@@ -139,6 +141,6 @@ def gather_objects(world: World, value: T) -> list[T]:
 
 
 def barrier(world: World) -> None:
-    """Wait for all processes, however long one of them takes."""
+    """Wait until all processes have called this, at most for `BARRIER_TIMEOUT`."""
     if world.size > 1:
-        dist.barrier(world.patient)
+        dist.barrier(world.barrier_group)

@@ -1,8 +1,7 @@
-"""What a user did or met, said so that the person who can fix it knows what to fix.
+"""Errors that a user can fix.
 
-Every error of this family carries a message that stands alone: what was wrong, where, which value, and
-what would be accepted. Scripts print it and exit with status 2; the service turns it into a 4xx answer.
-Anything outside the family is our own mistake and keeps its traceback.
+A message says what is wrong, where, which value, and what is accepted. The command line prints the message and exits
+with status 2; the service answers with status 4xx. Any other exception is a defect and keeps its traceback.
 """
 
 from collections.abc import Iterable
@@ -14,43 +13,46 @@ class MTError(Exception):
 
 
 class RecipeError(MTError):
-    """A recipe, or a `key=value` override, that cannot be used; lists every problem at once."""
+    """Raised when a recipe or a `key=value` override is invalid; the message lists every problem."""
 
 
 class DataError(MTError):
-    """A corpus that cannot be used: a missing, misaligned, undecodable or empty file. Names file and line."""
+    """Raised when a corpus is missing, misaligned, undecodable or empty; the message names file and line."""
 
 
 class TokenizerError(MTError):
-    """A tokenizer that cannot be trained, or a tokenizer file that is not one."""
+    """Raised when a tokenizer cannot be trained, or a tokenizer file is invalid."""
 
 
 class ModelError(MTError):
-    """A model directory or checkpoint that cannot be loaded: missing, cut short, of another shape, unsafe."""
+    """Raised when a model directory or checkpoint is missing, truncated, unsafe, or differs from its configuration."""
 
 
 class TrainingError(MTError):
-    """A run that cannot start or go on: nothing to resume, a loss that stays non-finite."""
+    """Raised when training cannot start or continue, as without a checkpoint to resume or with a non-finite loss."""
 
 
-class LanguageError(MTError):
-    """A language or direction that the model does not translate; names those that it does."""
+class LanguageError(MTError, ValueError):
+    """Raised when a language or direction is invalid or unknown to the model; the message lists accepted values.
+
+    The class derives from ValueError so that pydantic lists the error with other problems.
+    """
 
 
 class DocumentError(MTError):
-    """A document that cannot be translated: of an unknown kind, not what its name says, too large, unsafe."""
+    """Raised when a document is too large, unsafe, of an unknown kind, or of another kind than its name says."""
 
 
 class RequestError(MTError):
-    """A translation request that cannot be served as it was asked."""
+    """Raised when a translation request is invalid."""
 
 
-def problems(heading: str, found: Iterable[str]) -> str:
-    """A heading and its problems, one a line: `heading:\\n  - first\\n  - second`."""
-    return heading + ":" + "".join(f"\n  - {problem}" for problem in found)
+def problems(heading: str, items: Iterable[str]) -> str:
+    """Return a heading with one problem on each line: `heading:\\n  - first\\n  - second`."""
+    return heading + ":" + "".join(f"\n  - {item}" for item in items)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` (did you mean X?)` for the nearest known word, or an empty string."""
+    """Return ` (did you mean X?)` for the known word that is nearest to `word`, or "" if none is near."""
     nearest = get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f" (did you mean {nearest[0]}?)" if nearest else ""

@@ -1,7 +1,7 @@
-"""How good translations are: BLEU, chrF and TER by sacreBLEU (Post 2018), each figure with its signature.
+"""Quality of translations: BLEU, chrF and TER by sacreBLEU (Post 2018), each with its signature.
 
-The figures to report are cased and detokenised. One more, lower-cased and Moses-tokenised, is there only because the
-literature of Multi30k reports it; never compare one kind with the other.
+Report the cased, detokenised scores. `BLEU-lc-moses`, lower-cased and tokenised by Moses, exists only for comparison
+with the literature of Multi30k; the two kinds of BLEU are not comparable.
 """
 
 from collections import Counter
@@ -21,14 +21,19 @@ from sacrebleu.significance import PairedTest
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from mt.errors import DataError, did_you_mean, problems
+from mt.languages import likely_script, parse_tag, primary_language
 
-WITHOUT_SPACES = frozenset({"ja", "zh"})
-"""Languages whose words TER must find without spaces, and to which Moses's tokeniser does not apply."""
+BLEU_TOKENIZERS = {"Hans": "zh", "Hant": "zh", "Jpan": "ja-mecab", "Khmr": "char", "Laoo": "char", "Mymr": "char"}
+BLEU_TOKENIZERS |= {"Thai": "char"}
+"""SacreBLEU's tokenizers for scripts without spaces between words; 13a is for all others."""
+
+ASIAN_SCRIPTS = ("Hans", "Hant", "Jpan")
+"""Scripts whose words TER finds without spaces, and which the tokenizer of Moses does not support."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A corpus score, from 0 to 100 (TER: edits for 100 words, so it can be more), and how it was computed."""
+    """A corpus score from 0 to 100 (TER, edits per 100 words, can be higher), with its signature."""
 
     name: str
     value: float
@@ -37,7 +42,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class ExactMatch:
-    """How many of `sentences` are the reference, character for character but for white space at the ends."""
+    """Number of sentences that equal their reference but for white space at the ends."""
 
     exact: int
     sentences: int
@@ -52,14 +57,14 @@ class ExactMatch:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Every score of one set of translations."""
+    """All scores of one set of translations."""
 
     sentences: int
     scores: tuple[Score, ...]
     exact_match: ExactMatch
 
     def __getitem__(self, name: str) -> Score:
-        """The score of that name; KeyError if it was not computed."""
+        """Return the score of that name. Raises: KeyError if it was not computed."""
         for score in self.scores:
             if score.name == name:
                 return score
@@ -75,7 +80,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One score of two systems. `p_value`: how often chance alone would show a difference as large as theirs."""
+    """One score of two systems. `p_value` is the probability of at least this difference under the null hypothesis."""
 
     name: str
     baseline: float
@@ -88,8 +93,8 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
-    """Sentences of like confidence: how many, and the means of their confidence and of their chrF / 100."""
+class ConfidenceBin:
+    """Sentences with similar confidence: their number, mean confidence and mean chrF / 100."""
 
     sentences: int
     confidence: float
@@ -98,14 +103,14 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """Confidence beside quality: Spearman's rank correlation, the mean gap over `bins`, and these.
+    """Calibration of confidence: Spearman's rank correlation with chrF, and the expected error over `bins`.
 
-    Where either is the same for all sentences, the correlation is 0.
+    The correlation is 0 if confidence or chrF is constant.
     """
 
     spearman: float
     error: float
-    bins: tuple[Bin, ...]
+    bins: tuple[ConfidenceBin, ...]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -113,7 +118,7 @@ class Reliability:
 
 @dataclass(frozen=True, slots=True)
 class ScoredSentence:
-    """A translation beside its reference; `index` counts from 0, `chrf` is the sentence's chrF2."""
+    """A translation with its reference. `index` counts from 0; `chrf` is the chrF2 of the sentence."""
 
     index: int
     source: str
@@ -128,42 +133,44 @@ class ScoredSentence:
 def evaluate(
     hypotheses: Sequence[str], references: Sequence[str], *, target_language: str, tokenize: str | None = None
 ) -> Report:
-    """`BLEU`, `chrF2`, `TER`, and, where words stand between spaces, `BLEU-lc-moses`: the scores' names.
+    """Return the scores `BLEU`, `chrF2`, `TER` and, except in Chinese and Japanese, `BLEU-lc-moses`.
 
-    `tokenize` is sacreBLEU's name for how BLEU splits words; None chooses by the target language.
-    Raises DataError if the two differ in length or are empty, or if `tokenize` cannot be used.
+    `tokenize` is the name of a tokenizer of sacreBLEU's BLEU; None selects it by the script of the target language.
+    Raises: DataError if the lists differ in length or are empty, or if `tokenize` is unknown or not installed.
     """
     _must_align({"hypotheses": hypotheses}, references)
-    tokenize = checked_tokenizer(tokenize, target_language)
-    spaced = _primary(target_language) not in WITHOUT_SPACES
+    tokenize = resolve_tokenizer(tokenize, target_language)
+    asian = likely_script(target_language) in ASIAN_SCRIPTS
     metrics: dict[str, BLEU | CHRF | TER] = {
         "BLEU": BLEU(tokenize=tokenize),
         "chrF2": CHRF(),
-        "TER": TER(case_sensitive=True, normalized=not spaced, asian_support=not spaced),
+        "TER": TER(case_sensitive=True, normalized=asian, asian_support=asian),
     }
     scores = []
     for name, metric in metrics.items():
         value = metric.corpus_score(hypotheses, [references]).score
         scores.append(Score(name, value, str(metric.get_signature())))
-    if spaced:
+    if not asian:
         scores.append(lowercased_moses_bleu(hypotheses, references, target_language))
     return Report(len(references), tuple(scores), exact_match(hypotheses, references))
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], *, target_language: str) -> Score:
-    """Cased, detokenised BLEU alone: what training watches."""
+    """Return cased, detokenised BLEU, by which training chooses the best checkpoint."""
     _must_align({"hypotheses": hypotheses}, references)
-    metric = BLEU(tokenize=checked_tokenizer(None, target_language))
+    metric = BLEU(tokenize=resolve_tokenizer(None, target_language))
     score = metric.corpus_score(list(hypotheses), [list(references)])
     return Score("BLEU", score.score, str(metric.get_signature()))
 
 
-def checked_tokenizer(tokenize: str | None, target_language: str) -> str:
-    """`tokenize` if it can be used here, else DataError; for None the usual one of the target language."""
+def resolve_tokenizer(tokenize: str | None, target_language: str) -> str:
+    """Return the name of sacreBLEU's tokenizer: `tokenize`, or the one for the script of the target language.
+
+    Raises: DataError if `tokenize` is unknown or not installed.
+    """
     if tokenize is None:
-        language = _primary(target_language)
-        japanese = "ja-mecab" if find_spec("MeCab") else "char"
-        return {"zh": "zh", "ja": japanese}.get(language, "13a")
+        usual = BLEU_TOKENIZERS.get(likely_script(target_language), "13a")
+        return "char" if usual == "ja-mecab" and not find_spec("MeCab") else usual
     if tokenize not in BLEU.TOKENIZERS:
         raise DataError(
             f"tokenize is {tokenize!r}{did_you_mean(tokenize, BLEU.TOKENIZERS)}; "
@@ -174,19 +181,19 @@ def checked_tokenizer(tokenize: str | None, target_language: str) -> str:
     except (RuntimeError, OSError) as error:  # a package that is not installed, a model that cannot be fetched
         reason = " ".join(str(error).split())
         raise DataError(
-            f"tokenize {tokenize!r} cannot be used here: {reason}; accepted: others, such as char"
+            f"tokenize {tokenize!r} cannot be used here: {reason}; accepted: another one, such as char"
         ) from error
     return tokenize
 
 
 def moses_tokens(sentences: Sequence[str], language: str) -> list[str]:
-    """Sentences as Multi30k's literature tokenises them, tokens joined by single spaces.
+    """Return sentences as the literature of Multi30k tokenizes them, tokens joined by single spaces.
 
-    Lower-cased, then punctuation normalised, then tokenised, hyphens kept and nothing escaped: the order of the
-    scripts that come with Multi30k (Elliott et al. 2016). The order matters: it is lower-cased first that the German
-    reference of test_2016_flickr has the 12,103 tokens of the literature; cased, it has 12,102.
+    The steps are those of the scripts that come with Multi30k (Elliott et al. 2016): lower-case, normalise punctuation,
+    tokenize without splitting at hyphens or escaping. The order matters: the German reference of test_2016_flickr has
+    12,103 tokens, as in the literature, only if it is lower-cased first.
     """
-    language = _primary(language)
+    language = primary_language(parse_tag(language))
     normalizer = MosesPunctNormalizer(language)
     tokenizer = MosesTokenizer(language)
     return [
@@ -196,18 +203,19 @@ def moses_tokens(sentences: Sequence[str], language: str) -> list[str]:
 
 
 def lowercased_moses_bleu(hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> Score:
-    """BLEU of both sides after `moses_tokens`. Raises DataError as `evaluate` does."""
+    """Return BLEU of both sides after `moses_tokens`. Raises: DataError as `evaluate` does."""
     _must_align({"hypotheses": hypotheses}, references)
     metric = BLEU(lowercase=True, tokenize="none", force=True)
     score = metric.corpus_score(
         moses_tokens(hypotheses, target_language), [moses_tokens(references, target_language)]
     ).score
-    signature = f"{metric.get_signature()}|moses:{_primary(target_language)}|sacremoses:{version('sacremoses')}"
+    language = primary_language(parse_tag(target_language))
+    signature = f"{metric.get_signature()}|moses:{language}|sacremoses:{version('sacremoses')}"
     return Score("BLEU-lc-moses", score, signature)
 
 
 def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> ExactMatch:
-    """How many hypotheses are their reference. Raises DataError as `evaluate` does."""
+    """Count the hypotheses that equal their reference. Raises: DataError as `evaluate` does."""
     _must_align({"hypotheses": hypotheses}, references)
     return ExactMatch(sum(map(_same, hypotheses, references)), len(references))
 
@@ -215,7 +223,7 @@ def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> ExactMa
 def exact_match_by_group(
     hypotheses: Sequence[str], references: Sequence[str], groups: Sequence[str]
 ) -> dict[str, ExactMatch]:
-    """`exact_match` within each group of sentences, groups in alphabetical order. Raises DataError as `evaluate`."""
+    """Return `exact_match` of each group of sentences, sorted by group. Raises: DataError as `evaluate` does."""
     _must_align({"hypotheses": hypotheses, "groups": groups}, references)
     sentences = Counter(groups)
     exact = Counter(group for group, *pair in zip(groups, hypotheses, references, strict=True) if _same(*pair))
@@ -231,13 +239,13 @@ def paired_bootstrap(
     tokenize: str | None = None,
     samples: int = 1000,
 ) -> tuple[Comparison, ...]:
-    """Whether two systems differ by more than chance, in BLEU and in chrF2 (Koehn 2004, as in sacreBLEU).
+    """Test whether two systems differ in BLEU and chrF2 by paired bootstrap resampling (Koehn 2004, as in sacreBLEU).
 
-    `samples` resamplings of the sentences, the same for both systems, with sacreBLEU's fixed seed.
-    Raises DataError as `evaluate` does.
+    The sentences are resampled `samples` times, the same for both systems, with sacreBLEU's fixed seed.
+    Raises: DataError as `evaluate` does.
     """
     _must_align({"baseline": baseline, "system": system}, references)
-    metrics = {"BLEU": BLEU(tokenize=checked_tokenizer(tokenize, target_language)), "chrF2": CHRF()}
+    metrics = {"BLEU": BLEU(tokenize=resolve_tokenizer(tokenize, target_language)), "chrF2": CHRF()}
     test = PairedTest(
         [("baseline", baseline), ("system", system)], metrics, [references], test_type="bs", n_samples=samples
     )
@@ -248,14 +256,14 @@ def paired_bootstrap(
         assert not isinstance(before, str)
         assert not isinstance(after, str)
         assert after.p_value is not None
-        # sacreBLEU counts resamplings whose difference is larger, and so finds two equal systems to differ.
+        # sacreBLEU counts resamplings with a larger difference, so that two equal systems would differ.
         p_value = after.p_value if before.score != after.score else 1.0
         comparisons.append(Comparison(name, before.score, after.score, p_value, str(signatures[name])))
     return tuple(comparisons)
 
 
 def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
-    """chrF2 of each sentence, from 0 to 100. Raises DataError as `evaluate` does."""
+    """Return chrF2 of each sentence, from 0 to 100. Raises: DataError as `evaluate` does."""
     _must_align({"hypotheses": hypotheses}, references)
     metric = CHRF()
     pairs = zip(hypotheses, references, strict=True)
@@ -263,44 +271,45 @@ def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[
 
 
 def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str], *, target_language: str) -> list[float]:
-    """BLEU of each sentence, from 0 to 100, by as many n-grams as it has. Raises DataError as `evaluate` does."""
+    """Return BLEU of each sentence, from 0 to 100, with effective order. Raises: DataError as `evaluate` does."""
     _must_align({"hypotheses": hypotheses}, references)
-    metric = BLEU(tokenize=checked_tokenizer(None, target_language), effective_order=True)
+    metric = BLEU(tokenize=resolve_tokenizer(None, target_language), effective_order=True)
     pairs = zip(hypotheses, references, strict=True)
     return [metric.sentence_score(hypothesis, [reference]).score for hypothesis, reference in pairs]
 
 
 def expected_chrf(candidates: Sequence[str]) -> list[float]:
-    """Of each candidate, the mean of its chrF2 with all the others as references, from 0 to 100.
+    """Return the mean chrF2 of each candidate with all the others as references, from 0 to 100.
 
-    The figures of `sentence_chrf`, but all n-grams are counted once and not for each pair. One candidate alone has 0.
+    The scores equal those of `sentence_chrf`, but n-grams are counted once and not for each pair. A single candidate
+    scores 0.
     """
     times = Counter(candidates)
-    table = _chrf_of_each_by_each(list(times))
+    table = _chrf_matrix(list(times))
     total = table @ np.array(list(times.values())) - table.diagonal()
     expected = dict(zip(times, (total / max(1, len(candidates) - 1)).tolist(), strict=True))
     return [expected[candidate] for candidate in candidates]
 
 
 def reliability(confidence: Sequence[float], chrf: Sequence[float], bins: int = 10) -> Reliability:
-    """How far confidence, from 0 to 1, keeps what it promises of sentence chrF, from 0 to 100.
+    """Measure how well confidence, from 0 to 1, predicts sentence chrF, from 0 to 100, in bins of equal size.
 
-    The bins hold as nearly as can be equally many sentences. Raises DataError as `evaluate` does.
+    Raises: DataError as `evaluate` does.
     """
     _must_align({"confidence": confidence}, chrf)
     sure, quality = np.array(confidence), np.array(chrf) / 100
     parts = [part for part in np.array_split(np.argsort(sure, kind="stable"), bins) if len(part)]
-    rows = tuple(Bin(len(part), float(sure[part].mean()), float(quality[part].mean())) for part in parts)
+    rows = tuple(ConfidenceBin(len(part), float(sure[part].mean()), float(quality[part].mean())) for part in parts)
     error = sum(row.sentences * abs(row.confidence - row.chrf) for row in rows) / len(sure)
     ranks = _ranks(sure), _ranks(quality)
     varied = all(values.std() > 0 for values in ranks)
     return Reliability(float(np.corrcoef(ranks[0], ranks[1])[0, 1]) if varied else 0.0, error, rows)
 
 
-def worst(
+def worst_sentences(
     sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], n: int
 ) -> tuple[ScoredSentence, ...]:
-    """The n sentences of lowest chrF2, the lowest first. Raises DataError as `evaluate` does."""
+    """Return the n sentences with the lowest chrF2, the lowest first. Raises: DataError as `evaluate` does."""
     _must_align({"sources": sources, "hypotheses": hypotheses}, references)
     scored = [
         ScoredSentence(index, *texts)
@@ -311,14 +320,14 @@ def worst(
     return tuple(sorted(scored, key=lambda sentence: (sentence.chrf, sentence.index))[:n])
 
 
-def _chrf_of_each_by_each(texts: Sequence[str]) -> NDArray[np.float64]:
-    """[N, N]: chrF2 of each text with each as its reference (Popović 2015), averaged over orders as sacreBLEU does."""
+def _chrf_matrix(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Return [N, N]: chrF2 of each text with each as its reference (Popović 2015), computed as in sacreBLEU."""
     bare = ["".join(text.split()) for text in texts]
     precision, recall, orders = np.zeros((3, len(bare), len(bare)))
     for order in range(1, CHRF.CHAR_ORDER + 1):
         counts = _ngrams(bare, order)
         lengths = counts.sum(1)
-        matches = np.array([np.minimum(own, counts).sum(1) for own in counts])
+        matches = np.array([np.minimum(row, counts).sum(1) for row in counts])
         precision += matches / np.maximum(1, lengths)[:, None]
         recall += matches / np.maximum(1, lengths)
         orders += np.minimum(lengths[:, None], lengths) > 0
@@ -328,15 +337,15 @@ def _chrf_of_each_by_each(texts: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _ngrams(texts: Sequence[str], order: int) -> NDArray[np.int64]:
-    """[N, G]: how often each n-gram of characters that any text has is in each."""
-    own = [[text[begin : begin + order] for begin in range(len(text) - order + 1)] for text in texts]
-    column = {ngram: number for number, ngram in enumerate(dict.fromkeys(chain.from_iterable(own)))}
-    rows = [np.array([column[ngram] for ngram in ngrams], dtype=np.int64) for ngrams in own]
+    """Return [N, G]: counts of each character n-gram in each text."""
+    ngrams_of = [[text[begin : begin + order] for begin in range(len(text) - order + 1)] for text in texts]
+    column = {ngram: number for number, ngram in enumerate(dict.fromkeys(chain.from_iterable(ngrams_of)))}
+    rows = [np.array([column[ngram] for ngram in ngrams], dtype=np.int64) for ngrams in ngrams_of]
     return np.array([np.bincount(row, minlength=len(column)) for row in rows])
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Counted from 0; those of equal values are their mean."""
+    """Return ranks from 0; equal values share the mean of their ranks."""
     _, number, count = np.unique(values, return_inverse=True, return_counts=True)
     ranks: NDArray[np.float64] = np.cumsum(count) - (count + 1) / 2
     return ranks[number]
@@ -346,14 +355,9 @@ def _same(hypothesis: str, reference: str) -> bool:
     return hypothesis.strip() == reference.strip()
 
 
-def _primary(language: str) -> str:
-    """`zh` of `zh-Hans` and `zh_TW`."""
-    return language.replace("_", "-").split("-")[0].lower()
-
-
 def _must_align(lines: Mapping[str, Sequence[object]], references: Sequence[object]) -> None:
     if not references:
-        raise DataError("There is nothing to score: no references were given")
-    found = [f"{name}: {len(given)}" for name, given in lines.items() if len(given) != len(references)]
-    if found:
-        raise DataError(problems(f"The {len(references)} references need as many lines of each", found))
+        raise DataError("there are no references to score against")
+    wrong = [f"{name}: {len(values)}" for name, values in lines.items() if len(values) != len(references)]
+    if wrong:
+        raise DataError(problems(f"there are {len(references)} references; accepted: as many lines of each", wrong))

@@ -1,31 +1,36 @@
-"""A recipe from a TOML file and back.
+"""Reading and writing of recipes as TOML.
 
-It is read once, at the start of a run; `key=value` overrides are applied before it is checked. Whatever is wrong is
-reported together, each problem with its key, its value and what would be accepted.
+A recipe is read once, at the start of a run. `key=value` overrides are applied before it is validated. One error lists
+all problems, each with its key, its value and what is accepted.
 """
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import tomli_w
 from pydantic import ValidationError
 
-from mt.config import ModelConfig, Recipe, Section, Size
+from mt.config import RENAMED, ModelConfig, Recipe, Section, Size
 from mt.errors import RecipeError, did_you_mean, problems
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     """Read a recipe and apply `section.key=value` overrides, whose values are TOML (bare words are strings).
 
-    Raises RecipeError with every problem of the file and the overrides. mt/training/tuning.py reads recipes that tune.
+    Recipes with [tuning] are read by `read_recipe` of mt/training/tuning.py.
+
+    Raises: RecipeError with all problems of the file and the overrides.
     """
-    return checked(path, *read_values(path, overrides))
+    return validate_recipe(path, *read_values(path, overrides))
 
 
 def read_values(path: Path, overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """What a recipe says, after `overrides`, and what is wrong with those. Raises RecipeError if it is not TOML."""
+    """Return the values of a recipe with `overrides` applied, and the problems of the overrides.
+
+    Raises: RecipeError if the file is not TOML.
+    """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -35,33 +40,39 @@ def read_values(path: Path, overrides: Sequence[str]) -> tuple[dict[str, Any], l
     return values, [problem for override in overrides if (problem := _apply(values, override))]
 
 
-def checked(
-    path: Path, values: Mapping[str, Any], found: Sequence[str], also: Callable[[Recipe], Iterable[str]] = lambda _: ()
+def validate_recipe(
+    path: Path,
+    values: Mapping[str, Any],
+    known_problems: Sequence[str],
+    check: Callable[[Recipe], Iterable[str]] = lambda _: (),
 ) -> Recipe:
-    """The recipe with these values. Raises RecipeError with its problems, `found` ones and those that `also` names."""
+    """Return the recipe of these values.
+
+    Raises: RecipeError if there are `known_problems`, invalid values, or problems that `check` returns.
+    """
     try:
         recipe = Recipe.model_validate(values)
     except ValidationError as error:
-        raise RecipeError(problems(str(path), [*found, *map(_explain, _causes(error))])) from error
-    found = [*found, *also(recipe)]
-    if found:
-        raise RecipeError(problems(str(path), found))
+        invalid = [problem for cause in _causes(error) for problem in _explain(cause)]
+        raise RecipeError(problems(str(path), [*known_problems, *invalid])) from error
+    if all_problems := [*known_problems, *check(recipe)]:
+        raise RecipeError(problems(str(path), all_problems))
     return recipe
 
 
 def save_recipe(recipe: Recipe, path: Path) -> None:
-    """Write a recipe with every default spelt out, so that a later default cannot change what it means."""
+    """Write a recipe with its defaults spelt out, so that it keeps its meaning if a default changes."""
     values = recipe.model_dump(mode="json", exclude_none=True)
-    if recipe.tuning:  # the rest of this section is the model's own
+    if recipe.tuning:  # the model that is tuned has the rest of this section
         values["tokenizer"] = {"dropout": recipe.tokenizer.dropout}
     path.write_text(tomli_w.dumps(values), encoding="utf-8")
 
 
 def _apply(values: dict[str, Any], override: str) -> str:
-    """Change `values` as an override says; returns what is wrong with the override, or nothing."""
+    """Apply an override to `values`; return its problem, or an empty string."""
     key, separator, text = override.partition("=")
     if not separator:
-        return f"{override!r} is no override; accepted: key=value, such as training.max_updates=100"
+        return f"{override!r} is not an override; accepted: key=value, such as training.max_updates=100"
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -76,31 +87,37 @@ def _apply(values: dict[str, Any], override: str) -> str:
 
 
 def _causes(error: ValidationError) -> list[Any]:
-    """pydantic's problems, without those of a whole (a list too short) that only follow from one of its parts."""
-    found = error.errors()
-    wholes = {problem["loc"][:length] for problem in found for length in range(len(problem["loc"]))}
-    return [problem for problem in found if problem["loc"] not in wholes]
+    """Return pydantic's errors without those of a list or section that only follow from an error in a part of it."""
+    errors = [cause for cause in error.errors() if cause["type"] != "default_factory_not_called"]
+    containers = {cause["loc"][:length] for cause in errors for length in range(len(cause["loc"]))}
+    return [cause for cause in errors if cause["loc"] not in containers]
 
 
-def _explain(problem: Any) -> str:
-    """One problem of pydantic's in the words of a recipe."""
-    where = [part for part in problem["loc"] if isinstance(part, str)]
-    key = "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in problem["loc"]).removeprefix(".")
-    if where == ["model", "size"]:
-        return f"{key} = {problem['input']!r}; accepted: {', '.join(get_args(Size))}"
-    if problem["type"] == "extra_forbidden":
-        return f"{key} is unknown{did_you_mean(where[-1], _keys_of(where[:-1]))}"
-    if problem["type"] == "missing":
-        return f"{key} is missing"
-    message = problem["msg"].removeprefix("Value error, ")
-    return f"{key} = {problem['input']!r}: {message}" if problem["type"] != "value_error" else f"{key}: {message}"
+def _explain(cause: Any) -> Iterator[str]:
+    """Yield the problems of one error of pydantic in terms of the recipe's keys."""
+    *sections, name = [part for part in cause["loc"] if isinstance(part, str)] or [""]
+    key = "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in cause["loc"]).removeprefix(".")
+    if (sections, name) == (["model"], "size"):
+        yield f"{key} = {cause['input']!r}; accepted: {', '.join(get_args(Size))}"
+    elif cause["type"] == "extra_forbidden":
+        new_name = RENAMED.get(".".join((*sections, name)))
+        renamed = f"has a new name; accepted: {key.removesuffix(name)}{new_name}"
+        yield f"{key} {renamed}" if new_name else f"{key} is unknown{did_you_mean(name, keys_of(sections))}"
+    elif cause["type"] == "missing":
+        yield f"{key} is missing"
+    elif cause["type"] == "value_error":
+        heading, *items = cause["msg"].removeprefix("Value error, ").split("\n  - ")
+        yield from (f"{key}: {problem}".removeprefix(": ") for problem in items or [heading])
+    else:
+        yield f"{key} = {cause['input']!r}: {cause['msg']}"
 
 
-def _keys_of(sections: Sequence[str]) -> list[str]:
+def keys_of(sections: Sequence[str]) -> list[str]:
+    """Return the keys of a section of the recipe, such as ["data", "train"]."""
     model: Any = Recipe
     for section in sections:
         annotation = model.model_fields[section].annotation
-        kinds = (kind for kind in (annotation, *get_args(annotation)) if isinstance(kind, type))
-        model = next((kind for kind in kinds if issubclass(kind, Section)), Section)
+        types = (part for part in (annotation, *get_args(annotation)) if isinstance(part, type))
+        model = next((part for part in types if issubclass(part, Section)), Section)
     keys = list(model.model_fields)
     return [*keys, "size"] if model is ModelConfig else keys

@@ -1,16 +1,16 @@
-"""Text to ids and back. What we train is one SentencePiece BPE model for all languages of a system, and exact.
+"""Tokenization by SentencePiece. A trained system has one BPE model for all its languages.
 
-Text survives its round trip unchanged: no normalisation unless a recipe asks for NFKC, whitespace kept, and
-characters outside the vocabulary spelt as UTF-8 bytes. Language tags such as `<2de>`, and marks of corpora such as
-`<from:bt>`, are control symbols, which no input text can produce. Imported models bring their own SentencePiece
-models, and vocabularies beside them.
+A text equals its decoded ids: there is no normalisation unless a recipe selects NFKC, whitespace is kept, and
+characters outside the vocabulary are encoded as UTF-8 bytes. Language tags such as `<2de>` and source tags of corpora
+such as `<from:bt>` are control symbols, which no input text produces. Imported models have their own SentencePiece
+models and vocabularies.
 """
 
 import hashlib
 import io
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -27,23 +27,23 @@ SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
 
 SOURCE_FILE, TARGET_FILE, VOCABULARY_FILE = "tokenizer.model", "tokenizer.target.model", "vocabulary.json"
 TOKENIZER_FILES = (SOURCE_FILE, TARGET_FILE, VOCABULARY_FILE)
-"""What a model directory may hold of a tokenizer: always the first, the others as they are needed."""
+"""Files of a tokenizer in a model directory; only the first one is required."""
 
-SPACE_MARK = "\u2581"  # SentencePiece writes a space with this character, and would read it back as a space
+SPACE_MARK = "\u2581"  # SentencePiece writes a space as this character, and decodes this character as a space
 _SPACE_MARK_BYTES = SPACE_MARK.encode()
-SHOWN = 5  # problems of a file, of which there may be as many as pieces
-_TAG, _MARK = "<2", "<from:"  # how control symbols begin
+SHOWN = 5  # problems of a vocabulary in an error
+_TAG, _MARK = "<2", "<from:"  # beginnings of control symbols
 _PRIVATE_USE = range(0xE000, 0xF8FF)
-_AS_WRITTEN = -1  # no id: the piece is to be looked up as it is written
+_BY_TEXT = -1  # stands for an id: look the piece up by its text
 
 
 def language_tag(language: str) -> str:
-    """The symbol that asks for a translation into `language` (Johnson et al. 2017, section 3)."""
+    """Return the control symbol that selects the target language (Johnson et al. 2017, section 3)."""
     return f"{_TAG}{language}>"
 
 
-def corpus_mark(name: str) -> str:
-    """The symbol before sources of a corpus that are to be told from others (Caswell et al. 2019, section 3)."""
+def source_tag(name: str) -> str:
+    """Return the control symbol before the sources of a corpus (Caswell et al. 2019, section 3)."""
     return f"{_MARK}{name}>"
 
 
@@ -52,14 +52,14 @@ def train_tokenizer(
     *,
     vocabulary_size: int,
     languages: Sequence[str] = (),
-    marks: Sequence[str] = (),
+    source_tags: Sequence[str] = (),
     nfkc: bool = False,
     threads: int = 1,
 ) -> bytes:
     """Train a BPE model (Sennrich et al. 2016) with byte fallback and split digits; returns the serialised model.
 
-    `languages` get a tag each, and `marks` of corpora a symbol each. A corpus too small for `vocabulary_size` gives as
-    many pieces as it holds. Raises TokenizerError if SentencePiece refuses, with its reason.
+    Each of `languages` gets a tag, and each of `source_tags` a symbol. A corpus too small for `vocabulary_size` gives
+    as many pieces as it can. Raises: TokenizerError with the reason of SentencePiece.
     """
     model = io.BytesIO()
     try:
@@ -79,7 +79,7 @@ def train_tokenizer(
             unk_id=UNK,
             bos_id=BOS,
             eos_id=EOS,
-            control_symbols=[*map(language_tag, languages), *map(corpus_mark, marks)],
+            control_symbols=[*map(language_tag, languages), *map(source_tag, source_tags)],
             num_threads=threads,
             minloglevel=2,
         )
@@ -92,10 +92,10 @@ def train_tokenizer(
 
 
 class Tokenizer:
-    """A trained model: `encode` text to ids, `decode` ids to text. Ids carry no BOS, EOS or tag: batches add them."""
+    """A trained model. `encode` adds no BOS, EOS or tags; batches and requests do."""
 
     def __init__(self, serialised: bytes, name: str = "tokenizer") -> None:
-        """Raises TokenizerError if `serialised` is not a SentencePiece model with our special ids."""
+        """Raise TokenizerError unless `serialised` is a SentencePiece model with our special ids."""
         self._processor = _load_processor(serialised, name)
         special = self._special_ids()
         if special != (PAD, UNK, BOS, EOS):
@@ -105,46 +105,46 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
-        """Raises TokenizerError if the file is missing or not a SentencePiece model."""
+        """Load a file. Raises: TokenizerError if it is missing or not a SentencePiece model."""
         return Tokenizer(_read(path), str(path))
 
     @property
     def target(self) -> "Tokenizer":
-        """That of the target's side: this one, unless the sides differ."""
+        """The tokenizer of the target side: this one, unless the sides differ."""
         return self
 
     @property
     def files(self) -> dict[str, bytes]:
-        """What `load_tokenizer` needs, by the name of the file."""
+        """The content of the files that `load_tokenizer` reads, by name."""
         return {SOURCE_FILE: self.serialised}
 
     @property
     def digest(self) -> str:
-        """A SHA-256 of the files."""
+        """The SHA-256 of the files."""
         return hashlib.sha256(self.serialised).hexdigest()
 
     @cached_property
     def _pieces(self) -> list[str]:
-        """By id: SentencePiece looks one up more slowly than it decodes a sentence."""
+        """The pieces by id: SentencePiece takes longer to look one up than to decode a sentence."""
         return [str(self._processor.id_to_piece(id)) for id in range(len(self))]
 
     def __len__(self) -> int:
         return int(self._processor.vocab_size())
 
     def encode(self, text: str) -> list[int]:
-        """Ids of `text`. A lone surrogate, which is not text, becomes a question mark."""
+        """Return the ids of a text. A lone surrogate becomes a question mark."""
         return self._encode(_as_utf8(text), self._processor.encode)
 
     def encode_many(self, texts: Sequence[str], threads: int = 1) -> list[list[int]]:
-        """`encode` of each text, on several threads."""
+        """Return the ids of each text, on several threads."""
         texts = [_as_utf8(text) for text in texts]
         ids: list[list[int]] = self._processor.encode(texts, num_threads=threads)
-        return [self._completed(text, own, self._processor.encode) for text, own in zip(texts, ids, strict=True)]
+        return [self._complete(text, raw, self._processor.encode) for text, raw in zip(texts, ids, strict=True)]
 
     def encode_with_dropout(self, texts: Sequence[str], dropout: float, seed: int) -> list[list[int]]:
-        """Ids with each BPE merge left out with probability `dropout` (Provilkov et al. 2020), the same for a seed.
+        """Return ids with each BPE merge left out with probability `dropout` (Provilkov et al. 2020).
 
-        SentencePiece seeds its random generator once a thread: a thread of our own makes the seed count.
+        Equal seeds give equal ids. SentencePiece seeds its generator once a thread, hence the new thread.
         """
         result: list[list[int]] = []
         encode = partial(self._processor.encode, enable_sampling=True, alpha=dropout, nbest_size=-1)
@@ -159,46 +159,46 @@ class Tokenizer:
         return result
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of `ids`; special ids and tags give nothing, broken UTF-8 gives U+FFFD."""
+        """Return the text of `ids`. Special ids and tags have no text; invalid UTF-8 becomes U+FFFD."""
         return str(self._processor.decode(list(ids)))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """The pieces as SentencePiece writes them: a word begins with U+2581."""
+        """Return the pieces as SentencePiece writes them: a word begins with U+2581."""
         return [self._pieces[id] for id in ids]
 
-    def tag(self, language: str) -> int:
-        """The id of the language's tag. Raises TokenizerError if the model has none."""
+    def tag_id(self, language: str) -> int:
+        """Return the id of the tag of a target language. Raises: TokenizerError if there is none."""
         piece = int(self._processor.piece_to_id(language_tag(language)))
         if piece == UNK:
             raise TokenizerError(f"the tokenizer has no tag for the language {language!r}")
         return piece
 
     @property
-    def tagged(self) -> tuple[str, ...]:
-        """The languages that have a tag."""
+    def tagged_languages(self) -> tuple[str, ...]:
+        """Languages that have a tag."""
         return self._named(_TAG)
 
-    def mark(self, name: str) -> int:
-        """The id of a corpus's mark. Raises TokenizerError if the model has none of that name."""
-        if name not in self.marks:
-            raise TokenizerError(f"the tokenizer has no mark {name!r}")
-        return self._pieces.index(corpus_mark(name))
+    def source_tag_id(self, name: str) -> int:
+        """Return the id of a source tag. Raises: TokenizerError if there is none of that name."""
+        if name not in self.source_tags:
+            raise TokenizerError(f"the tokenizer has no source tag {name!r}")
+        return self._pieces.index(source_tag(name))
 
     @property
-    def marks(self) -> tuple[str, ...]:
-        """The names of the marks that there are."""
+    def source_tags(self) -> tuple[str, ...]:
+        """Names of the source tags."""
         return self._named(_MARK)
 
     @property
-    def merges(self) -> bool:
-        """Whether it is BPE, whose merges can be dropped: their order is their score, in whole numbers."""
+    def is_bpe(self) -> bool:
+        """True if the model is BPE. The scores of its pieces are whole numbers: the order of the merges."""
         scores = (self._processor.get_score(id) for id in range(self._processor.vocab_size()))
         return all(score.is_integer() for score in scores)
 
-    def shortened(self, size: int) -> "Tokenizer":
-        """The BPE model with the first merges alone, so that it has `size` pieces; all single characters stay.
+    def truncated(self, size: int) -> "Tokenizer":
+        """Return a BPE model of `size` pieces, without the last merges.
 
-        Raises TokenizerError if these and the symbols are more.
+        Raises: TokenizerError if the single characters and symbols, which all stay, are more.
         """
         proto = sentencepiece_model_pb2.ModelProto.FromString(self.serialised)
         merged = [piece for piece in proto.pieces if piece.type == piece.NORMAL and len(piece.piece) > 1]
@@ -209,21 +209,21 @@ class Tokenizer:
             )
         merged.sort(key=lambda piece: -piece.score)
         dropped = {piece.piece for piece in merged[size - least :]}
-        left = [piece for piece in proto.pieces if piece.piece not in dropped]
+        kept = [piece for piece in proto.pieces if piece.piece not in dropped]
         del proto.pieces[:]
-        proto.pieces.extend(left)
-        proto.trainer_spec.vocab_size = len(left)
+        proto.pieces.extend(kept)
+        proto.trainer_spec.vocab_size = len(kept)
         return Tokenizer(proto.SerializeToString())
 
-    def opening(self, target: str, directions: Sequence[str]) -> list[int]:
-        """What stands before a source that is to be translated into `target`: its tag, if there are several directions.
+    def source_prefix(self, target: str, directions: Sized) -> list[int]:
+        """Return the ids before a source that is translated into `target`: its tag, if there are several directions.
 
-        Raises TokenizerError if the model has no such tag.
+        Raises: TokenizerError if the model has no such tag.
         """
-        return [self.tag(target)] if len(directions) > 1 else []
+        return [self.tag_id(target)] if len(directions) > 1 else []
 
     def _named(self, beginning: str) -> tuple[str, ...]:
-        """What control symbols that begin so are named."""
+        """Return the names in the control symbols with this beginning."""
         control = (piece for id, piece in enumerate(self._pieces) if id > EOS and self._processor.is_control(id))
         return tuple(piece[len(beginning) : -1] for piece in control if piece.startswith(beginning))
 
@@ -232,15 +232,15 @@ class Tokenizer:
         return processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id()
 
     def _encode(self, text: str, encode: Callable[..., Any]) -> list[int]:
-        return self._completed(text, encode(text), encode)
+        return self._complete(text, encode(text), encode)
 
-    def _completed(self, text: str, own: list[int], encode: Callable[..., Any]) -> list[int]:
-        """The ids of a text, of which SentencePiece says `own`.
+    def _complete(self, text: str, raw: list[int], encode: Callable[..., Any]) -> list[int]:
+        """Return the ids of a text, where U+2581 is encoded as bytes; `raw` are those of SentencePiece.
 
-        U+2581 is spelt as bytes: a stand-in that the text lacks goes through BPE and is put right afterwards.
+        BPE encodes a stand-in character that the text lacks, whose ids are replaced afterwards.
         """
         if SPACE_MARK not in text:
-            return own
+            return raw
         unknown = (chr(code) for code in _PRIVATE_USE if self._processor.piece_to_id(chr(code)) == UNK)
         stand_in = next(character for character in unknown if character not in text)
         stand_in_ids = [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in stand_in.encode()]
@@ -256,24 +256,24 @@ class Vocabulary(Section):
 
     pieces: tuple[str, ...]
     target_pieces: tuple[str, ...] | None = None
-    """Of the target, where it has a vocabulary of its own."""
+    """Pieces of the target side, if it has another vocabulary."""
     tags: dict[str, str] = Field(default_factory=dict)
-    """Those of the pieces that ask for a translation into a language, by its code."""
+    """Pieces that select a target language, by language."""
 
     @property
     def target(self) -> "Vocabulary":
-        """That of the target's side."""
+        """The vocabulary of the target side."""
         if self.target_pieces is None:
             return self
-        there = {language: tag for language, tag in self.tags.items() if tag in self.target_pieces}
-        return Vocabulary(pieces=self.target_pieces, tags=there)
+        tags = {language: tag for language, tag in self.tags.items() if tag in self.target_pieces}
+        return Vocabulary(pieces=self.target_pieces, tags=tags)
 
 
 class VocabularyTokenizer(Tokenizer):
-    """An imported model: it cuts text into pieces, whose ids are their places in a vocabulary beside it.
+    """A SentencePiece model whose pieces get their ids from a separate vocabulary, as in Marian and its descendants.
 
-    So do Marian and what comes from it. A piece that the vocabulary lacks becomes UNK, and one that SentencePiece does
-    not know is looked up as it is written. White space and rare characters come back as the model's authors chose.
+    A piece that the vocabulary lacks becomes UNK. A piece that SentencePiece does not know is looked up by its text.
+    Whitespace and rare characters are treated as in the original model.
     """
 
     def __init__(
@@ -283,24 +283,22 @@ class VocabularyTokenizer(Tokenizer):
         target: bytes | None = None,
         names: tuple[str, str] = ("tokenizer", "target tokenizer"),
     ) -> None:
-        """`target` is the SentencePiece model of the target's side, where that or the vocabulary differs.
+        """`target` is the SentencePiece model of the target side, if that or the vocabulary differs.
 
-        Raises TokenizerError if something is no SentencePiece model, or the vocabulary none of ours.
+        Raises: TokenizerError if a SentencePiece model or the vocabulary cannot be used.
         """
         assert target is not None or vocabulary.target_pieces is None
         self.vocabulary = vocabulary
         self._id_of = {piece: id for id, piece in enumerate(vocabulary.pieces)}
         super().__init__(serialised, names[0])
-        found = [
-            f"{piece!r} is there {times} times" for piece, times in Counter(vocabulary.pieces).items() if times > 1
-        ]
-        found += [f"the tag {tag!r} is missing" for tag in vocabulary.tags.values() if tag not in self._id_of]
-        if found:
-            raise TokenizerError(problems(f"the vocabulary of {names[0]} cannot be used", found))
+        wrong = [f"{piece!r} occurs {times} times" for piece, times in Counter(vocabulary.pieces).items() if times > 1]
+        wrong += [f"the tag {tag!r} is missing" for tag in vocabulary.tags.values() if tag not in self._id_of]
+        if wrong:
+            raise TokenizerError(problems(f"the vocabulary of {names[0]} cannot be used", wrong))
         self._target = None if target is None else VocabularyTokenizer(target, vocabulary.target, names=names[::-1])
         unknown = self._processor.unk_id()
-        own = (str(self._processor.id_to_piece(id)) for id in range(self._processor.vocab_size()))
-        self._ids = [_AS_WRITTEN if id == unknown else self._id_of.get(piece, UNK) for id, piece in enumerate(own)]
+        texts = (str(self._processor.id_to_piece(id)) for id in range(self._processor.vocab_size()))
+        self._ids = [_BY_TEXT if id == unknown else self._id_of.get(piece, UNK) for id, piece in enumerate(texts)]
         self._silent = {PAD, UNK, BOS, EOS, *(self._id_of[tag] for tag in vocabulary.tags.values())}
 
     @property
@@ -326,46 +324,50 @@ class VocabularyTokenizer(Tokenizer):
 
     def decode(self, ids: Sequence[int]) -> str:
         pieces = [self._pieces[id] for id in ids if id not in self._silent]
-        # SentencePiece leaves a piece that it does not know as it is, with its U+2581.
+        # SentencePiece keeps the U+2581 of a piece that it does not know.
         return str(self._processor.decode_pieces(pieces)).replace(SPACE_MARK, " ").strip()
 
-    def tag(self, language: str) -> int:
+    def tag_id(self, language: str) -> int:
         if language not in self.vocabulary.tags:
             raise TokenizerError(f"the tokenizer has no tag for the language {language!r}")
         return self._id_of[self.vocabulary.tags[language]]
 
     @property
-    def tagged(self) -> tuple[str, ...]:
+    def tagged_languages(self) -> tuple[str, ...]:
         return tuple(self.vocabulary.tags)
 
     @property
-    def marks(self) -> tuple[str, ...]:
+    def source_tags(self) -> tuple[str, ...]:
         return ()
 
-    def opening(self, target: str, directions: Sequence[str]) -> list[int]:
-        """The tag of `target`, if the model has tags at all."""
-        return [self.tag(target)] if self.vocabulary.tags else []
+    def source_prefix(self, target: str, directions: Sized) -> list[int]:
+        """Return the tag of `target`, if the model has tags."""
+        return [self.tag_id(target)] if self.vocabulary.tags else []
 
     def _special_ids(self) -> tuple[int, ...]:
         return tuple(self._id_of.get(piece, -1) for piece in SPECIAL_PIECES)
 
-    def _completed(self, text: str, own: list[int], encode: Callable[..., Any]) -> list[int]:
-        ids = [self._ids[id] for id in own]
-        return [self._id_of.get(piece, UNK) for piece in encode(text, out_type=str)] if _AS_WRITTEN in ids else ids
+    def _complete(self, text: str, raw: list[int], encode: Callable[..., Any]) -> list[int]:
+        ids = [self._ids[id] for id in raw]
+        return [self._id_of.get(piece, UNK) for piece in encode(text, out_type=str)] if _BY_TEXT in ids else ids
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer of a model directory. Raises TokenizerError that says what is wrong with which file."""
-    source, target, beside = (folder / name for name in TOKENIZER_FILES)
-    if not beside.exists():
+    """Load the tokenizer of a model directory. Raises: TokenizerError that names the file and its problem."""
+    source, target, vocabulary_file = (folder / name for name in TOKENIZER_FILES)
+    if not vocabulary_file.exists():
         return Tokenizer.load(source)
     try:
-        vocabulary = Vocabulary.model_validate_json(_read(beside))
+        vocabulary = Vocabulary.model_validate_json(_read(vocabulary_file))
     except ValidationError as error:
         listed = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()[:SHOWN])
-        raise TokenizerError(problems(f"{beside}: not what scripts/import_model.py writes", listed)) from error
-    two = target.exists() or vocabulary.target_pieces is not None
-    return VocabularyTokenizer(_read(source), vocabulary, _read(target) if two else None, (str(source), str(target)))
+        raise TokenizerError(
+            problems(f"{vocabulary_file}: not a vocabulary that `mt-service import` wrote", listed)
+        ) from error
+    has_target = target.exists() or vocabulary.target_pieces is not None
+    return VocabularyTokenizer(
+        _read(source), vocabulary, _read(target) if has_target else None, (str(source), str(target))
+    )
 
 
 def _read(path: Path) -> bytes:
@@ -376,7 +378,7 @@ def _read(path: Path) -> bytes:
 
 
 def sentencepiece_ids(serialised: bytes, name: str) -> dict[str, int]:
-    """The pieces of a SentencePiece model and their ids. Raises TokenizerError if it is none."""
+    """Return the ids of the pieces of a SentencePiece model. Raises: TokenizerError if it is none."""
     processor = _load_processor(serialised, name)
     return {str(processor.id_to_piece(id)): id for id in range(processor.vocab_size())}
 

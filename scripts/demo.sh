@@ -1,20 +1,28 @@
 #!/usr/bin/env bash
-# From nothing to a translation service: sets up, trains on the embedded corpus, shows how good the model is, serves it.
-#   bash scripts/demo.sh            and keeps serving, until Ctrl-C
-#   bash scripts/demo.sh --check    and stops after one answer
-# MT_PORT is the port to serve on (8000); if it is taken, the next free one.
+# Sets up the project, trains a model on the embedded corpus, evaluates it and serves it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-usage="usage: bash scripts/demo.sh [--check]"
+usage() {
+    cat << 'END'
+usage: bash scripts/demo.sh [--check]
+
+Sets up the project, trains a model on the embedded English-German corpus (about five minutes on two cores),
+evaluates it and serves it until Ctrl-C.
+
+  --check    stop after one request
+
+MT_PORT is the port of the service (default: 8000); if it is taken, the next free port is used.
+END
+}
 case "${1:-}" in
     "" | --check) mode=${1:-} ;;
     -h | --help)
-        echo "$usage"
+        usage
         exit 0
         ;;
     *)
-        echo "$usage" >&2
+        usage >&2
         exit 2
         ;;
 esac
@@ -30,7 +38,7 @@ say() {
     printf '\n== %s\n' "$*"
 }
 
-free_port() { # free_port FIRST: the first port from there on that nobody listens on
+free_port() { # free_port FIRST: the first free port, from FIRST on
     "$python" - "$1" << 'END'
 import socket, sys
 
@@ -48,7 +56,7 @@ else:
 END
 }
 
-request() { # request URL [JSON]: what the service answers to GET, or to POST of the JSON
+request() { # request URL [JSON]: send GET, or POST with the JSON, and print the answer
     if command -v curl > /dev/null; then
         curl --silent --show-error --fail --noproxy '*' "$1" ${2:+-H "Content-Type: application/json" -d "$2"}
     else
@@ -70,24 +78,24 @@ END
 bash scripts/setup.sh
 
 say "Writing the embedded English-German phrasebook"
-"$python" scripts/fetch_data.py phrasebook
+"$python" -m mt fetch phrasebook
 
 if [ -f "$model/config.json" ]; then
-    say "$model is there already, so nothing is trained. To train anew: rm -r $run"
+    say "$model exists, so nothing is trained. To train again: rm -r $run"
 else
-    "$python" scripts/prepare.py "$recipe"
+    "$python" -m mt prepare "$recipe"
     say "Training (some minutes)"
-    # Always two processes, so that every machine trains the same model. --resume goes on where an interrupted demo stopped.
-    "$python" scripts/train.py "$recipe" --resume --device cpu --processes 2
+    # Always two processes, so that every machine trains the same model. --resume continues an interrupted demo.
+    "$python" -m mt train "$recipe" --resume --device cpu --processes 2
 fi
 
-say "Scoring on sentences whose combinations of words and constructions were held out of training"
-"$python" scripts/evaluate.py "$model" --tsv "$MT_DATA/phrasebook/test.tsv" --columns en,de,construction \
+say "Evaluating on combinations of words and constructions that are not in the training text"
+"$python" -m mt evaluate "$model" --tsv "$MT_DATA/phrasebook/test.tsv" --columns en,de,construction \
     --by construction --show 12 > "$run/scores.json"
 
 port=$(free_port "${MT_PORT:-8000}")
 say "Serving $model on port $port"
-"$python" -m service --model "$model" --port "$port" &
+"$python" -m mt serve --model "$model" --port "$port" &
 service=$!
 stop() {
     kill "$service" 2> /dev/null || true
@@ -108,7 +116,7 @@ for _ in $(seq 120); do
     sleep 0.5
 done
 
-say "Asking it"
+say "Sending a request"
 cat << END
 curl http://localhost:$port/translate -H "Content-Type: application/json" \\
     -d '$body'
@@ -119,5 +127,5 @@ echo
 if [ "$mode" = --check ]; then
     exit 0
 fi
-say "Serving on http://localhost:$port until Ctrl-C"
+say "Serving on http://localhost:$port until Ctrl-C. Next: open that page, or import a model (README.md)"
 wait "$service"

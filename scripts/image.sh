@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2317 # what `step` and `check` call is reachable
-# Builds the container image, runs it as hardened as it can be, and checks it.
+# Builds the container image, runs it with all restrictions, and checks it.
 #   bash scripts/image.sh [OPTION ...] [VERB]
 #
-#   (none)           build, then check, with a table of seconds and sizes at the end
-#   build            only build
-#   check            only check what was built
-#   speed FILE       how fast the image translates a file of sentences, beside .venv on this machine: both in turns
-#   engine WORD ...  run podman or docker with the settings that are used here, such as: engine images
-#   clean            remove what was kept to build faster
+#   (none)           build and check; prints a table of times and sizes
+#   build            build only
+#   check            check the image that was built
+#   speed FILE       compare the speed of the image with .venv on a file of sentences, in alternating runs
+#   engine WORD ...  run podman or docker with the settings of this script, such as: engine images
+#   clean            remove the build cache
 #
-#   --device cpu|cuda    what torch is to run on (cpu); for cpu, pip must find a build of torch without CUDA:
-#   --torch-index URL    where PyTorch publishes those, unless pip's own settings lead to one
-#   --target NAME        service, demo (with a model that is trained meanwhile) or baked (with ./models) (service)
-#   --tag NAME           of the image (localhost/mt-service:DEVICE, or :TARGET)
-#   --models FOLDER      the models to check with (tests/frozen); those in the image, for demo and baked
-#   --base IMAGE         another base than the Dockerfile's
-#   --work FOLDER        for what is kept (mt-image in TMPDIR, or in /var/tmp)
-#   --install            install podman by apt-get where there is no engine (for root, on Debian)
+#   --device cpu|cuda    device of torch (cpu); for cpu, pip must find a build of torch without CUDA
+#   --torch-index URL    index of such builds, unless the settings of pip name one
+#   --target NAME        service, demo (includes a model trained during the build) or baked (includes ./models) (service)
+#   --tag NAME           tag of the image (localhost/mt-service:DEVICE, or :TARGET)
+#   --models FOLDER      models for the checks (tests/frozen; for demo and baked, those in the image)
+#   --base IMAGE         base image instead of the one in Dockerfile
+#   --work FOLDER        folder of the build cache (mt-image in TMPDIR, or in /var/tmp)
+#   --install            install podman with apt-get if there is no engine (as root, on Debian)
 #
-# It uses docker where its daemon answers, or else podman. Where no registry can be reached it makes a stand-in for the
-# base from Debian's packages, by mmdebstrap, and says so. Pip's settings on this machine (pip config list) are given to
-# the build as its secret. Exit status: 1 where a check failed, 2 for wrong usage, 77 where no engine can work.
+# The script uses docker if its daemon answers, otherwise podman. If no registry can be reached, it builds a substitute
+# of the base image from Debian packages with mmdebstrap, and says so. The pip settings of this machine are passed to the
+# build as a secret. Exit status: 1 if a check failed, 2 for wrong usage, 77 if no engine works.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 

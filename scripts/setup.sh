@@ -1,13 +1,36 @@
 #!/usr/bin/env bash
-# Makes .venv and installs the project with its locked dependencies. A second run starts at once.
-#   bash scripts/setup.sh        what running needs
-#   bash scripts/setup.sh dev    and what testing needs (any extra of pyproject.toml)
-# PYTHON=/path/to/python chooses the interpreter that .venv is made from.
+# Creates .venv and installs the project with its locked dependencies. A second run returns at once.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-extra=${1:-}
-stamp=.venv/installed # "installing", or the digest of what is installed and its extras
+usage() {
+    cat << 'END'
+usage: bash scripts/setup.sh [EXTRA]
+
+Creates .venv and installs mt-service in it, with the package versions of requirements.lock.
+A second run returns at once. The extra `training` (plots, TensorBoard) is always installed.
+
+  EXTRA    one more extra of pyproject.toml:
+           interop   import and export of models of other toolkits
+           corpora   download of the corpora of mtdata
+           ray       several machines
+           dev       everything that the tests need
+
+  PYTHON=/path/to/python bash scripts/setup.sh    selects the Python interpreter (3.11 or newer)
+END
+}
+
+case "${1:-}" in
+    -h | --help)
+        usage
+        exit 0
+        ;;
+    -*)
+        usage >&2
+        exit 2
+        ;;
+esac
+stamp=.venv/installed # holds "installing", or the digest of the installed versions and the extras
 
 find_python() {
     local candidate candidates=(python3.11 python3.12 python3 python)
@@ -28,28 +51,33 @@ find_python() {
 digest=$({ pwd && cat pyproject.toml requirements.lock; } | cksum | tr ' ' '-')
 installed='' extras=''
 read -r installed extras 2> /dev/null < "$stamp" || true
-if [[ -n $extra && ",$extras," != *",$extra,"* ]]; then
-    extras=${extras:+$extras,}$extra
-elif [ "$installed" = "$digest" ]; then
+complete=yes
+for extra in training ${1:+"$1"}; do
+    if [[ ",$extras," != *",$extra,"* ]]; then
+        extras=${extras:+$extras,}$extra complete=no
+    fi
+done
+if [ "$complete" = yes ] && [ "$installed" = "$digest" ]; then
     exit 0
 fi
 
 if [ "$installed" = installing ]; then
-    echo "The last installation did not finish: making .venv anew."
+    echo "The last installation did not finish: creating .venv again."
     rm -rf .venv
 fi
 if ! .venv/bin/python -m pip --version > /dev/null 2>&1; then
     python=$(find_python)
-    echo "Making .venv with $("$python" --version)."
+    echo "Creating .venv with $("$python" --version)."
     rm -rf .venv
     mkdir .venv
     echo installing > "$stamp"
     "$python" -m venv .venv
 fi
 
-echo "Installing the packages of requirements.lock into .venv (some minutes, once)."
+echo "Installing the packages of requirements.lock into .venv (several minutes, once)."
 echo installing > "$stamp"
-# What is imported is compiled then, and most of it never is.
+# Python compiles a module when it is first imported; most modules never are.
 .venv/bin/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile \
-    --constraint requirements.lock --editable ".${extras:+[$extras]}"
+    --constraint requirements.lock --editable ".[$extras]"
 echo "$digest $extras" > "$stamp"
+echo "Installed. Next: source .venv/bin/activate && mt-service --help"

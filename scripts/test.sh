@@ -1,16 +1,29 @@
 #!/usr/bin/env bash
-# Sets up and runs every check: style, types, tests.
-#   bash scripts/test.sh          all but the slow tests and those that need a GPU
-#   bash scripts/test.sh --all    those too
-# MT_TEST_CORPORA names a folder of real corpora; without it the tests that read them are skipped.
+# Sets up the project and runs every check: style, types, tests.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
+usage() {
+    cat << 'END'
+usage: bash scripts/test.sh [--all]
+
+Sets up the project and runs every check: ruff, mypy, shellcheck, pytest.
+
+  --all    also the tests that are slow, need a GPU, or attack the service
+
+MT_TEST_CORPORA names a folder of real corpora; without it the tests that read them are skipped.
+END
+}
+
 case "${1:-}" in
-    "") selection=(-m "not slow and not gpu") ;;
+    "") selection=(-m "not slow and not gpu and not attack") ;;
     --all) selection=() ;;
+    -h | --help)
+        usage
+        exit 0
+        ;;
     *)
-        echo "usage: bash scripts/test.sh [--all]" >&2
+        usage >&2
         exit 2
         ;;
 esac

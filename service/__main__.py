@@ -1,19 +1,18 @@
-"""Serve models over HTTP: POST /translate, GET /languages, GET /health, and their description at /openapi.json.
+"""Serve models over HTTP: POST /translate, GET /languages, GET /health. All operations are listed at /docs.
 
     python -m service --model runs/phrasebook-en-de/model
     curl http://localhost:8000/translate -H "Content-Type: application/json" \\
         -d '{"q": "Where is the train station?", "source": "en", "target": "de"}'
 
-In a container, every folder of the volume is a model; for callers with keys; behind a proxy:
+In a container, with all models of a volume; for callers with API keys; behind a proxy:
 
     docker run --gpus all -p 8000:8000 -v models:/models IMAGE
-    python -m service --models models --database service.db --require-key true     # scripts/keys.py makes the keys
+    python -m service --models models --database service.db --require-key true     # keys: mt-service keys
     python -m service --models models --root-path /translator --trusted-proxies 10.0.0.0/8
 
-SIGTERM or Ctrl-C: the service takes no more requests, answers those it has accepted, and exits with status 0; the
-second one ends it at once. SIGHUP: model directories that have changed, or are new in --models, are loaded, while
-requests go on.
-A model or a setting that cannot be used: one message on stderr, and status 2.
+At SIGTERM or Ctrl-C the service refuses new requests, answers the accepted requests and exits with status 0; a second
+signal ends it at once. At SIGHUP it loads model directories that have changed, or are new in --models, while it answers
+requests. If a model or a setting cannot be used, it prints a message on stderr and exits with status 2.
 """
 
 import argparse
@@ -28,38 +27,38 @@ import structlog
 import uvicorn
 
 from mt.errors import MTError
-from service.access.store import Store
+from service.access.database import Database
 from service.app import create_app
-from service.connections import Connections
+from service.connections import ConnectionLimiter
 from service.logs import configure_logs
 from service.middleware import HEAD_BYTES
 from service.settings import Settings, SettingsError, load_settings, option, variable
-from service.signals import Signals
-from service.workers.fleet import Fleet, Plan, in_processes
+from service.signals import SignalHandlers
+from service.workers.fleet import Fleet, FleetConfig, process_transports
 
 GROUPS = {
-    "model": "what is served",
-    "host": "where",
-    "device": "on what",
-    "max_body_bytes": "how much a request may ask for",
-    "cache_characters": "what is kept",
-    "max_pending_requests": "how much is accepted at a time, and how long it may take",
-    "database": "who may ask",
-    "body_seconds": "connections",
+    "model": "models",
+    "host": "address",
+    "device": "device",
+    "max_body_bytes": "limits of a request",
+    "cache_characters": "cache and storage",
+    "max_pending_requests": "queue and time-outs",
+    "database": "access",
+    "read_timeout_seconds": "connections",
     "allow_origins": "web sites and proxies",
     "log_json": "logs",
 }
-"""The heads of the help, each before the first setting under it."""
+"""Heading of each group of settings in the help, by the first setting of the group."""
 
-KINDS = {"model": "DIR[,DIR]", "models": "DIR", "database": "FILE"}
+PLACEHOLDERS = {"model": "DIR[,DIR]", "models": "DIR", "database": "FILE"}
 
-LONGEST_GOODBYE = 5  # seconds for answers to be sent once all are there
+SHUTDOWN_SECONDS = 5  # time to send the last answers after all requests are done
 
 
-def main(arguments: Sequence[str]) -> int:
-    given = vars(parser().parse_args(arguments))
+def main(arguments: Sequence[str], program: str = "python -m service") -> int:
+    options = vars(parser(program).parse_args(arguments))
     try:
-        settings = load_settings(given)
+        settings = load_settings(options)
         configure_logs(not sys.stderr.isatty() if settings.log_json is None else settings.log_json)
         asyncio.run(serve(settings))
     except MTError as error:
@@ -70,10 +69,10 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
-    """An option for each setting; what is not given is left to the environment."""
-    found = argparse.ArgumentParser(
-        prog="python -m service",
+def parser(program: str = "python -m service") -> argparse.ArgumentParser:
+    """Return a parser with an option for each setting. Options without a value are read from the environment."""
+    parser = argparse.ArgumentParser(
+        prog=program,
         usage="%(prog)s (--model DIR | --models DIR) [options]",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -81,61 +80,69 @@ def parser() -> argparse.ArgumentParser:
         argument_default=argparse.SUPPRESS,
         epilog="Each option can be set by the environment instead: --max-characters by MT_MAX_CHARACTERS.",
     )
-    group = found.add_argument_group()
+    group = parser.add_argument_group()
     for name, field in Settings.model_fields.items():
         if name in GROUPS:
-            group = found.add_argument_group(GROUPS[name])
-        default = "" if field.default in (None, (), "") else f" (default: {_written(field.default)})"
-        group.add_argument(option(name), metavar=_kind(name, field.annotation), help=f"{field.description}{default}")
-    return found
+            group = parser.add_argument_group(GROUPS[name])
+        default = "" if field.default in (None, (), "") else f" (default: {_format_default(field.default)})"
+        group.add_argument(
+            option(name), metavar=_placeholder(name, field.annotation), help=f"{field.description}{default}"
+        )
+    return parser
 
 
-def _written(value: object) -> str:
-    """A value as it can be typed."""
+def _format_default(value: object) -> str:
+    """Return a default value in the form that the user can type."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:_}" if isinstance(value, int) and value >= 10_000 else str(value)
 
 
-def _kind(name: str, annotation: Any) -> str:
-    """What stands for a value in the help: its choices, its unit, or what it is."""
+def _placeholder(name: str, annotation: Any) -> str:
+    """Return the placeholder of a value in the help: its choices or its unit."""
     kinds = {annotation, *get_args(annotation)}
     if bool in kinds:
         return "{true,false}"
     if get_origin(annotation) is Literal:
         return "{" + ",".join(get_args(annotation)) + "}"
     unit = name.split("_")[-1].upper()
-    return "N" if kinds & {int, float} and unit not in ("BYTES", "SECONDS", "PORT") else KINDS.get(name, unit)
+    return "N" if kinds & {int, float} and unit not in ("BYTES", "SECONDS", "PORT") else PLACEHOLDERS.get(name, unit)
 
 
 async def serve(settings: Settings) -> None:
-    """Until SIGTERM or SIGINT. Raises ModelError, StoreError, or SettingsError if nothing can listen there."""
+    """Serve until SIGTERM or SIGINT.
+
+    Raises:
+        ModelError: if a model cannot be used.
+        DatabaseError: if the database cannot be used.
+        SettingsError: if the service cannot listen on the address.
+    """
     with (
-        bound(settings.host, settings.port) as listener,
-        Store.open(settings.database) as store,
-        Signals(settings.grace_seconds) as signals,
+        bind(settings.host, settings.port) as listener,
+        Database.open(settings.database) as database,
+        SignalHandlers(settings.grace_seconds) as signals,
     ):
-        async with Fleet(Plan.of(settings), in_processes(settings)) as fleet:
+        async with Fleet(FleetConfig.of(settings), process_transports(settings)) as fleet:
             config = uvicorn.Config(
-                create_app(settings, fleet, store),
-                http=Connections(settings.body_seconds, settings.max_connections).protocol(),
-                proxy_headers=False,  # the application has them from those whom the settings trust
+                create_app(settings, fleet, database),
+                http=ConnectionLimiter(settings.read_timeout_seconds, settings.max_connections).protocol(),
+                proxy_headers=False,  # the application's own middleware trusts only proxies of the settings
                 h11_max_incomplete_event_size=HEAD_BYTES,
                 root_path=settings.root_path,
                 log_config=None,
                 access_log=False,
-                timeout_graceful_shutdown=LONGEST_GOODBYE,
+                timeout_graceful_shutdown=SHUTDOWN_SECONDS,
                 server_header=False,
             )
-            server = Server(config)
+            server = HttpServer(config)
             signals.serve(fleet, server)
             await server.serve(sockets=[listener])
             stats = await fleet.fresh_stats()
-            structlog.get_logger().info("stopped", texts=stats.finished, decoder_steps=stats.steps)
+            structlog.get_logger().info("stopped", texts=stats.finished, decoder_steps=stats.work.steps)
 
 
-class Server(uvicorn.Server):
-    """uvicorn's, which says on which port it listens, and leaves signals to us."""
+class HttpServer(uvicorn.Server):
+    """A uvicorn server that logs its port and leaves signals to `SignalHandlers`."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -148,10 +155,12 @@ class Server(uvicorn.Server):
             structlog.get_logger().info("listening", host=host, port=port)
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """A socket with an address, which does not listen yet. Raises SettingsError."""
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound but does not listen yet. Raises: SettingsError if the address cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, proto=socket.IPPROTO_TCP)  # unsaid, asyncio would leave Nagle's delay in place
+    listener = socket.socket(
+        family, proto=socket.IPPROTO_TCP
+    )  # asyncio disables Nagle's algorithm only if the protocol is given
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))

@@ -1,4 +1,4 @@
-"""The application: routes, middleware and errors around a fleet of models."""
+"""The HTTP application: routes, middleware and error handlers for a fleet of models."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,11 +10,12 @@ import structlog
 from fastapi import FastAPI
 
 from mt.text.documents import DocumentOptions
-from service.access.glossaries import Glossaries, GlossaryLimits
-from service.access.limits import Access, Policy
-from service.access.store import Store
+from service.access.control import AccessControl, AccessPolicy
+from service.access.database import Database
+from service.access.glossaries import GlossaryLimits, GlossaryStore
 from service.bodies import body_schemas
-from service.dependencies import State
+from service.dependencies import AppState
+from service.draining import SAFE_METHODS, DrainMiddleware
 from service.errors import (
     PROBLEM_JSON,
     BodyTooLarge,
@@ -22,44 +23,43 @@ from service.errors import (
     InternalError,
     SlowRequest,
     Unavailable,
-    documented,
-    install_handlers,
+    error_responses,
+    install_error_handlers,
 )
-from service.metrics import CACHE, FLEET, Metrics
-from service.middleware import surround
+from service.metrics import CACHE_METRICS, FLEET_METRICS, Metrics
+from service.middleware import install_middleware
 from service.readiness import Readiness
-from service.routes import admin, deepl, detect, files, frontend, health, languages, page, translate
+from service.routes import admin, deepl, detect, docs, files, frontend, health, languages, page, translate
 from service.routes import metrics as metrics_route
 from service.settings import Settings
-from service.translation.core import Translations
-from service.translation.files import FileLimits, Files
-from service.translation.lingering import Lingering
-from service.translation.shelf import Means, Shelf, ShelfLimits
-from service.workers.door import SAFE, Doorkeeper
+from service.translation.detached_work import DetachedWork
+from service.translation.document_jobs import DocumentCallbacks, DocumentJobLimits, DocumentJobs
+from service.translation.files import FileLimits, FileStore
+from service.translation.service import TranslationService
 from service.workers.fleet import Fleet
 
 ROUTERS = tuple(
     routes.router
-    for routes in (translate, detect, languages, files, frontend, deepl, health, metrics_route, admin, page)
+    for routes in (translate, detect, languages, files, frontend, deepl, health, metrics_route, admin, docs, page)
 )
 
-AROUND = (SlowRequest, BodyTooLarge, HeadTooLarge, InternalError)  # the errors that every route may be answered with
+COMMON_ERRORS = (SlowRequest, BodyTooLarge, HeadTooLarge, InternalError)  # errors that every route may return
 PROBLEM = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
 class Application(FastAPI):
-    """FastAPI with an OpenAPI document that tells the truth about errors."""
+    """FastAPI whose OpenAPI document describes the service's own error responses."""
 
     def openapi(self) -> dict[str, Any]:
-        """Errors are application/problem+json, and what FastAPI would call 422 is a 400 here."""
+        """Return FastAPI's document with application/problem+json for errors, and status 400 in place of 422."""
         if self.openapi_schema is None:
             schema = super().openapi()
             for operations in schema["paths"].values():
                 for method, operation in operations.items():
                     responses = operation["responses"]
                     responses.pop("422", None)
-                    around = documented(*AROUND, *([] if method.upper() in SAFE else [Unavailable]))
-                    for status, response in around.items():
+                    common = error_responses(*COMMON_ERRORS, *([] if method.upper() in SAFE_METHODS else [Unavailable]))
+                    for status, response in common.items():
                         responses.setdefault(str(status), {"description": response["description"]})
                     for status, response in responses.items():
                         if status >= "400":
@@ -71,63 +71,65 @@ class Application(FastAPI):
         return self.openapi_schema
 
 
-def create_app(settings: Settings, fleet: Fleet, store: Store) -> FastAPI:
-    """The application over a fleet and a store that have been opened, and that outlive it."""
+def create_app(settings: Settings, fleet: Fleet, database: Database) -> FastAPI:
+    """Return the application. `fleet` and `database` must be open, and must stay open while the application runs."""
     metrics = Metrics()
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[State]:
-        async with opened(settings, fleet, store, metrics) as state:
+    async def lifespan(_: FastAPI) -> AsyncIterator[AppState]:
+        async with open_state(settings, fleet, database, metrics) as state:
             yield state
 
     app = Application(
         title="mt-service",
         version=version("mt-service"),
-        description="Translation by models of your own, in the shapes of LibreTranslate and DeepL.",
+        description="Translation with your own models, by the contracts of LibreTranslate and DeepL.",
         lifespan=lifespan,
-        docs_url=None,  # FastAPI's pages of it load their scripts from a foreign host; /openapi.json is there
+        docs_url=None,  # FastAPI's page loads scripts from another host; the page of routes/docs.py has no scripts
         redoc_url=None,
     )
     for router in ROUTERS:
         app.include_router(router)
-    install_handlers(app)
-    app.add_middleware(Doorkeeper, door=fleet.door)
-    surround(app, settings, metrics)
+    install_error_handlers(app)
+    app.add_middleware(DrainMiddleware, gate=fleet.gate)
+    install_middleware(app, settings, metrics)
     return app
 
 
 @asynccontextmanager
-async def opened(settings: Settings, fleet: Fleet, store: Store, metrics: Metrics) -> AsyncIterator[State]:
-    """What the routes are given, put away at the end."""
+async def open_state(settings: Settings, fleet: Fleet, database: Database, metrics: Metrics) -> AsyncIterator[AppState]:
+    """Open the objects that routes use, and close them when the context ends."""
     log = structlog.get_logger()
     documents = DocumentOptions(max_bytes=settings.max_file_bytes, max_unpacked_bytes=settings.max_unpacked_bytes)
-    translations = Translations(fleet, settings.cache_characters, documents)
-    metrics.watch(FLEET, fleet.stats)
-    metrics.watch(CACHE, lambda: translations.work)
+    translations = TranslationService(fleet, settings.cache_characters, documents)
+    metrics.sample(FLEET_METRICS, fleet.stats)
+    metrics.sample(CACHE_METRICS, lambda: translations.work)
     with ExitStack() as stack:
-        files = Files(FileLimits(settings.file_seconds, settings.max_kept_file_bytes))
-        lingering = Lingering()
-        for part in (files, lingering):
+        files = FileStore(FileLimits(settings.file_retention_seconds, settings.max_stored_file_bytes))
+        detached_work = DetachedWork()
+        for part in (files, detached_work):
             stack.callback(part.close)
-        access = Access(store, Policy(settings.require_key, settings.anonymous_rate))
-        means = Means(translations.translate_document, access.give_back, lambda where: log.error("failed", where=where))
-        shelf = Shelf(store, ShelfLimits(), means)
+        access = AccessControl(database, AccessPolicy(settings.require_key, settings.anonymous_rate))
+        callbacks = DocumentCallbacks(
+            translations.translate_document, access.refund, lambda location: log.error("failed", location=location)
+        )
+        document_jobs = DocumentJobs(database, DocumentJobLimits(), callbacks)
         readiness = Readiness(fleet)
-        warming = asyncio.ensure_future(translations.warm())
+        warming = asyncio.ensure_future(translations.warm_up())
         stack.callback(warming.cancel)
-        async with access.open(), shelf.open():
+        async with access.open(), document_jobs.open():
             try:
-                yield State(
+                yield AppState(
                     settings=settings,
                     fleet=fleet,
                     translations=translations,
                     access=access,
-                    glossaries=Glossaries(
-                        store, GlossaryLimits(settings.max_glossaries, settings.max_glossary_entries)
+                    glossaries=GlossaryStore(
+                        database, GlossaryLimits(settings.max_glossaries, settings.max_glossary_entries)
                     ),
                     files=files,
-                    shelf=shelf,
-                    lingering=lingering,
+                    document_jobs=document_jobs,
+                    detached_work=detached_work,
                     metrics=metrics,
                     readiness=readiness,
                 )

@@ -1,4 +1,4 @@
-"""What LibreTranslate's clients send: JSON, a form, a form with files, or a query string; the same fields in each."""
+"""Request bodies of LibreTranslate's clients, who send fields as JSON, a form, a form with files, or a query."""
 
 import json
 from typing import Annotated, Any, TypeVar
@@ -16,42 +16,53 @@ from service.schemas import DetectRequest, TranslateRequest
 BodyType = TypeVar("BodyType", bound=BaseModel)
 
 JSON = "application/json"
-FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+URLENCODED = "application/x-www-form-urlencoded"
+FORMS = (URLENCODED, "multipart/form-data")
 REFERENCES = "#/components/schemas/{model}"
+NOT_AN_OBJECT = "the body must be a JSON object, sent with Content-Type: application/json"
 
 
 async def read_fields(request: Request) -> dict[str, Any]:
-    """A field that a form, or the query, has several times is a list. Raises InvalidRequest."""
+    """Return the fields of the body and, if the body is a form, of the query. A repeated field becomes a list.
+
+    Raises:
+        InvalidRequest: if the body is not valid for its Content-Type.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == JSON or kind.endswith("+json"):
-        return _object(await request.body())
+        return _json_object(await request.body())
     if kind in FORMS:
+        if kind == URLENCODED and (await request.body()).lstrip()[:1] == b"{":  # `curl -d` without a header
+            raise InvalidRequest.listing([f"the body is JSON, but its Content-Type is {kind}; send {JSON}"])
         try:
             form = await request.form()
         except (HTTPException, FormParserError, ValueError) as error:
-            raise InvalidRequest.listing(["the body is not the form that it says it is"]) from error
-        return of_form(request.query_params) | of_form(form)
+            raise InvalidRequest.listing([f"the body is not a valid form of Content-Type {kind}"]) from error
+        return form_fields(request.query_params) | form_fields(form)
     if (await request.body()).strip():
-        raise InvalidRequest.listing(
-            ["the body must be a JSON object, sent with Content-Type: application/json, or a form"]
-        )
-    return of_form(request.query_params)
+        raise InvalidRequest.listing([f"{NOT_AN_OBJECT}, or a form"])
+    return form_fields(request.query_params)
 
 
-def parsed(model: type[BodyType], fields: dict[str, Any]) -> BodyType:
-    """Raises RequestValidationError, which lists every problem."""
+def parse_body(model: type[BodyType], fields: dict[str, Any]) -> BodyType:
+    """Return the validated body.
+
+    Raises:
+        RequestValidationError: if a field is invalid; lists every invalid field.
+    """
     try:
         return model.model_validate(fields)
     except ValidationError as error:
-        raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in error.errors()]) from error
+        problems = [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()]
+        raise RequestValidationError(problems) from error
 
 
 async def _translate_request(request: Request) -> TranslateRequest:
-    return parsed(TranslateRequest, await read_fields(request))
+    return parse_body(TranslateRequest, await read_fields(request))
 
 
 async def _detect_request(request: Request) -> DetectRequest:
-    return parsed(DetectRequest, await read_fields(request))
+    return parse_body(DetectRequest, await read_fields(request))
 
 
 TranslateBody = Annotated[TranslateRequest, Depends(_translate_request)]
@@ -59,36 +70,35 @@ DetectBody = Annotated[DetectRequest, Depends(_detect_request)]
 
 
 def documented_body(model: type[BaseModel]) -> dict[str, Any]:
-    """For a route's `openapi_extra`: a body of that model in each of the ways. `body_schemas` has what it refers to."""
+    """Return the `openapi_extra` of a route with a body of type `model`, which `body_schemas` defines."""
     schema = {"$ref": REFERENCES.format(model=model.__name__)}
     return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in (JSON, *FORMS)}}}
 
 
 def body_schemas() -> dict[str, Any]:
-    """The schemas of bodies, by name, for the components of the OpenAPI document."""
+    """Return the schemas of the bodies by name, for the components of the OpenAPI document."""
     return {
         model.__name__: model.model_json_schema(ref_template=REFERENCES) for model in (TranslateRequest, DetectRequest)
     }
 
 
-def _object(body: bytes) -> dict[str, Any]:
-    """Raises InvalidRequest."""
+def form_fields(form: ImmutableMultiDict[str, Any]) -> dict[str, Any]:
+    """Return the text fields of a form or a query, without uploaded files."""
+    fields: dict[str, Any] = {}
+    for name in form:
+        values = [value for value in form.getlist(name) if isinstance(value, str)]
+        if values:
+            fields[name] = values[0] if len(values) == 1 else values
+    return fields
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(body) if body.strip() else None
     except json.JSONDecodeError as error:
         raise InvalidRequest.listing([f"the body is not JSON: {error.msg} at character {error.pos}"]) from error
     except (ValueError, RecursionError) as error:
-        raise InvalidRequest.listing(["the body is not JSON in UTF-8, or nested too deep"]) from error
+        raise InvalidRequest.listing(["the body is not JSON in UTF-8, or is nested too deeply"]) from error
     if not isinstance(fields, dict):
-        raise InvalidRequest.listing(["the body must be a JSON object, sent with Content-Type: application/json"])
+        raise InvalidRequest.listing([NOT_AN_OBJECT])
     return fields
-
-
-def of_form(given: ImmutableMultiDict[str, Any]) -> dict[str, Any]:
-    """Files are no fields."""
-    found: dict[str, Any] = {}
-    for name in given:
-        values = [value for value in given.getlist(name) if isinstance(value, str)]
-        if values:
-            found[name] = values[0] if len(values) == 1 else values
-    return found

@@ -1,133 +1,100 @@
-"""What the routes are given."""
+"""FastAPI dependencies: objects of the application that routes use."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Annotated, TypedDict, TypeVar
+from collections.abc import Awaitable
+from typing import Annotated, Any, TypedDict, TypeVar
 
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import ClientDisconnect
 
-from service.access.auth import same_secret
-from service.access.glossaries import Glossaries
-from service.access.limits import Access
+from service.access.api_keys import same_secret
+from service.access.control import AccessControl
+from service.access.glossaries import GlossaryStore
 from service.errors import InvalidKey, NotFound
 from service.metrics import Metrics
 from service.readiness import Readiness
 from service.settings import Settings
-from service.translation.core import Translations
-from service.translation.files import Files
-from service.translation.lingering import Lingering
-from service.translation.shelf import Shelf
+from service.translation.detached_work import DetachedWork
+from service.translation.document_jobs import DocumentJobs
+from service.translation.files import FileStore
+from service.translation.service import TranslationService
 from service.workers.fleet import Fleet
 
 T = TypeVar("T")
 
 
-class State(TypedDict):
-    """What the application's lifespan yields."""
+class AppState(TypedDict):
+    """Objects that the application's lifespan yields; each is an attribute of `request.state`."""
 
     settings: Settings
     fleet: Fleet
-    translations: Translations
-    access: Access
-    glossaries: Glossaries
-    files: Files
-    shelf: Shelf
-    lingering: Lingering
+    translations: TranslationService
+    access: AccessControl
+    glossaries: GlossaryStore
+    files: FileStore
+    document_jobs: DocumentJobs
+    detached_work: DetachedWork
     metrics: Metrics
     readiness: Readiness
 
 
-async def _settings(request: Request) -> Settings:
-    settings: Settings = request.state.settings
-    return settings
+def from_state(name: str) -> Any:
+    """Return a FastAPI dependency that reads the entry `name` of `AppState`."""
+
+    async def read(request: Request) -> Any:
+        return getattr(request.state, name)
+
+    return Depends(read)
 
 
-async def _fleet(request: Request) -> Fleet:
-    fleet: Fleet = request.state.fleet
-    return fleet
+SettingsDependency = Annotated[Settings, from_state("settings")]
+FleetDependency = Annotated[Fleet, from_state("fleet")]
+TranslationsDependency = Annotated[TranslationService, from_state("translations")]
+AccessDependency = Annotated[AccessControl, from_state("access")]
+GlossariesDependency = Annotated[GlossaryStore, from_state("glossaries")]
+FileStoreDependency = Annotated[FileStore, from_state("files")]
+DocumentJobsDependency = Annotated[DocumentJobs, from_state("document_jobs")]
+DetachedWorkDependency = Annotated[DetachedWork, from_state("detached_work")]
+MetricsDependency = Annotated[Metrics, from_state("metrics")]
+ReadinessDependency = Annotated[Readiness, from_state("readiness")]
+
+_bearer = HTTPBearer(scheme_name="Operator", description="The value of the setting `admin_key`.", auto_error=False)
+BearerDependency = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 
 
-async def _translations(request: Request) -> Translations:
-    translations: Translations = request.state.translations
-    return translations
+async def require_admin(settings: SettingsDependency, bearer: BearerDependency) -> None:
+    """Admit only the operator.
 
-
-async def _access(request: Request) -> Access:
-    access: Access = request.state.access
-    return access
-
-
-async def _glossaries(request: Request) -> Glossaries:
-    glossaries: Glossaries = request.state.glossaries
-    return glossaries
-
-
-async def _files(request: Request) -> Files:
-    files: Files = request.state.files
-    return files
-
-
-async def _shelf(request: Request) -> Shelf:
-    shelf: Shelf = request.state.shelf
-    return shelf
-
-
-async def _lingering(request: Request) -> Lingering:
-    lingering: Lingering = request.state.lingering
-    return lingering
-
-
-async def _metrics(request: Request) -> Metrics:
-    metrics: Metrics = request.state.metrics
-    return metrics
-
-
-async def _readiness(request: Request) -> Readiness:
-    readiness: Readiness = request.state.readiness
-    return readiness
-
-
-# These are coroutines, though they wait for nothing: what is not, FastAPI runs in a thread, at ten times the cost.
-SettingsDependency = Annotated[Settings, Depends(_settings)]
-FleetDependency = Annotated[Fleet, Depends(_fleet)]
-TranslationsDependency = Annotated[Translations, Depends(_translations)]
-AccessDependency = Annotated[Access, Depends(_access)]
-GlossariesDependency = Annotated[Glossaries, Depends(_glossaries)]
-FilesDependency = Annotated[Files, Depends(_files)]
-ShelfDependency = Annotated[Shelf, Depends(_shelf)]
-LingeringDependency = Annotated[Lingering, Depends(_lingering)]
-MetricsDependency = Annotated[Metrics, Depends(_metrics)]
-ReadinessDependency = Annotated[Readiness, Depends(_readiness)]
-
-_bearer = HTTPBearer(scheme_name="Operator", description="The setting `admin_key`.", auto_error=False)
-GivenAdminKey = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
-
-
-async def admin(settings: SettingsDependency, given: GivenAdminKey) -> None:
-    """Lets the operator through. Raises NotFound where there is none, and InvalidKey."""
+    Raises:
+        NotFound: if the setting `admin_key` is not set.
+        InvalidKey: if the request does not have this key.
+    """
     if settings.admin_key is None:
         raise NotFound("Not Found")
-    if given is None or not same_secret(given.credentials, settings.admin_key.get_secret_value()):
-        raise InvalidKey("Invalid API key: this needs Authorization: Bearer, and the service's admin_key")
+    if bearer is None or not same_secret(bearer.credentials, settings.admin_key.get_secret_value()):
+        raise InvalidKey("Invalid API key: send the header Authorization: Bearer ADMIN_KEY (the setting admin_key)")
 
 
-async def admin_unless_public(settings: SettingsDependency, given: GivenAdminKey) -> None:
-    """The same for metrics, which are for everybody unless the operator says otherwise."""
+async def require_admin_unless_public(settings: SettingsDependency, bearer: BearerDependency) -> None:
+    """Admit everybody if the setting `public_metrics` is on, otherwise only the operator."""
     if not settings.public_metrics:
-        await admin(settings, given)
+        await require_admin(settings, bearer)
 
 
-def address(request: Request) -> str:
-    """Of the client; of the proxy, if it is not trusted to tell."""
+def client_address(request: Request) -> str:
+    """Return the address of the client. Behind a proxy that the settings do not trust, it is the proxy's address."""
     return request.client.host if request.client else ""
 
 
-async def while_connected(request: Request, work: Coroutine[None, None, T]) -> T:
-    """The result of `work`, which is cancelled if the client leaves. Raises ClientDisconnect then."""
+async def while_connected(request: Request, work: Awaitable[T]) -> T:
+    """Return the result of `work`. If the client disconnects, cancel `work` and wait until it has ended.
+
+    Raises:
+        ClientDisconnect: if the client disconnected before `work` ended.
+    """
     working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_disconnect(request))
+    leaving = asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
@@ -136,9 +103,10 @@ async def while_connected(request: Request, work: Coroutine[None, None, T]) -> T
     finally:
         working.cancel()
         leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
 
 
-async def _disconnect(request: Request) -> None:
-    """Ends when the client leaves. The body has been read, so that nothing else can come."""
+async def _disconnected(request: Request) -> None:
+    """Wait until the client disconnects. The body must already be read; then no other message can arrive."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

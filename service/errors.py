@@ -1,8 +1,8 @@
-"""One family of errors, one body for all of them.
+"""Errors with which the service answers, and the response body that they share.
 
-The body is RFC 9457's (`type`, `title`, `status`, `detail`, `instance`) with what the contracts that we speak read:
-`error` (LibreTranslate), `message` (DeepL), and `code` and `request_id` for programs and people. Messages use
-LibreTranslate's words where it has some.
+The body has the members of RFC 9457 (`type`, `title`, `status`, `detail`, `instance`), the members that clients of the
+two contracts read (`error` for LibreTranslate, `message` for DeepL), and `code` and `request_id`. Messages use
+LibreTranslate's wording if LibreTranslate has the same error.
 """
 
 import traceback
@@ -24,7 +24,7 @@ PROBLEM_JSON = "application/problem+json"
 
 
 class ServiceError(Exception):
-    """Base of every answer that is no translation."""
+    """Base class of the errors with which the service answers a client."""
 
     status: ClassVar[int]
     code: ClassVar[str]
@@ -36,40 +36,40 @@ class ServiceError(Exception):
 
 
 class InvalidRequest(ServiceError):
-    """A request of the wrong shape or size."""
+    """The request has the wrong form or size."""
 
     status = HTTPStatus.BAD_REQUEST
     code = "invalid_request"
 
     @classmethod
-    def listing(cls, found: Iterable[str]) -> "InvalidRequest":
-        """All problems at once."""
-        return cls("Invalid request: " + "; ".join(found))
+    def listing(cls, problems: Iterable[str]) -> "InvalidRequest":
+        """Return an error whose message lists all `problems`."""
+        return cls("Invalid request: " + "; ".join(problems))
 
 
 class UnsupportedLanguage(ServiceError):
-    """A language, or a pair of them, that the model does not translate."""
+    """No model translates the language or the pair of languages."""
 
     status = HTTPStatus.BAD_REQUEST
     code = "unsupported_language"
 
 
 class CannotTranslate(ServiceError):
-    """A text on which the model fails, now and whenever it is sent again: not a 5xx, which clients repeat."""
+    """The model cannot translate this text. The status is not 5xx, because clients would send the text again."""
 
     status = HTTPStatus.BAD_REQUEST
     code = "cannot_translate"
 
 
 class NotFound(ServiceError):
-    """There is no such thing, or it belongs to somebody else."""
+    """The resource does not exist, or belongs to another caller."""
 
     status = HTTPStatus.NOT_FOUND
     code = "not_found"
 
 
 class NotReady(ServiceError):
-    """A document that is still being translated."""
+    """The document is still being translated."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     code = "not_ready"
@@ -80,41 +80,41 @@ class NotReady(ServiceError):
 
 
 class InvalidDocument(ServiceError):
-    """A file of an unknown kind, or not of the kind that its name says, or too large."""
+    """The file has an unknown format, does not have the format of its name, or is too large."""
 
     status = HTTPStatus.BAD_REQUEST
     code = "invalid_document"
 
 
 class BodyTooLarge(ServiceError):
-    """A request body over the limit."""
+    """The request body is over the limit."""
 
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     code = "body_too_large"
 
 
 class InvalidKey(ServiceError):
-    """No API key where one is needed, or one that is unknown, revoked or expired."""
+    """The API key is missing, unknown, revoked or expired."""
 
     status = HTTPStatus.FORBIDDEN
     code = "invalid_key"
 
 
 class QuotaExceeded(ServiceError):
-    """The characters of an API key for this month are used up: a 403, which Mastodon takes for just that."""
+    """The API key has used its characters of this month. Mastodon expects the status 403 in this case."""
 
     status: ClassVar[int] = HTTPStatus.FORBIDDEN
     code = "quota_exceeded"
 
 
 class DeepLQuotaExceeded(QuotaExceeded):
-    """The characters of an API key for this month are used up: DeepL's own status."""
+    """The API key has used its characters of this month. The status 456 is DeepL's own."""
 
     status = 456
 
 
 class TooManyRequests(ServiceError):
-    """More than the key, or an address without one, may send in a minute, or have in work at a time."""
+    """The key or address has sent too many requests in a minute, or has too many in progress."""
 
     status = HTTPStatus.TOO_MANY_REQUESTS
     code = "too_many_requests"
@@ -125,25 +125,25 @@ class TooManyRequests(ServiceError):
 
 
 class SlowRequest(ServiceError):
-    """A request whose body did not come in time."""
+    """The body of the request did not arrive in time."""
 
     status = HTTPStatus.REQUEST_TIMEOUT
     code = "slow_request"
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"Invalid request: the body did not come within {seconds:g} s")
+        super().__init__(f"Invalid request: the body did not arrive within {seconds:g} s")
         self.headers["Connection"] = "close"
 
 
 class HeadTooLarge(ServiceError):
-    """A request whose address and headers are over the limit."""
+    """The URL and headers of the request are over the limit."""
 
     status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
     code = "head_too_large"
 
 
 class NotServing(ServiceError):
-    """A translation would not work: the models are not loaded, or fail, or the service is being stopped."""
+    """A translation would fail: the models are not loaded or do not work, or the service is shutting down."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     code = "not_serving"
@@ -165,17 +165,17 @@ class Overloaded(ServiceError):
 
 
 class DeadlineExceeded(ServiceError):
-    """The translation was not there within the time that the request allowed."""
+    """The translation did not finish within the time that the request allows."""
 
     status = HTTPStatus.GATEWAY_TIMEOUT
     code = "deadline_exceeded"
 
     def __init__(self) -> None:
-        super().__init__("The translation was not there in time")
+        super().__init__("The translation did not finish in time")
 
 
 class Unavailable(ServiceError):
-    """The worker is not there, or the service is being stopped."""
+    """No worker is available, or the service is shutting down."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     code = "unavailable"
@@ -186,25 +186,25 @@ class Unavailable(ServiceError):
 
 
 class InternalError(ServiceError):
-    """Our own mistake; where it was stands in the log, under the same request id."""
+    """The service has a defect. The log has the location in the code under the same request id."""
 
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     code = "internal_error"
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, location: str) -> None:
         super().__init__("Internal error")
-        self.where = where
+        self.location = location
 
 
 class ReloadRefused(ServiceError):
-    """A model that cannot take the place of the one that serves, which goes on."""
+    """A new model cannot be used. The models that are being served stay in use."""
 
     status = HTTPStatus.CONFLICT
     code = "reload_refused"
 
 
 class Problem(BaseModel):
-    """The body of every error."""
+    """Body of every error."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -233,44 +233,44 @@ class Problem(BaseModel):
     message: str
 
 
-def documented(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
-    """For a route's `responses`: the errors that it answers with."""
-    found: dict[int | str, dict[str, Any]] = {}
+def error_responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
+    """Return the OpenAPI `responses` of a route that may answer with these errors."""
+    responses: dict[int | str, dict[str, Any]] = {}
     for error in errors:
-        said = (error.__doc__ or "").splitlines()[0]
-        known = found.setdefault(int(error.status), {"model": Problem, "description": ""})
-        known["description"] = f"{known['description']} `{error.code}`: {said}".strip()
-    return found
+        summary = (error.__doc__ or "").splitlines()[0]
+        response = responses.setdefault(int(error.status), {"model": Problem, "description": ""})
+        response["description"] = f"{response['description']} `{error.code}`: {summary}".strip()
+    return responses
 
 
-def where(error: BaseException) -> str:
-    """What went wrong and in which lines of code; without the message, which may hold a user's text."""
+def error_location(error: BaseException) -> str:
+    """Return the type of an exception and its lines of code. The message is left out: it may quote a user's text."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{type(error).__name__} at " + " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
 
 
 def well_formed(text: str) -> str:
-    """The text with U+FFFD in place of lone surrogates, which JSON can spell but UTF-8 cannot."""
+    """Replace lone surrogates in a text, which JSON can encode but UTF-8 cannot, by U+FFFD."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def shown(text: str) -> str:
-    """What a message quotes of a value that a client sent."""
+def shorten(text: str) -> str:
+    """Shorten a value that a client sent, to quote it in a message."""
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def answer(scope: Scope, error: ServiceError) -> JSONResponse:
-    """The response to the request of `scope`."""
+def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
+    """Return the error response to the request of `scope`."""
     return _response(scope, error.status, error.code, error.message, error.headers)
 
 
-def problem(scope: Scope, error: ServiceError) -> Problem:
-    """The body alone, for a response that has begun."""
+def problem_body(scope: Scope, error: ServiceError) -> Problem:
+    """Return only the body of the error response, for a stream that has already begun."""
     return _problem(scope, error.status, error.code, error.message)
 
 
-def install_handlers(app: FastAPI) -> None:
-    """Every error that leaves a route, ours or the framework's, gets the one body."""
+def install_error_handlers(app: FastAPI) -> None:
+    """Answer every error of a route, ours or the framework's, with a `Problem`."""
     app.add_exception_handler(ServiceError, _service_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_exception)
@@ -279,26 +279,30 @@ def install_handlers(app: FastAPI) -> None:
 async def _service_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ServiceError)
     if isinstance(error, InternalError):
-        structlog.get_logger().error("failed", request_id=request.scope["state"]["request_id"], where=error.where)
-    return answer(request.scope, error)
+        structlog.get_logger().error("failed", request_id=request.scope["state"]["request_id"], location=error.location)
+    return error_response(request.scope, error)
 
 
 async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    return answer(request.scope, InvalidRequest.listing(map(_explain, error.errors())))
+    return error_response(request.scope, InvalidRequest.listing(map(_explain, error.errors())))
 
 
 async def _http_exception(request: Request, error: Exception) -> JSONResponse:
-    """404, 405 and their kin, which the router raises."""
+    """Answer an error of the framework, such as 404 or 405."""
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
-    if status is HTTPStatus.BAD_REQUEST:  # FastAPI's, for a body at which the JSON parser itself fails
-        return answer(request.scope, InvalidRequest.listing(["the body is not JSON in UTF-8, or nested too deep"]))
+    if status is HTTPStatus.BAD_REQUEST:  # FastAPI raises it if the JSON parser itself fails
+        return error_response(
+            request.scope, InvalidRequest.listing(["the body is not JSON in UTF-8, or is nested too deeply"])
+        )
     return _response(request.scope, status, status.name.lower(), error.detail, error.headers or {})
 
 
 def _explain(problem: Any) -> str:
-    """One problem of pydantic's, in LibreTranslate's words where it has some."""
+    """Return the message for a pydantic error, in LibreTranslate's wording if LibreTranslate has the same error."""
+    if problem["type"] == "misspelt":
+        return str(problem["msg"])
     field = next((part for part in problem["loc"][1:] if isinstance(part, str)), None)
     if problem["type"] == "json_invalid":
         return f"the body is not JSON: {problem['ctx']['error']} at character {problem['loc'][-1]}"
@@ -319,7 +323,7 @@ def _problem(scope: Scope, status: int, code: str, message: str) -> Problem:
     message = well_formed(message)
     return Problem(
         type="about:blank",
-        title=responses.get(status, "Error"),  # DeepL's 456 has no name
+        title=responses.get(status, "Error"),  # 456 is DeepL's and has no standard title
         status=status,
         detail=message,
         instance=quote(scope["path"]),

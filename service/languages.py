@@ -1,141 +1,146 @@
-"""Which languages the models translate, directly and through a bridge, and what they are called."""
+"""Languages that the models translate, directly or through a pivot language, and the spellings of their codes."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
-from service.errors import UnsupportedLanguage, shown
+from mt.errors import LanguageError
+from mt.languages import Direction, DirectionSet, language_name, likely_script, parse_tag, primary_language
+from service.errors import UnsupportedLanguage, shorten
 
-PIVOT = "en"  # the bridge that is taken before others
+PIVOT = "en"  # preferred over other pivot languages
+MAX_LISTED = 20  # languages in an error message
 
-NAMES = {
-    "ar": "Arabic",
-    "az": "Azerbaijani",
-    "be": "Belarusian",
-    "bg": "Bulgarian",
-    "bn": "Bengali",
-    "ca": "Catalan",
-    "cs": "Czech",
-    "cy": "Welsh",
-    "da": "Danish",
-    "de": "German",
-    "el": "Greek",
-    "en": "English",
-    "eo": "Esperanto",
-    "es": "Spanish",
-    "et": "Estonian",
-    "eu": "Basque",
-    "fa": "Persian",
-    "fi": "Finnish",
-    "fr": "French",
-    "ga": "Irish",
-    "gl": "Galician",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "hr": "Croatian",
-    "hu": "Hungarian",
-    "hy": "Armenian",
-    "id": "Indonesian",
-    "is": "Icelandic",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ka": "Georgian",
-    "kk": "Kazakh",
-    "ko": "Korean",
-    "lt": "Lithuanian",
-    "lv": "Latvian",
-    "mk": "Macedonian",
-    "ms": "Malay",
-    "mt": "Maltese",
-    "nb": "Norwegian Bokmål",
-    "nl": "Dutch",
-    "nn": "Norwegian Nynorsk",
-    "no": "Norwegian",
-    "pb": "Portuguese (Brazil)",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ro": "Romanian",
-    "ru": "Russian",
-    "sk": "Slovak",
-    "sl": "Slovenian",
-    "sq": "Albanian",
-    "sr": "Serbian",
-    "sv": "Swedish",
-    "sw": "Swahili",
-    "ta": "Tamil",
-    "th": "Thai",
-    "tl": "Tagalog",
-    "tr": "Turkish",
-    "uk": "Ukrainian",
-    "ur": "Urdu",
-    "vi": "Vietnamese",
-    "zh": "Chinese",
-    "zt": "Chinese (traditional)",
-}
-"""English names, as LibreTranslate gives them; a language that is not here goes by its code."""
+_ALIASES = ({"pb", "pt-BR"}, {"zh", "zh-Hans", "zh-CN"}, {"zt", "zh-Hant", "zh-TW", "zh-HK"})
+"""Sets of codes (LibreTranslate's code and BCP 47 tags) that name the same language."""
+
+TranslationRoute = tuple[Direction, ...]
+"""Directions to apply in turn: one, two through a pivot language, or none if source and target are equal."""
 
 
-class Direction(NamedTuple):
-    source: str
-    target: str
+class TranslationRoutes:
+    """Language pairs that the given models can translate. The pairs are not enumerated: there may be 200 x 200."""
 
-    @classmethod
-    def of(cls, name: str) -> "Direction":
-        """`en-de`."""
-        source, _, target = name.partition("-")
-        return cls(source, target)
+    def __init__(self, models: Iterable[DirectionSet]) -> None:
+        models = tuple(models)
+        self.languages = tuple(sorted({tag for model in models for tag in (*model.sources, *model.targets)}))
+        self.target_languages = tuple(sorted({tag for model in models for tag in model.targets}))
+        self.default_target = next((model.targets[0] for model in models if model.targets), "")
+        self._direct: dict[str, set[str]] = defaultdict(set)  # the targets of each source without a pivot
+        for model in models:
+            if model.pairs is None:
+                for source in model.sources:
+                    self._direct[source].update(model.targets)
+            for direction in model.pairs or ():
+                self._direct[direction.source].add(direction.target)
+        for source, targets in self._direct.items():
+            targets.discard(source)
+        self.source_languages = tuple(sorted(self._direct))
+        self._targets: dict[str, tuple[str, ...]] = {}  # cache of `targets_of`
 
+    def targets_of(self, source: str) -> tuple[str, ...]:
+        """Return the target languages of `source`, directly or through a pivot."""
+        if source not in self._targets:
+            direct = self._direct.get(source, set())
+            targets = set(direct)
+            if not direct | {source} >= set(self.target_languages):
+                targets.update(*(self._direct.get(pivot, ()) for pivot in direct))
+            self._targets[source] = tuple(sorted(targets - {source}))
+        return self._targets[source]
 
-Route = tuple[Direction, ...]
-"""One direction, or two that meet in a bridge language; empty where source and target are the same."""
+    def sources_of(self, target: str) -> tuple[str, ...]:
+        """Return the source languages of `target`, directly or through a pivot."""
+        direct = {source for source in self.source_languages if target in self._direct[source]}
+        return tuple(
+            source
+            for source in self.source_languages
+            if source != target and (source in direct or not direct.isdisjoint(self._direct[source]))
+        )
 
+    def find(self, source: str, target: str) -> TranslationRoute:
+        """Return the route of a language pair: direct if a model translates the pair, otherwise through a pivot.
 
-class Routes:
-    """Every pair that some directions translate: as it is, or through a language in common."""
-
-    def __init__(self, directions: Sequence[Direction]) -> None:
-        self.languages = tuple(sorted({code for direction in directions for code in direction}))
-        self._routes: dict[Direction, Route] = {}
-        bridges = sorted(self.languages, key=lambda code: (code != PIVOT, code))
-        known = set(directions)
-        for bridge in bridges:
-            sources = [source for source, target in known if target == bridge]
-            targets = [target for source, target in known if source == bridge]
-            for pair in (Direction(source, target) for source in sources for target in targets):
-                if pair.source != pair.target:
-                    self._routes.setdefault(pair, (Direction(pair.source, bridge), Direction(bridge, pair.target)))
-        self._routes.update((direction, (direction,)) for direction in directions)
-
-    @property
-    def pairs(self) -> tuple[Direction, ...]:
-        return tuple(sorted(self._routes))
-
-    def sources(self, target: str) -> tuple[str, ...]:
-        """The languages that can be translated into one."""
-        return tuple(sorted(pair.source for pair in self._routes if pair.target == target))
-
-    def of(self, source: str, target: str) -> Route:
-        """Raises UnsupportedLanguage, which says what the pair lacks."""
-        self.check(source, target)
+        Raises:
+            UnsupportedLanguage: if a language is unknown, or no route leads from the source to the target.
+        """
+        self.check_supported(source, target)
         if source == target:
             return ()
-        route = self._routes.get(Direction(source, target))
-        if route is None:
-            said = f"{described(target)} is not available as a target language from {described(source)}"
-            raise UnsupportedLanguage(said)
-        return route
+        direct = self._direct.get(source, set())
+        if target in direct:
+            return (Direction(source, target),)
+        pivots = sorted((tag for tag in direct if target in self._direct.get(tag, ())), key=pivot_order)
+        if pivots:
+            return (Direction(source, pivots[0]), Direction(pivots[0], target))
+        raise UnsupportedLanguage(
+            f"{describe(target)} is not available as a target language from {describe(source)}; "
+            f"accepted: {listing(self.targets_of(source)) or 'none'}"
+        )
 
-    def check(self, *codes: str) -> None:
-        """Raises UnsupportedLanguage, which names every code that is unknown."""
+    def check_supported(self, *codes: str) -> None:
+        """Raise UnsupportedLanguage if a code is unknown. The message lists the unknown and the known languages."""
         unknown = [code for code in dict.fromkeys(codes) if code not in self.languages]
         if unknown:
-            raise UnsupportedLanguage("; ".join(f"{shown(code)} is not supported" for code in unknown))
+            problems = "; ".join(f"{shorten(code)} is not supported" for code in unknown)
+            raise UnsupportedLanguage(f"{problems}; accepted: {listing(self.languages)}")
+
+    def resolve(self, code: str) -> str:
+        """Return the models' code for a client's code: `pt-BR` for `pb` or `pt_br`. Unknown codes are unchanged."""
+        return next((tag for tag in _spellings(code) if tag in self.languages), code)
 
 
-def name_of(code: str) -> str:
-    """In English."""
-    return NAMES.get(code, code)
+def closest_language(code: str, languages: Sequence[str]) -> str | None:
+    """Return the language of `languages` that fits a code best: equal, without a region, or of the same script.
+
+    `PT-BR` finds `pt-BR`, `pb` or `pt`; `EN-GB` finds `en`; `ZH` finds `zh-Hant` if `languages` has no other Chinese.
+    """
+    for tag in _spellings(code):
+        if tag in languages:
+            return tag
+    try:
+        wanted = parse_tag(code)
+    except LanguageError:
+        return None
+    is_bare = "-" not in wanted
+    primary = _merge_norwegian(wanted)
+    related = [
+        tag
+        for tag in languages
+        if _merge_norwegian(tag) == primary
+        and (is_bare or (likely_script(tag) == likely_script(wanted) and not _has_region(tag)))
+    ]
+    return min(related, key=lambda tag: (tag != primary_language(tag), tag), default=None)
 
 
-def described(code: str) -> str:
-    """`German (de)`."""
-    return f"{name_of(code)} ({code})"
+def describe(code: str) -> str:
+    """Return the name and the code of a language, such as `German (de)`."""
+    return f"{language_name(code)} ({code})"
+
+
+def listing(items: Sequence[object]) -> str:
+    """Return the items for a message, separated by commas; beyond MAX_LISTED, only their number."""
+    more = len(items) - MAX_LISTED
+    return ", ".join(map(str, items[:MAX_LISTED])) + (f" and {more} more (GET /languages)" if more > 0 else "")
+
+
+def _spellings(code: str) -> list[str]:
+    """Return the code, followed by the other codes of the same language."""
+    try:
+        tag = parse_tag(code.strip())
+    except LanguageError:
+        return [code]
+    return [code, tag, *sorted(alias for group in _ALIASES if tag in group for alias in group)]
+
+
+def _has_region(tag: str) -> bool:
+    return tag == "pb" or any(len(subtag) in (2, 3) for subtag in tag.split("-")[1:])
+
+
+def _merge_norwegian(tag: str) -> str:
+    """Return the primary language of a tag. `no` becomes `nb`, because clients mean Bokmål by `no`."""
+    language = primary_language(tag)
+    return "nb" if language == "no" else language
+
+
+def pivot_order(code: str) -> tuple[bool, str]:
+    """Return the sort key of a pivot language: PIVOT comes first, then the others by code."""
+    return code != PIVOT, code

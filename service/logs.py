@@ -1,4 +1,4 @@
-"""Logs to stderr: ids, counts, times and lines of code, never a text that somebody sent."""
+"""Logs on stderr. They contain ids, counts, times and lines of code, never text that a client sent."""
 
 import logging
 import sys
@@ -9,52 +9,79 @@ from enum import StrEnum
 import structlog
 from structlog.typing import Processor
 
+LOG_EVENTS = {
+    "document failed": "A document library raised an unexpected exception (location).",
+    "failed": "A request failed because of a defect and was answered with 500 (location, request_id).",
+    "listening": "The service accepts connections (host, port; with Ray: replicas).",
+    "model loaded": "The workers of a model are ready (model, version, devices).",
+    "model unloaded": "A replaced model has finished its requests (model, version).",
+    "no GPU: the CPU translates": "The setting device is auto, but no GPU can be used (reason).",
+    "not answered in time": "The grace period ended before all requests were answered (requests).",
+    "not ended in time": "The Ray application did not stop in time.",
+    "parser died": "The process of a document library ended (operation, returncode).",
+    "parser failed": "A document library raised an unexpected exception in its process (location).",
+    "reload refused": "New models cannot be used; the old models stay in use (problem).",
+    "reloaded": "The new models are in use (models).",
+    "reloading": "A reload has begun, by SIGHUP or POST /admin/reload.",
+    "request": "A request was answered (method, route, status, milliseconds, caller, characters, times of phases).",
+    "segments not translated": "Segments of a document could not be translated and stay unchanged (failed, segments).",
+    "stopped": "The service has ended (texts, decoder_steps).",
+    "stopping": "SIGTERM or SIGINT was received; new work is refused from now on (requests).",
+    "usage not written": "The database could not be written; the counted characters stay in memory (problem).",
+    "worker died": "A worker ended unexpectedly; its texts are translated again (model, problem, texts, on_trial).",
+    "worker ended": "A worker ended unexpectedly while it had no texts (model, problem, texts).",
+    "worker hangs": "A worker hangs and is restarted (seconds_without_heartbeat, seconds_without_step).",
+    "worker not started": "A worker could not load its model (attempts, problem).",
+    "worker restarted": "A worker has loaded its model again (restarts).",
+}
+"""Meaning and fields of every log event, for the reference page."""
+
 
 class Phase(StrEnum):
-    """What the time of a translation goes to."""
+    """Phases of a translation, whose times are measured."""
 
-    QUEUE = "queue"  # from acceptance until a worker has the first text
+    QUEUE = "queue"  # from the acceptance of the request until a worker has its first text
     TRANSLATE = "translate"
 
 
 @dataclass
-class Record:
-    """What the log line of a request says beside its route and status, and what metrics learn of it."""
+class RequestRecord:
+    """Properties of a request, in addition to route and status, for its log line and for metrics."""
 
     caller: str = ""
     characters: int = 0
-    phases: dict[Phase, float] = field(default_factory=dict)  # seconds; the longest, where there are several parts
+    phases: dict[Phase, float] = field(default_factory=dict)  # seconds, of the slowest of several parts
 
-    def took(self, phase: Phase, seconds: float) -> None:
-        """A part of the request."""
+    def add_phase(self, phase: Phase, seconds: float) -> None:
+        """Record the time of a phase of one part of the request."""
         self.phases[phase] = max(seconds, self.phases.get(phase, 0.0))
 
-    def said(self) -> dict[str, str | int]:
-        """What there is, by the names of the log; times in milliseconds."""
-        found: dict[str, str | int] = {"caller": self.caller} if self.caller else {}
+    def log_fields(self) -> dict[str, str | int]:
+        """Return the recorded properties as fields of a log line, with times in milliseconds."""
+        fields: dict[str, str | int] = {"caller": self.caller} if self.caller else {}
         if self.characters:
-            found["characters"] = self.characters
-        return found | {f"{phase}_milliseconds": round(1000 * seconds) for phase, seconds in self.phases.items()}
+            fields["characters"] = self.characters
+        return fields | {f"{phase}_milliseconds": round(1000 * seconds) for phase, seconds in self.phases.items()}
 
 
-_current: ContextVar[Record] = ContextVar("record")
-"""Of the request that a task works for: asyncio hands it on to the tasks that the request starts."""
+_current: ContextVar[RequestRecord] = ContextVar("record")
+"""Record of the request on which a task works. A task inherits the record of the task that started it."""
 
 
-def begin_record() -> Record:
-    """For a new request."""
-    record = Record()
+def start_record() -> RequestRecord:
+    """Set and return the record of a new request."""
+    record = RequestRecord()
     _current.set(record)
     return record
 
 
-def current_record() -> Record:
-    """Of the request at hand; one that nobody reads where there is none."""
-    return _current.get(None) or Record()
+def current_record() -> RequestRecord:
+    """Return the record of the current request, or a new one outside of requests."""
+    return _current.get(None) or RequestRecord()
 
 
 def configure_logs(as_json: bool) -> None:
-    """JSON lines, or columns for a person. What other packages log comes along."""
+    """Write the logs of all packages as JSON lines, or as text in columns."""
     shared: list[Processor] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -1,4 +1,4 @@
-"""Figures for Prometheus. Labels are bounded: templates of routes, statuses and phases, never what a client sent."""
+"""Prometheus metrics. Labels are route templates, statuses and phases, so their number is bounded."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,117 +9,150 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
-from service.logs import Record
-from service.workers.fleet import FleetStats
+from service.logs import RequestRecord
+from service.workers.stats import FleetStats
 
 T = TypeVar("T")
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+PREFIX = "mt_"
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 @dataclass(frozen=True)
-class Figure(Generic[T]):
-    """A number that somebody else counts, and how Prometheus knows it."""
+class MetricInfo:
+    """Description of a metric for Prometheus. `kind` is counter, gauge or histogram."""
 
-    name: str
+    kind: str
+    name: str  # without PREFIX, and without the _total of a counter
     help: str
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SampledMetric(Generic[T]):
+    """A metric whose value is read from an object of type T whenever the metrics are requested."""
+
+    info: MetricInfo
     value: Callable[[T], float]
-    grows: bool = True  # and never shrinks
 
 
-FLEET: tuple[Figure[FleetStats], ...] = (
-    Figure("pending_requests", "Requests accepted and not yet answered", lambda found: found.requests, grows=False),
-    Figure("queued_texts", "Texts that no worker has yet", lambda found: found.queued, grows=False),
-    Figure("running_texts", "Texts that workers have", lambda found: found.running, grows=False),
-    Figure("workers", "Workers", lambda found: len(found.workers), grows=False),
-    Figure(
-        "workers_ready", "Workers with a model", lambda found: sum(each.ready for each in found.workers), grows=False
+REQUESTS = MetricInfo("counter", "requests", "Answered requests.", ("route", "method", "status"))
+CHARACTERS = MetricInfo("counter", "characters", "Characters that were sent for translation.")
+REQUEST_SECONDS = MetricInfo(
+    "histogram", "request_seconds", "Time from a request to the end of its answer.", ("route",)
+)
+PHASE_SECONDS = MetricInfo(
+    "histogram",
+    "phase_seconds",
+    "Time of a translation in a phase: queue (until a worker begins) or translate.",
+    ("phase",),
+)
+REQUEST_METRICS = (REQUESTS, CHARACTERS, REQUEST_SECONDS, PHASE_SECONDS)
+
+
+def _gauge(name: str, help: str, value: Callable[[T], float]) -> SampledMetric[T]:
+    return SampledMetric(MetricInfo("gauge", name, help), value)
+
+
+def _counter(name: str, help: str, value: Callable[[T], float]) -> SampledMetric[T]:
+    return SampledMetric(MetricInfo("counter", name, help), value)
+
+
+FLEET_METRICS: tuple[SampledMetric[FleetStats], ...] = (
+    _gauge("pending_requests", "Accepted requests without an answer yet.", lambda stats: stats.requests),
+    _gauge("queued_texts", "Texts that wait for a worker.", lambda stats: stats.queued),
+    _gauge("running_texts", "Texts that workers are translating.", lambda stats: stats.running),
+    _gauge("workers", "Workers.", lambda stats: stats.workers),
+    _gauge("workers_ready", "Workers that have loaded their model.", lambda stats: stats.workers_ready),
+    _counter("texts_finished", "Translated texts.", lambda stats: stats.finished),
+    _counter("texts_failed", "Texts that a model could not translate.", lambda stats: stats.failed),
+    _counter("requests_cancelled", "Requests whose client disconnected.", lambda stats: stats.cancelled),
+    _counter("requests_expired", "Requests whose deadline passed.", lambda stats: stats.expired),
+    _counter("requests_refused", "Requests refused because the queue was full.", lambda stats: stats.refused),
+    _counter("worker_restarts", "Restarts of workers.", lambda stats: stats.restarts),
+    _counter("reloads", "Replacements of a model by a new version.", lambda stats: stats.reloads),
+    _counter(
+        "reloads_refused", "Reloads that failed; the old models stayed in use.", lambda stats: stats.refused_reloads
     ),
-    Figure("texts_finished", "Texts translated", lambda found: found.finished),
-    Figure("texts_failed", "Texts on which a model failed", lambda found: found.failed),
-    Figure("requests_cancelled", "Requests whose client left", lambda found: found.cancelled),
-    Figure("requests_expired", "Requests whose deadline passed", lambda found: found.expired),
-    Figure("requests_shed", "Requests refused because the queue was full", lambda found: found.shed),
-    Figure("worker_restarts", "Workers started again", lambda found: found.restarts),
-    Figure("reloads", "Models exchanged", lambda found: found.reloads),
-    Figure("reloads_refused", "Reloads that left a model as it was", lambda found: found.refused_reloads),
-    Figure("decoder_steps", "Decoder steps", lambda found: found.steps),
-    Figure("decoder_rows", "Rows of all decoder steps: by steps, how full the batches are", lambda found: found.rows),
-    Figure(
-        "source_tokens", "Tokens of texts translated: their rate is tokens a second", lambda found: found.source_tokens
+    _counter("decoder_steps", "Decoder steps.", lambda stats: stats.work.steps),
+    _counter(
+        "decoder_rows", "Rows of all decoder steps; rows per step is the batch size.", lambda stats: stats.work.rows
     ),
-    Figure("target_tokens", "Tokens of translations", lambda found: found.target_tokens),
+    _counter("source_tokens", "Tokens of the translated texts.", lambda stats: stats.work.source_tokens),
+    _counter("target_tokens", "Tokens of the translations.", lambda stats: stats.work.target_tokens),
 )
 
 
-class Asked(Protocol):
-    """service.cache.SharedWork, as far as it counts."""
+class CacheCounts(Protocol):
+    """The counts of service.translation.cache.TranslationCache."""
 
-    kept: int
+    hits: int
     joined: int
-    begun: int
+    misses: int
 
 
-CACHE: tuple[Figure[Asked], ...] = (
-    Figure("cache_hits", "Texts answered from the cache", lambda found: found.kept),
-    Figure("cache_joined", "Texts answered by work that another request had begun", lambda found: found.joined),
-    Figure("cache_misses", "Texts that had to be translated", lambda found: found.begun),
+CACHE_METRICS: tuple[SampledMetric[CacheCounts], ...] = (
+    _counter("cache_hits", "Texts answered from the cache.", lambda counts: counts.hits),
+    _counter(
+        "cache_joined", "Texts answered by the translation of an equal text in progress.", lambda counts: counts.joined
+    ),
+    _counter("cache_misses", "Texts that had to be translated.", lambda counts: counts.misses),
 )
+
+ALL_METRICS = (*REQUEST_METRICS, *(m.info for m in FLEET_METRICS), *(m.info for m in CACHE_METRICS))
+"""Descriptions of all metrics, for the reference page."""
 
 
 class Metrics:
-    """Counters with a registry of their own: two applications in one process do not meet."""
+    """Metrics of one application, with their own Prometheus registry."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._requests = self._counter("requests", "Requests answered", "route", "method", "status")
-        self._characters = self._counter("characters", "Characters asked for")
-        self._seconds = self._histogram("request_seconds", "From a request to the end of its answer", "route")
-        self._phases = self._histogram("phase_seconds", "What the time of a translation goes to", "phase")
+        self._requests, self._characters = map(self._new_counter, (REQUESTS, CHARACTERS))
+        self._seconds, self._phases = map(self._new_histogram, (REQUEST_SECONDS, PHASE_SECONDS))
 
-    def request(self, route: str, method: str, status: int, seconds: float, record: Record) -> None:
-        """A request has been answered. `route` is a template such as /v2/glossaries/{id}, or empty."""
-        known = method if method in METHODS else "other"
-        self._requests.labels(route or "none", known, str(status)).inc()
+    def count_request(self, route: str, method: str, status: int, seconds: float, record: RequestRecord) -> None:
+        """Count an answered request. `route` is a template such as /v2/glossaries/{id}, or "" if no route matched."""
+        self._requests.labels(route or "none", method if method in METHODS else "other", str(status)).inc()
         self._seconds.labels(route or "none").observe(seconds)
         self._characters.inc(record.characters)
-        for phase, taken in record.phases.items():
-            self._phases.labels(phase.value).observe(taken)
+        for phase, duration in record.phases.items():
+            self._phases.labels(phase.value).observe(duration)
 
-    def watch(self, figures: Sequence[Figure[T]], read: Callable[[], T]) -> None:
-        """Report these of what `read` finds whenever the metrics are asked for."""
-        self._registry.register(_Watched(figures, read))
+    def sample(self, metrics: Sequence[SampledMetric[T]], read: Callable[[], T]) -> None:
+        """Register `metrics`; at each request for metrics, read their values from the object that `read` returns."""
+        self._registry.register(_SampledCollector(metrics, read))
 
     def text(self) -> bytes:
-        """In Prometheus's text format."""
+        """Return all metrics in Prometheus's text format."""
         return generate_latest(self._registry)
 
-    def _counter(self, name: str, help: str, *labels: str) -> Counter:
-        return Counter(f"mt_{name}", help, labels, registry=self._registry)
+    def _new_counter(self, info: MetricInfo) -> Counter:
+        return Counter(PREFIX + info.name, info.help, info.labels, registry=self._registry)
 
-    def _histogram(self, name: str, help: str, *labels: str) -> Histogram:
-        return Histogram(f"mt_{name}", help, labels, registry=self._registry, buckets=SECONDS)
+    def _new_histogram(self, info: MetricInfo) -> Histogram:
+        return Histogram(PREFIX + info.name, info.help, info.labels, registry=self._registry, buckets=SECONDS)
 
 
-class _Watched(Collector, Generic[T]):
-    def __init__(self, figures: Sequence[Figure[T]], read: Callable[[], T]) -> None:
-        self._figures = figures
+class _SampledCollector(Collector, Generic[T]):
+    def __init__(self, metrics: Sequence[SampledMetric[T]], read: Callable[[], T]) -> None:
+        self._metrics = metrics
         self._read = read
 
     def describe(self) -> list[Metric]:
-        """Names alone: nothing is to be read when this is registered."""
-        return [_family(figure) for figure in self._figures]
+        """Return the metrics without values: at registration, the values cannot be read yet."""
+        return [_family(metric.info) for metric in self._metrics]
 
     def collect(self) -> Iterator[Metric]:
-        found = self._read()
-        for figure in self._figures:
-            family = _family(figure)
-            family.add_metric([], figure.value(found))
+        sampled = self._read()
+        for metric in self._metrics:
+            family = _family(metric.info)
+            family.add_metric([], metric.value(sampled))
             yield family
 
 
-def _family(figure: Figure[T]) -> CounterMetricFamily | GaugeMetricFamily:
-    kind = CounterMetricFamily if figure.grows else GaugeMetricFamily
-    return kind(f"mt_{figure.name}", figure.help)
+def _family(info: MetricInfo) -> CounterMetricFamily | GaugeMetricFamily:
+    kind = CounterMetricFamily if info.kind == "counter" else GaugeMetricFamily
+    return kind(PREFIX + info.name, info.help)

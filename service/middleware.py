@@ -1,4 +1,4 @@
-"""Around every request, as plain ASGI (Starlette's BaseHTTPMiddleware would hide a client's disconnect)."""
+"""Middleware of every request. It is plain ASGI: Starlette's BaseHTTPMiddleware would hide a client's disconnect."""
 
 import asyncio
 import re
@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from service.access.limits import network
+from service.access.control import caller_network
 from service.errors import (
     BodyTooLarge,
     HeadTooLarge,
@@ -25,21 +25,21 @@ from service.errors import (
     Overloaded,
     ServiceError,
     SlowRequest,
-    answer,
-    where,
+    error_location,
+    error_response,
 )
-from service.logs import Record, begin_record
+from service.logs import RequestRecord, start_record
 from service.metrics import Metrics
 from service.settings import Settings
 
 REQUEST_ID = "X-Request-ID"
-TRACE_ID = "X-Trace-ID"  # what DeepL calls it
+TRACE_ID = "X-Trace-ID"  # DeepL's name for it
 HEAD_BYTES = 65_536
-FORM_BYTES = 65_536  # of an upload, beside its file
+FORM_BYTES = 65_536  # limit of the fields of an upload, without the file
 UPLOADS = frozenset({"/translate_file", "/v2/document"})
-CLIENT_GONE = 499  # the status that nginx logs for it; nobody is left to read it
+CLIENT_DISCONNECTED = 499  # only logged, as by nginx
 PROBES = frozenset({"/livez", "/readyz", "/health", "/metrics"})
-SECURITY: Mapping[str, str] = {
+SECURITY_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
         "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; "
         "frame-ancestors 'none'"
@@ -51,26 +51,26 @@ _ACCEPTED_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 
 def path_of(scope: Scope) -> str:
-    """The path without what a proxy takes away."""
+    """Return the path of a request without `root_path`."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", ""))
 
 
 def speaks_deepl(scope: Scope) -> bool:
-    """Whether a request is in DeepL's dialect, known by its path."""
+    """Return whether the path of a request belongs to DeepL's contract."""
     return path_of(scope).startswith(("/v2/", "/v3/"))
 
 
-def surround(app: FastAPI, settings: Settings, metrics: Metrics) -> None:
-    """With what every request goes through; what is added last sees it first."""
+def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics) -> None:
+    """Add the middleware of every request. The middleware that is added last is the outermost."""
     limits = RequestLimits(
         head_bytes=HEAD_BYTES,
         body_bytes=settings.max_body_bytes,
         file_bytes=settings.max_file_bytes + FORM_BYTES,
-        held_bytes=settings.max_held_bytes,
-        body_seconds=settings.body_seconds,
+        buffered_bytes=settings.max_buffered_bytes,
+        read_timeout_seconds=settings.read_timeout_seconds,
     )
-    app.add_middleware(RequestLimit, limits=limits)
+    app.add_middleware(RequestLimitMiddleware, limits=limits)
     if settings.allow_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -79,13 +79,13 @@ def surround(app: FastAPI, settings: Settings, metrics: Metrics) -> None:
             allow_headers=["*"],
             expose_headers=[REQUEST_ID, TRACE_ID, "Retry-After", "Content-Disposition"],
         )
-    app.add_middleware(RequestLog, metrics=metrics)
+    app.add_middleware(RequestLogMiddleware, metrics=metrics)
     if settings.trusted_proxies:
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxies))
 
 
-class RequestLog:
-    """Names every request, logs and counts how it ended, and is where an exception that nobody expected ends."""
+class RequestLogMiddleware:
+    """Gives every request an id, logs and counts it, and answers an unexpected exception with 500."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app = app
@@ -95,15 +95,15 @@ class RequestLog:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        given = Headers(scope=scope).get(REQUEST_ID, "")
-        request_id = given if _ACCEPTED_ID.fullmatch(given) else uuid4().hex
-        record = begin_record()
+        client_id = Headers(scope=scope).get(REQUEST_ID, "")
+        request_id = client_id if _ACCEPTED_ID.fullmatch(client_id) else uuid4().hex
+        record = start_record()
         scope.setdefault("state", {}).update(request_id=request_id, record=record)
         log = structlog.get_logger().bind(request_id=request_id)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         status = 0
 
-        async def send_named(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -111,105 +111,109 @@ class RequestLog:
                 headers[REQUEST_ID] = request_id
                 if speaks_deepl(scope):
                     headers[TRACE_ID] = request_id
-                for name, value in SECURITY.items():
+                for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
         try:
-            await self.app(scope, receive, send_named)
+            await self.app(scope, receive, send_with_headers)
         except ClientDisconnect:
-            status = CLIENT_GONE
+            status = CLIENT_DISCONNECTED
         except Exception as error:
-            log.error("failed", where=where(error))
+            log.error("failed", location=error_location(error))
             if status == 0:
-                await answer(scope, InternalError(where(error)))(scope, receive, send_named)
-        self._ended(log, scope, status, time.perf_counter() - begun, record)
+                await error_response(scope, InternalError(error_location(error)))(scope, receive, send_with_headers)
+        self._ended(log, scope, status, time.perf_counter() - started, record)
 
     def _ended(
-        self, log: structlog.stdlib.BoundLogger, scope: Scope, status: int, seconds: float, record: Record
+        self, log: structlog.stdlib.BoundLogger, scope: Scope, status: int, seconds: float, record: RequestRecord
     ) -> None:
-        route: str | None = getattr(scope.get("route"), "path", None)  # never the path itself, in which text may stand
-        self.metrics.request(route or "", scope["method"], status, seconds, record)
-        say = log.debug if route in PROBES and status < 400 else log.info
-        say(
+        route: str | None = getattr(scope.get("route"), "path", None)  # the template; a path may contain text
+        self.metrics.count_request(route or "", scope["method"], status, seconds, record)
+        write = log.debug if route in PROBES and status < 400 else log.info
+        write(
             "request",
             method=scope["method"],
             route=route,
             status=status,
-            milliseconds=_milliseconds(seconds),
-            **record.said(),
+            milliseconds=round(1000 * seconds),
+            **record.log_fields(),
         )
-
-
-def _milliseconds(seconds: float) -> int:
-    return round(1000 * seconds)
 
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Of one request, `file_bytes` where it uploads a file; and `held_bytes` of the bodies of all together, of which
-    one address may have half."""
+    """Limits of a request. `buffered_bytes` limits all bodies in memory; one address may use half of it."""
 
     head_bytes: int
     body_bytes: int
     file_bytes: int
-    held_bytes: int
-    body_seconds: float
+    buffered_bytes: int
+    read_timeout_seconds: float
 
 
-class RequestLimit:
-    """Reads the whole body, up to a limit of bytes and of time, before anything else runs."""
+class RequestLimitMiddleware:
+    """Reads the whole body, within limits of size and time, before the application runs."""
 
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
         self.app = app
         self.limits = limits
-        self._held: Counter[str] = Counter()  # bytes, by address
+        self._buffered: Counter[str] = Counter()  # bytes by address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        body, sender = bytearray(), network(scope["client"][0] if scope.get("client") else "")
+        body, address = bytearray(), caller_network(scope["client"][0] if scope.get("client") else "")
         try:
-            problem = await self._problem(scope, receive, body, sender)
+            problem = await self._problem(scope, receive, body, address)
             if problem:
-                await answer(scope, problem)(scope, receive, send)
+                await error_response(scope, problem)(scope, receive, send)
                 return
-            whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+            messages: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
             async def replay() -> Message:
-                return whole.pop() if whole else await receive()
+                return messages.pop() if messages else await receive()
 
             await self.app(scope, replay, send)
         finally:
-            self._held[sender] -= len(body)
-            if not self._held[sender]:
-                del self._held[sender]
+            self._buffered[address] -= len(body)
+            if not self._buffered[address]:
+                del self._buffered[address]
 
-    async def _problem(self, scope: Scope, receive: Receive, body: bytearray, sender: str) -> ServiceError | None:
-        """Fills `body`, unless there is a problem. Raises ClientDisconnect."""
+    async def _problem(self, scope: Scope, receive: Receive, body: bytearray, address: str) -> ServiceError | None:
+        """Read the body into `body`; return the error to send, or None. Raises: ClientDisconnect."""
         try:
             self._check_head(scope)
-            async with asyncio.timeout(self.limits.body_seconds):
-                await self._read(scope, receive, body, sender)
+            async with asyncio.timeout(self.limits.read_timeout_seconds):
+                await self._read(scope, receive, body, address)
         except TimeoutError:
-            return SlowRequest(self.limits.body_seconds)
+            return SlowRequest(self.limits.read_timeout_seconds)
         except ServiceError as error:
             return error
         return None
 
     def _check_head(self, scope: Scope) -> None:
         size = (
-            len(scope["path"]) + len(scope["query_string"]) + sum(len(name) + len(it) for name, it in scope["headers"])
+            len(scope["path"])
+            + len(scope["query_string"])
+            + sum(len(name) + len(value) for name, value in scope["headers"])
         )
         if size > self.limits.head_bytes:
             limit = self.limits.head_bytes
-            raise HeadTooLarge(f"Invalid request: address and headers exceed the limit of {limit} bytes")
+            raise HeadTooLarge(f"Invalid request: URL and headers exceed the limit of {limit} bytes")
 
-    async def _read(self, scope: Scope, receive: Receive, body: bytearray, sender: str) -> None:
-        """Raises BodyTooLarge, as soon as it can be known, Overloaded, InvalidRequest or ClientDisconnect."""
+    async def _read(self, scope: Scope, receive: Receive, body: bytearray, address: str) -> None:
+        """Read the body into `body`.
+
+        Raises:
+            BodyTooLarge: if the announced or the received size is over the limit.
+            InvalidRequest: if Content-Length is not a number.
+            Overloaded: if the bodies in memory leave no room for this one.
+            ClientDisconnect: if the client disconnected.
+        """
         limit = self.limits.file_bytes if path_of(scope) in UPLOADS else self.limits.body_bytes
-        size = announced(Headers(scope=scope))
+        size = announced_size(Headers(scope=scope))
         more = True
         while more and size <= limit:
             message = await receive()
@@ -217,23 +221,23 @@ class RequestLimit:
                 raise ClientDisconnect
             chunk = message.get("body", b"")
             size = max(size, len(body) + len(chunk))
-            if size <= limit and not self._has_room(sender, len(body), len(chunk)):
+            if size <= limit and not self._has_room(address, len(body), len(chunk)):
                 raise Overloaded(retry_after=1)
             body += chunk
-            self._held[sender] += len(chunk)
+            self._buffered[address] += len(chunk)
             more = message.get("more_body", False)
         if size > limit:
             raise BodyTooLarge(f"Invalid request: the body exceeds the limit of {limit} bytes")
 
-    def _has_room(self, sender: str, body: int, more: int) -> bool:
-        """For so many more bytes of a body. One alone may be as large as it likes."""
-        most, own = self.limits.held_bytes, self._held[sender]
-        return self._held.total() + more <= most and (own == body or 2 * (own + more) <= most)
+    def _has_room(self, address: str, body: int, more: int) -> bool:
+        """Return whether a body of `body` bytes may grow by `more` bytes, by the limits of buffered bytes."""
+        limit, buffered = self.limits.buffered_bytes, self._buffered[address]
+        return self._buffered.total() + more <= limit and (buffered == body or 2 * (buffered + more) <= limit)
 
 
-def announced(headers: Headers) -> int:
-    """The size of the body, or 0 if it is not said. Raises InvalidRequest. Some servers pass on what is no number."""
-    said = headers.get("content-length", "0")
-    if not (said.isascii() and said.isdigit() and len(said) < 20):
+def announced_size(headers: Headers) -> int:
+    """Return the Content-Length, or 0 if the header is missing. Raises: InvalidRequest if it is not a number."""
+    size = headers.get("content-length", "0")
+    if not (size.isascii() and size.isdigit() and len(size) < 20):
         raise InvalidRequest.listing(["Content-Length must be a number"])
-    return int(said)
+    return int(size)

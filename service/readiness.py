@@ -1,18 +1,18 @@
-"""Whether a translation would work, which is more than whether a process is there."""
+"""Readiness: whether a translation would succeed."""
 
 import asyncio
 import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from mt.engine.results import Translation
+from mt.pipeline.results import Translation
 from service.errors import DeadlineExceeded, NotServing, Overloaded, ServiceError
-from service.languages import Direction
-from service.workers.messages import Text, Wish
+from service.workers.fleet import ServedModel
+from service.workers.messages import SourceText, TranslateOptions
 
 
-class Models(Protocol):
-    """service.fleet.Fleet, as far as readiness depends on it."""
+class MonitoredModels(Protocol):
+    """The part of service.workers.fleet.Fleet that readiness depends on."""
 
     @property
     def draining(self) -> bool: ...
@@ -21,13 +21,12 @@ class Models(Protocol):
     def ready(self) -> bool: ...
 
     @property
-    def directions(self) -> tuple[Direction, ...]: ...
+    def models(self) -> tuple[ServedModel, ...]: ...
 
     async def translate(
         self,
-        texts: Sequence[Text],
-        direction: Direction,
-        wish: Wish,
+        texts: Sequence[SourceText],
+        options: TranslateOptions,
         *,
         caller: str = "",
         deadline: float | None = None,
@@ -35,54 +34,56 @@ class Models(Protocol):
 
 
 CANARY_TEXT = "Hello, world!"
-CANARY_CALLER = "canary"  # its turn comes before that of others' long queues
+CANARY_CALLER = "canary"  # a separate caller, whose text does not wait behind the texts of other callers
 CANARY_INTERVAL = 15.0  # seconds
-CANARY_PATIENCE = 30.0  # seconds, after which a model is taken to hang
+CANARY_TIMEOUT = 30.0  # seconds
 
 
 class Readiness:
-    """Asked by probes, and never keeps one waiting.
+    """Answers probes at once, by the result of the last canary: a translation of a short text with each model.
 
-    A probe whose last canary is older than `interval` sends another on its way, and is answered by what the last one
-    met. So nothing is translated where nobody watches.
+    A probe starts a new canary if the last canary is older than `interval` seconds.
     """
 
-    def __init__(self, models: Models, interval: float = CANARY_INTERVAL, patience: float = CANARY_PATIENCE) -> None:
+    def __init__(
+        self, models: MonitoredModels, interval: float = CANARY_INTERVAL, timeout: float = CANARY_TIMEOUT
+    ) -> None:
         self._models = models
         self._interval = interval
-        self._patience = patience
+        self._timeout = timeout
         self._failure = ""
-        self._sent = time.monotonic()  # the models have just been warmed up
-        self._flight: asyncio.Task[None] | None = None
+        self._started = time.monotonic()  # loading is the first canary: each model translates a text then
+        self._canary: asyncio.Task[None] | None = None
 
     def check(self) -> None:
-        """Raises NotServing."""
+        """Raise NotServing, with the reason, if a translation would fail."""
         if self._models.draining:
-            raise NotServing("the service is being stopped")
+            raise NotServing("the service is shutting down")
         if not self._models.ready:
-            raise NotServing("the models are not at work")
-        if time.monotonic() - self._sent >= self._interval and (self._flight is None or self._flight.done()):
-            self._sent = time.monotonic()
-            self._flight = asyncio.create_task(self._fly())
+            raise NotServing("the models are not loaded")
+        if time.monotonic() - self._started >= self._interval and (self._canary is None or self._canary.done()):
+            self._started = time.monotonic()
+            self._canary = asyncio.create_task(self._translate_canary())
         if self._failure:
             raise NotServing(self._failure)
 
     async def close(self) -> None:
-        if self._flight is not None:
-            self._flight.cancel()
-            await asyncio.wait([self._flight])
+        if self._canary is not None:
+            self._canary.cancel()
+            await asyncio.wait([self._canary])
 
-    async def _fly(self) -> None:
-        deadline = time.monotonic() + self._patience
+    async def _translate_canary(self) -> None:
+        deadline = time.monotonic() + self._timeout
         try:
-            for direction in self._models.directions:
+            for model in self._models.models:
+                options = TranslateOptions(next(iter(model.directions)))
                 await self._models.translate(
-                    [Text(CANARY_TEXT)], direction, Wish(), caller=CANARY_CALLER, deadline=deadline
+                    [SourceText(CANARY_TEXT)], options, caller=CANARY_CALLER, deadline=deadline
                 )
         except Overloaded:
-            pass  # others are being answered: that says nothing against it, nor for it
+            pass  # a full queue is neither a failure nor a success
         except DeadlineExceeded:
-            self._failure = f"a short text was not translated within {self._patience:g} s"
+            self._failure = f"a short text was not translated within {self._timeout:g} s"
         except ServiceError as error:
             self._failure = f"a short text could not be translated ({error.code})"
         else:

@@ -1,8 +1,8 @@
-"""For Ray Serve's proxy: a request whose replica died is asked again, and its client hears nothing of it.
+"""Middleware for Ray Serve's proxy that repeats a request if the replica of `front` died.
 
-Serve ends such a request without an answer. Ours are held back until their first part is there: those in one piece,
-which are all but streams and files, come whole or are made anew. What a replica did before it died may be done twice;
-it is answered once. What has no application to go to is refused as the application would.
+Ray Serve would end the request without an answer. This middleware sends nothing to the client until the first part of
+a response has arrived. A response in one part (all except streams and files) therefore arrives complete, or the request
+is repeated; the work may then be done twice. While Ray Serve has no application, the middleware answers with 503.
 """
 
 import asyncio
@@ -13,59 +13,59 @@ from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.errors import Unavailable, answer
+from service.errors import Unavailable, error_response
 from service.middleware import REQUEST_ID
 
-PATIENCE = 120.0  # seconds for another replica to be there: longer than a start takes
-PAUSE = 0.1  # seconds between two attempts
-SERVES_OWN = "/-/"  # paths that no replica answers
-REFUSED = frozenset({404, 503})  # by Serve, in plain text, which no error of ours is: there is no application
+RETRY_LIMIT_SECONDS = 120.0  # longer than another replica takes to start
+RETRY_SECONDS = 0.1  # between two attempts
+SERVE_PATHS = "/-/"  # paths that Ray Serve itself answers
+REFUSED = frozenset({404, 503})  # statuses with which Ray Serve answers, in plain text, if it has no application
 
 
 def middleware() -> list[Middleware]:
-    """What RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH is to name."""
-    return [Middleware(Replay)]
+    """Return the middleware. Ray Serve calls this function by RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH."""
+    return [Middleware(RetryMiddleware)]
 
 
-class Replay:
-    """Around the application that hands requests on to replicas."""
+class RetryMiddleware:
+    """Repeats a request to `app`, Ray Serve's proxy, until a replica has answered."""
 
-    def __init__(self, app: ASGIApp, patience: float = PATIENCE) -> None:
+    def __init__(self, app: ASGIApp, retry_limit: float = RETRY_LIMIT_SECONDS) -> None:
         self.app = app
-        self.patience = patience
+        self.retry_limit = retry_limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].startswith(SERVES_OWN):
+        if scope["type"] != "http" or scope["path"].startswith(SERVE_PATHS):
             await self.app(scope, receive, send)
             return
-        heard = Heard(receive)
-        latest = time.monotonic() + self.patience
+        recorded = RecordedRequest(receive)
+        latest = time.monotonic() + self.retry_limit
         while True:
             attempt = Attempt(send)
-            await self.app(scope, heard.again(), attempt)
-            if attempt.begun or heard.gone:
+            await self.app(scope, recorded.replay(), attempt)
+            if attempt.started or recorded.disconnected:
                 return
             if attempt.refused or time.monotonic() >= latest:
                 break
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(RETRY_SECONDS)
         scope.setdefault("state", {})["request_id"] = Headers(scope=scope).get(REQUEST_ID, "")
-        await answer(scope, Unavailable())(scope, receive, send)
+        await error_response(scope, Unavailable())(scope, receive, send)
 
 
-class Heard:
-    """What a client sends, which each attempt hears from the beginning."""
+class RecordedRequest:
+    """Recorded messages of a client, so that each attempt can receive them from the beginning."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._messages: list[Message] = []
 
     @property
-    def gone(self) -> bool:
-        """Whether the client is, as far as anybody has asked."""
+    def disconnected(self) -> bool:
+        """True if a message has reported that the client disconnected."""
         return any(message["type"] == "http.disconnect" for message in self._messages)
 
-    def again(self) -> Receive:
-        """From the first message on."""
+    def replay(self) -> Receive:
+        """Return an ASGI `receive` function that begins with the first message."""
         place = 0
 
         async def receive() -> Message:
@@ -79,10 +79,10 @@ class Heard:
 
 
 class Attempt:
-    """Sends on what is answered, but for what Serve itself refuses."""
+    """Passes a response on to the client, unless Ray Serve itself refused the request."""
 
     def __init__(self, send: Send) -> None:
-        self.begun = self.refused = False
+        self.started = self.refused = False
         self._send = send
         self._start: Message | None = None
 
@@ -93,14 +93,14 @@ class Attempt:
             self.refused = plain and message["status"] in REFUSED
         elif not self.refused:
             if self._start is not None:
-                self.begun = True
-                await self._send({**self._start, "headers": _one_id(self._start["headers"])})
+                self.started = True
+                await self._send({**self._start, "headers": _without_serve_id(self._start["headers"])})
                 self._start = None
             await self._send(message)
 
 
-def _one_id(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Without the request's id that Serve adds to the one that the application has given."""
+def _without_serve_id(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Return the headers without Ray Serve's request id: the application has already added its own."""
     name = REQUEST_ID.lower().encode()
     own = next((header for header in headers if header[0].lower() == name), None)
     return [header for header in headers if header[0].lower() != name or header is own]

@@ -1,15 +1,17 @@
-"""LibreTranslate's shapes, and our extensions of them. Unknown fields are ignored, as there.
+"""Bodies and responses of LibreTranslate's contract, with our extensions. Unknown fields are ignored.
 
-A form has texts only, so a number, a boolean, a list or an object may always come as the text that spells it.
+The values of a form are texts. A number, boolean, list or object may therefore be sent as JSON text.
 """
 
 import json
 import re
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
 
-from service.errors import well_formed
+from service.errors import shorten, well_formed
 
 _FLAGS = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
 
@@ -23,15 +25,15 @@ def _text_or_texts(value: Any) -> Any:
         return well_formed(value)
     if not isinstance(value, list):
         raise ValueError("must be a string or a list of strings")
-    wrong = [str(place) for place, item in enumerate(value) if not isinstance(item, str)]
+    wrong = [str(index) for index, item in enumerate(value) if not isinstance(item, str)]
     if wrong:
-        places = ", ".join(wrong[:10]) + (" ..." if len(wrong) > 10 else "")
-        raise ValueError(f"must be a string or a list of strings; no strings at the places (from 0) {places}")
+        indices = ", ".join(wrong[:10]) + (" ..." if len(wrong) > 10 else "")
+        raise ValueError(f"must be a string or a list of strings; not strings at the indices {indices}")
     return [well_formed(item) for item in value]
 
 
-def _spelt(value: Any, opening: str) -> Any:
-    """A list or an object that stands in a form as JSON."""
+def _parse_json(value: Any, opening: str) -> Any:
+    """Return the parsed JSON if `value` is a text that begins with `opening`, otherwise `value` itself."""
     if isinstance(value, str) and value.strip().startswith(opening):
         try:
             return json.loads(value)
@@ -41,18 +43,18 @@ def _spelt(value: Any, opening: str) -> Any:
 
 
 def _texts(value: Any) -> Any:
-    found = _spelt(value, "[")
-    found = [found] if isinstance(found, str) else found
-    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+    items = _parse_json(value, "[")
+    items = [items] if isinstance(items, str) else items
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
         raise ValueError("must be a list of strings")
-    return [well_formed(item) for item in found]
+    return [well_formed(item) for item in items]
 
 
 def _pairs(value: Any) -> Any:
-    found = _spelt(value, "{")
-    if not isinstance(found, dict) or not all(isinstance(item, str) for item in found.values()):
+    items = _parse_json(value, "{")
+    if not isinstance(items, dict) or not all(isinstance(item, str) for item in items.values()):
         raise ValueError("must be an object whose values are strings")
-    return {well_formed(name): well_formed(item) for name, item in found.items()}
+    return {well_formed(name): well_formed(item) for name, item in items.items()}
 
 
 def _number(value: Any) -> Any:
@@ -64,10 +66,10 @@ def _number(value: Any) -> Any:
 
 
 def _flag(value: Any) -> Any:
-    found = _FLAGS.get(value.strip().lower()) if isinstance(value, str) else value
-    if not isinstance(found, bool):
+    flag = _FLAGS.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(flag, bool):
         raise ValueError("must be true or false")
-    return found
+    return flag
 
 
 Text = Annotated[str, BeforeValidator(_text)]
@@ -76,18 +78,18 @@ Texts = Annotated[list[str], BeforeValidator(_texts)]
 Pairs = Annotated[dict[str, str], BeforeValidator(_pairs)]
 Number = Annotated[int, BeforeValidator(_number)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
-Place = tuple[int, int]
-"""Where characters (code points) begin and end in a text."""
+TextRange = tuple[int, int]
+"""Begin and end of a range of characters (code points) in a text."""
 
 
 class _Request(BaseModel):
-    """A field that is null, or a language that is an empty text, is as good as missing: clients send such."""
+    """Base class of bodies. Clients send null for missing fields, and empty languages; both count as missing."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _without_nothing(cls, fields: Any) -> Any:
+    def _drop_empty_fields(cls, fields: Any) -> Any:
         if not isinstance(fields, dict):
             return fields
         empty = {"source", "target", "format", "api_key"}
@@ -95,7 +97,7 @@ class _Request(BaseModel):
 
 
 class TranslateRequest(_Request):
-    """What to translate, and between which languages. Sentences are translated one by one; what is between stays."""
+    """Texts to translate, and their languages. The text between sentences is preserved."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -106,38 +108,57 @@ class TranslateRequest(_Request):
         },
     )
 
-    q: TextOrTexts = Field(description="A text, or a list of texts.")
-    source: Text = Field(description="A code of GET /languages; or auto, which tells the language of each text.")
-    target: Text = Field(description="A code of GET /languages.")
+    q: TextOrTexts = Field(description="Text, or list of texts.")
+    source: Text = Field(description="Code of GET /languages; or auto, which detects the language of each text.")
+    target: Text = Field(description="Code of GET /languages.")
     format: Annotated[Text, WithJsonSchema({"type": "string", "enum": ["text", "html"]})] = Field(
-        "text", description="html: tags go where their words go, and nothing is un-escaped."
+        "text", description="text, or html: tags then stay with their words, and entities stay escaped."
     )
-    alternatives: Number = Field(0, ge=0, description="How many other translations of each text to give, if there are.")
-    api_key: Text | None = Field(None, description="Where the service asks for one.")
-    targets: Texts = Field([], description="Several targets at once: `translations` has an answer for each.")
-    glossary: Pairs = Field({}, description="Terms and how they are to be translated.")
+    alternatives: Number = Field(0, ge=0, description="Largest number of alternative translations of each text.")
+    api_key: Text | None = Field(None, description="API key, if the service requires one.")
+    targets: Texts = Field([], description="Several target languages; `translations` has an answer for each language.")
+    glossary: Pairs = Field({}, description="Terms and their translations.")
     glossary_id: Text | None = Field(
-        None, description="One of the caller's glossaries, as POST /v2/glossaries keeps them; `glossary` comes first."
+        None, description="Id of a glossary stored by POST /v2/glossaries; `glossary` takes precedence."
     )
-    do_not_translate: Texts = Field([], description="Words that stay as they are.")
-    split_sentences: Flag = Field(True, description="Off: each text is one sentence already.")
-    beam_size: Number | None = Field(None, ge=1, description="How wide to search; the model's own if left out.")
-    quality: Flag = Field(False, description="How good each translation is likely to be, from 0 to 100.")
-    segments: Flag = Field(False, description="Where each sentence stands in both texts; of plain text only.")
-    alignment: Flag = Field(False, description="`segments` with what translates what.")
-    attention: Flag = Field(False, description="`segments` with the cross-attention of the model: much.")
-    stream: Flag = Field(False, description="Server-sent events, one a sentence.")
+    do_not_translate: Texts = Field([], description="Terms that are not translated.")
+    split_sentences: Flag = Field(True, description="False if each text is one sentence.")
+    beam_size: Number | None = Field(
+        None, ge=1, description="Beam size of the search; the model's default if left out."
+    )
+    quality: Flag = Field(
+        False, description="Whether to return the estimated quality of each translation, from 0 to 100."
+    )
+    segments: Flag = Field(
+        False, description="Whether to return the ranges of each sentence in both texts; for plain text only."
+    )
+    alignment: Flag = Field(False, description="Whether to return `segments` with the alignment of words.")
+    attention: Flag = Field(
+        False, description="Whether to return `segments` with the model's cross-attention, which is large."
+    )
+    stream: Flag = Field(False, description="Whether to answer with server-sent events, one per sentence.")
     timeout_ms: Number | None = Field(
-        None, ge=1, le=86_400_000, description="After this time an answer is of no use: 504."
+        None, ge=1, le=86_400_000, description="Time after which the request is answered with 504."
     )
 
     @model_validator(mode="before")
     @classmethod
     def _first_target(cls, fields: Any) -> Any:
-        """Where there are targets, they need not be said twice."""
+        """Use the first of `targets` as `target` if `target` is missing."""
         targets = fields.get("targets") if isinstance(fields, dict) else None
         if targets and isinstance(targets, list) and fields.get("target") in (None, ""):
             return fields | {"target": targets[0]}
+        return fields
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_misspelt_field(cls, fields: Any) -> Any:
+        """Refuse an unknown field with nearly the name of an extension. Clients send other unknown fields."""
+        unknown = [name for name in fields if name not in cls.model_fields] if isinstance(fields, dict) else []
+        for name in unknown[:10]:  # the comparison is slow
+            if similar := get_close_matches(str(name)[:50], _EXTENSIONS, 1, 0.85):
+                message = "unknown parameter {name}; did you mean {similar}?"
+                raise PydanticCustomError("misspelt", message, {"name": shorten(str(name)), "similar": similar[0]})
         return fields
 
     @property
@@ -145,56 +166,60 @@ class TranslateRequest(_Request):
         return (self.q,) if isinstance(self.q, str) else tuple(self.q)
 
 
+_CONTRACT = {"q", "source", "target", "format", "alternatives", "api_key"}
+_EXTENSIONS = [name for name in TranslateRequest.model_fields if name not in _CONTRACT]
+
+
 class DetectRequest(_Request):
-    """A text whose language is asked for."""
+    """A text whose language is to be detected."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"q": "Where is the train station?"}]})
 
-    q: Text = Field(description="A text.")
-    api_key: Text | None = Field(None, description="Where the service asks for one.")
+    q: Text = Field(description="Text.")
+    api_key: Text | None = Field(None, description="API key, if the service requires one.")
 
 
 class DetectedLanguage(BaseModel):
-    """What `auto` found a text to be in; the confidence is from 0 to 100."""
+    """The detected language of a text, with a confidence from 0 to 100."""
 
     confidence: float
     language: str
 
 
 class SegmentAttention(BaseModel):
-    """`weights` [layer][head][target piece][source piece]."""
+    """Cross-attention: `weights[layer][head][target token][source token]`."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
     weights: tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]
 
 
-class Segment(BaseModel):
-    """A sentence: its characters (code points) in the text and in the translation."""
+class SegmentResponse(BaseModel):
+    """A sentence, with its ranges in the text and in the translation."""
 
-    source: Place
-    target: Place
-    quality: float | None = Field(None, description="0 to 100.")
+    source: TextRange
+    target: TextRange
+    quality: float | None = Field(None, description="From 0 to 100.")
     alternatives: tuple[str, ...] | None = None
-    alignment: tuple[tuple[Place, Place], ...] | None = Field(None, description="What translates what.")
+    alignment: tuple[tuple[TextRange, TextRange], ...] | None = Field(None, description="Pairs of aligned ranges.")
     attention: SegmentAttention | None = None
 
 
 class TargetResponse(BaseModel):
-    """A text for a text, a list for a list, in the same order. What was not asked for, or did not happen, is absent."""
+    """Answer for one target: a value if `q` is a text, a list if `q` is a list. Fields not requested are absent."""
 
     translatedText: str | list[str]
-    detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = Field(None, description="Only for auto.")
-    alternatives: list[str] | list[list[str]] | None = Field(None, description="Others, the best first.")
+    detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = Field(None, description="Only with auto.")
+    alternatives: list[str] | list[list[str]] | None = Field(None, description="Other translations, the best first.")
     bridge: str | list[str | None] | None = Field(
-        None, description="The language that a text went through, where no model goes from source to target."
+        None, description="Pivot language of a text, if no model translates directly from source to target."
     )
-    quality: float | list[float | None] | None = Field(None, description="0 to 100.")
-    segments: list[Segment] | list[list[Segment]] | None = None
+    quality: float | list[float | None] | None = Field(None, description="From 0 to 100.")
+    segments: list[SegmentResponse] | list[list[SegmentResponse]] | None = None
 
 
 class TranslateResponse(TargetResponse):
-    """The answer for `target`; `translations` has those for `targets`, if there are."""
+    """Answer for `target`; `translations` has the answers for `targets`."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -216,17 +241,17 @@ class TranslateResponse(TargetResponse):
 
 
 class StreamedSegment(BaseModel):
-    """A sentence that is ready: its `translatedText`, with what stands before it, goes on where the last one ended."""
+    """A translated sentence. Joined together, the `translatedText` of all sentences are the whole translation."""
 
-    text: int | None = Field(None, description="The number of the text in the list; absent for a single text.")
+    text: int | None = Field(None, description="Index of the text in the list; absent for a single text.")
     index: int
-    source: Place
+    source: TextRange
     translatedText: str
     quality: float | None = None
 
 
-class Language(BaseModel):
-    """A language, and those that it can be translated into, be it through another."""
+class LanguageInfo(BaseModel):
+    """A source language and its target languages, directly or through a pivot."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"code": "en", "name": "English", "targets": ["de"]}})
 
@@ -241,14 +266,14 @@ class NamedLanguage(BaseModel):
 
 
 class DefaultLanguages(BaseModel):
-    """What a page begins with."""
+    """Languages that the page selects at first."""
 
     source: NamedLanguage
     target: NamedLanguage
 
 
 class FrontendSettings(BaseModel):
-    """What a page must know. `frontendTimeout`: milliseconds without a key after which a text counts as typed."""
+    """Settings for a web page. `frontendTimeout`: milliseconds from the last key press to the translation."""
 
     charLimit: int
     frontendTimeout: int
@@ -261,7 +286,7 @@ class FrontendSettings(BaseModel):
 
 
 class TranslatedFile(BaseModel):
-    """Where the translated file is, for a while."""
+    """Address of the translated file. The file is deleted after `file_retention_seconds`."""
 
     model_config = ConfigDict(
         json_schema_extra={"example": {"translatedFileUrl": "http://localhost:8000/download_file/8JtY.letter_de.txt"}}
@@ -271,6 +296,6 @@ class TranslatedFile(BaseModel):
 
 
 class Health(BaseModel):
-    """The worker lives."""
+    """Answer of a probe: the service works."""
 
     status: Literal["ok"] = "ok"

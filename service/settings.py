@@ -1,4 +1,7 @@
-"""What an operator can set: by environment variables (`MT_PORT=9000`), or by `python -m service`'s options."""
+"""Settings of the service, from environment variables (`MT_PORT=9000`) or options of `python -m service`.
+
+The reference page of settings is generated from the descriptions.
+"""
 
 import re
 from collections.abc import Mapping
@@ -22,9 +25,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from mt.errors import MTError, problems
 
 PREFIX = "MT_"
-SECRETS = frozenset({"admin_key"})  # whose values no message shows
-SHORTEST_SECRET = 16  # characters
-NO_MODEL = "no_model"  # the type of a problem that names its options itself
+SECRETS = frozenset({"admin_key"})  # settings whose values never appear in a message
+MIN_SECRET_LENGTH = 16  # characters
+NO_MODEL = "no_model"  # type of the validation error if no model is named; its message already names the options
 
 
 def _split(value: Any) -> Any:
@@ -33,7 +36,7 @@ def _split(value: Any) -> Any:
 
 def _origin(value: str) -> str:
     if value != "*" and not re.fullmatch(r"https?://[^/?#\s]+", value):
-        raise ValueError(f"{value!r} is no origin; accepted: such as https://example.org, or * for all")
+        raise ValueError(f"{value!r} is not an origin; accepted: an origin such as https://example.org, or * for all")
     return value
 
 
@@ -42,7 +45,9 @@ def _host_or_network(value: str) -> str:
         try:
             ip_network(value)
         except ValueError as error:
-            raise ValueError(f"{error}; accepted: such as 10.0.0.1 or 10.0.0.0/8, or * for all") from None
+            raise ValueError(
+                f"{error}; accepted: an address or a network such as 10.0.0.1 or 10.0.0.0/8, or * for all"
+            ) from None
     return value
 
 
@@ -53,8 +58,8 @@ def _root_path(value: str) -> str:
 
 
 def _long(value: SecretStr) -> SecretStr:
-    if len(value.get_secret_value()) < SHORTEST_SECRET:
-        raise ValueError(f"accepted: {SHORTEST_SECRET} characters or more")
+    if len(value.get_secret_value()) < MIN_SECRET_LENGTH:
+        raise ValueError(f"accepted: {MIN_SECRET_LENGTH} characters or more")
     return value
 
 
@@ -64,147 +69,174 @@ Networks = Annotated[tuple[Annotated[str, AfterValidator(_host_or_network)], ...
 
 
 class SettingsError(MTError):
-    """Settings that cannot be used; lists every problem at once."""
+    """Raised if settings cannot be used. The message lists every problem."""
 
 
 class Settings(BaseSettings):
-    """Limits are chosen so that memory is bounded whatever clients send."""
+    """All settings. With the default limits, no requests of clients can exhaust the memory of the service."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True)
 
-    model: Directories = Field(
-        (), description="the model directory, as scripts/train.py writes it; or several, separated by commas"
-    )
+    model: Directories = Field((), description="Model directory, or several, separated by commas.")
     models: Path | None = Field(
         None,
-        description="if no model is named: a folder whose folders are the models; looked through anew at each reload",
+        description="Folder whose subfolders are model directories, searched again at each reload. Not with `model`.",
     )
-    host: str = Field("127.0.0.1", description="the address to listen on; 0.0.0.0 for every network of this machine")
-    port: int = Field(8000, ge=0, le=65535, description="the port to listen on; 0 takes any free one and logs it")
+    host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 listens on every network.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free port, which is logged.")
     device: str = Field(
-        "auto", description="auto (all GPUs, or else the CPU), cpu, cuda (all of them), cuda:1 ...; a worker for each"
+        "auto", description="Device, with one worker on each: auto (all GPUs, or else the CPU), cpu, cuda, cuda:1."
     )
     dtype: Literal["auto", "float32", "bfloat16", "int8"] = Field(
-        "auto", description="of the weights; auto is bfloat16 on a GPU, and int8 on a CPU if that costs no quality"
+        "auto",
+        description="Type of the weights; auto is bfloat16 on a GPU, and int8 on a CPU if the model is calibrated.",
     )
-    threads: int | None = Field(None, ge=1, description="CPU cores that translate; all of them if left out")
+    threads: int | None = Field(None, ge=1, description="CPU cores that translate; all cores if left out.")
     shortlist: bool = Field(
-        False, description="whether only what scripts/shortlist.py lists may come out of a sentence: faster on a CPU"
+        False, description="Whether the output vocabulary of a sentence is limited to the model's shortlist."
     )
-    max_body_bytes: int = Field(1_000_000, ge=1, description="a larger request is answered with 413")
-    max_file_bytes: int = Field(10_000_000, ge=1, description="so is an upload with a larger file")
-    max_held_bytes: int = Field(
-        200_000_000, ge=1, description="of bodies held at a time; a request for which there is no room gets 503"
+    max_body_bytes: int = Field(
+        1_000_000, ge=1, description="Size of a request body; a larger one is refused with 413."
     )
-    max_characters: int = Field(100_000, ge=1, description="a longer text is answered with 400, with 413 under /v2")
-    max_alternatives: int = Field(10, ge=0, description="a request for more of them is answered with 400")
-    max_beam_size: int = Field(10, ge=1, description="a request for a wider search is answered with 400")
-    max_texts: int = Field(5000, ge=1, description="a request with more texts is answered with 400")
-    max_targets: int = Field(20, ge=1, description="a request for more target languages is answered with 400")
-    max_terms: int = Field(1000, ge=0, description="a request with a longer glossary is answered with 400")
-    max_document_characters: int = Field(1_000_000, ge=1, description="so is a longer file")
+    max_file_bytes: int = Field(
+        10_000_000, ge=1, description="Size of an uploaded file; a larger one is refused with 413."
+    )
+    max_buffered_bytes: int = Field(
+        200_000_000, ge=1, description="Size of all request bodies in memory; a request beyond it is refused with 503."
+    )
+    max_characters: int = Field(
+        100_000, ge=1, description="Characters of a request; more are refused with 400, and under /v2 with 413."
+    )
+    max_alternatives: int = Field(
+        10, ge=0, description="Alternatives of a text; a request for more is refused with 400."
+    )
+    max_beam_size: int = Field(10, ge=1, description="Beam size of a request; a larger one is refused with 400.")
+    max_texts: int = Field(5000, ge=1, description="Texts of a request; more are refused with 400.")
+    max_targets: int = Field(20, ge=1, description="Target languages of a request; more are refused with 400.")
+    max_terms: int = Field(1000, ge=0, description="Glossary terms of a request; more are refused with 400.")
+    max_document_characters: int = Field(1_000_000, ge=1, description="Characters of a file; more are refused.")
     max_unpacked_bytes: int = Field(
-        30_000_000, ge=1, description="a compressed file with more in it is answered with 400"
+        30_000_000, ge=1, description="Size of the content of a compressed file; a larger one is refused with 400."
     )
     cache_characters: int = Field(
-        2_000_000, ge=0, description="how much text and translations are kept to answer from; 0 keeps none"
+        2_000_000, ge=0, description="Characters of texts and translations in the cache; 0 switches the cache off."
     )
-    file_seconds: int = Field(1800, ge=1, description="how long a translated file can be fetched")
-    max_kept_file_bytes: int = Field(
-        200_000_000, ge=1, description="of translated files that wait to be fetched; beyond, the oldest goes"
+    file_retention_seconds: int = Field(1800, ge=1, description="Time for which a translated file can be downloaded.")
+    max_stored_file_bytes: int = Field(
+        200_000_000, ge=1, description="Size of all translated files that are stored; beyond it the oldest are deleted."
     )
-    max_glossaries: int = Field(1000, ge=0, description="that a caller may keep")
-    max_glossary_entries: int = Field(10_000, ge=1, description="of one glossary that is kept")
+    max_glossaries: int = Field(1000, ge=0, description="Glossaries that a caller may store.")
+    max_glossary_entries: int = Field(10_000, ge=1, description="Entries of one stored glossary.")
     max_pending_requests: int = Field(
-        512, ge=1, description="requests accepted and not yet answered; the next is answered with 503"
+        512, ge=1, description="Accepted requests that are not yet answered; the next one is refused with 503."
     )
-    max_pending_characters: int = Field(1_000_000, ge=1, description="the same limit, counted in characters of text")
-    max_pending_texts: int = Field(20_000, ge=1, description="the same limit, counted in texts")
-    max_seconds: float = Field(300, gt=0, description="a request that takes longer is answered with 504")
-    load_seconds: float = Field(300, gt=0, description="a worker that takes longer to load its model is started again")
-    hang_seconds: float = Field(60, gt=0, description="so is one that takes no decoder step for so long")
-    grace_seconds: int = Field(25, ge=1, description="how long SIGTERM waits for accepted requests to be answered")
+    max_pending_characters: int = Field(1_000_000, ge=1, description="Characters of all accepted requests.")
+    max_pending_texts: int = Field(20_000, ge=1, description="Texts of all accepted requests.")
+    request_timeout_seconds: float = Field(
+        300, gt=0, description="Time of a request; one that takes longer is answered with 504."
+    )
+    load_timeout_seconds: float = Field(
+        300, gt=0, description="Time in which a worker must load its model; it is restarted if it takes longer."
+    )
+    step_timeout_seconds: float = Field(
+        60,
+        gt=0,
+        description="Time in which a busy worker must take a decoder step; it is restarted if it takes longer.",
+    )
+    grace_seconds: int = Field(25, ge=1, description="Time that accepted requests have to be answered after SIGTERM.")
     database: Path | None = Field(
         None,
-        description="the file of API keys, their usage, glossaries, and of documents until they are fetched, an hour "
-        "at most; if left out, in memory and lost at the end",
+        description="File of API keys, their usage, glossaries and unfinished documents; in memory if left out.",
     )
-    require_key: bool = Field(False, description="whether every request needs an API key of scripts/keys.py")
+    require_key: bool = Field(False, description="Whether every request needs an API key (see mt-service keys).")
     anonymous_rate: int | None = Field(
-        None, ge=1, description="requests a minute from an address without an API key; no limit if left out"
+        None, ge=1, description="Requests per minute from an address without an API key; no limit if left out."
     )
     admin_key: Annotated[SecretStr, AfterValidator(_long)] | None = Field(
-        None, description="the key to POST /admin/reload; there is no such route if left out; best set by MT_ADMIN_KEY"
+        None, description="Key of POST /admin/reload, best set as MT_ADMIN_KEY; the route is off if left out."
     )
-    public_metrics: bool = Field(True, description="whether GET /metrics answers those without the admin key too")
-    body_seconds: float = Field(10, gt=0, description="a request whose head or body takes longer to come is ended")
+    public_metrics: bool = Field(True, description="Whether GET /metrics can be read without the admin key.")
+    read_timeout_seconds: float = Field(
+        10, gt=0, description="Time in which the head and the body of a request must arrive."
+    )
     max_connections: int = Field(
-        900, ge=1, description="open connections; with one more, the one that has kept us waiting longest is closed"
+        900, ge=1, description="Open connections; beyond it, the one that has been idle longest is closed."
     )
     allow_origins: Origins = Field(
-        (), description="web sites whose pages may use the service (CORS), separated by commas; * for all"
+        (), description="Web sites whose pages may use the service (CORS), separated by commas; * allows all."
     )
     root_path: Annotated[str, AfterValidator(_root_path)] = Field(
-        "", description="the path under which a proxy shows the service, and which it takes away, such as /translator"
+        "",
+        description="Path prefix, such as /translator, under which a proxy serves this service and which it removes.",
     )
     trusted_proxies: Networks = Field(
-        (), description="addresses or networks of proxies whose X-Forwarded-For is believed, separated by commas"
+        (), description="Addresses or networks of proxies whose X-Forwarded-For is trusted, separated by commas."
     )
-    log_json: bool | None = Field(None, description="logs as JSON lines; if left out, unless stderr is a terminal")
+    log_json: bool | None = Field(
+        None, description="Whether logs are JSON lines; if left out, they are unless stderr is a terminal."
+    )
 
     @field_validator("models")
     @classmethod
-    def _there_is_a_model(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+    def _has_model(cls, value: Path | None, info: ValidationInfo) -> Path | None:
         if value is None and info.data.get("model") == ():
             raise PydanticCustomError(
                 NO_MODEL,
-                "--model (or MT_MODEL) is missing; accepted: a model directory, as scripts/train.py writes it, or by "
-                "--models (MT_MODELS) a folder of them",
+                "--model (or MT_MODEL) is missing; accepted: a model directory that `mt-service train` wrote, "
+                "or a folder of model directories in --models (MT_MODELS)",
             )
         return value
 
     @model_validator(mode="after")
-    def _a_request_fits_the_queue(self) -> Self:
+    def _request_fits_queue(self) -> Self:
         if self.max_characters > self.max_pending_characters:
             raise ValueError(
-                f"max_characters is {self.max_characters} and max_pending_characters {self.max_pending_characters}; "
-                "accepted: a queue that holds the longest request"
+                f"max_characters is {self.max_characters} and max_pending_characters is {self.max_pending_characters}; "
+                "accepted: a max_characters of at most max_pending_characters"
             )
         return self
 
     @model_validator(mode="after")
-    def _keys_can_be_known(self) -> Self:
+    def _keys_are_stored(self) -> Self:
         if self.require_key and self.database is None:
-            raise ValueError("require_key is set and database is not; accepted: the file that scripts/keys.py wrote")
+            raise ValueError(
+                "require_key is set, but database is not; accepted: a database that `mt-service keys` wrote"
+            )
         if not self.public_metrics and self.admin_key is None:
-            raise ValueError("public_metrics is off and there is no admin_key; accepted: a key that opens them")
+            raise ValueError(
+                "public_metrics is off, but admin_key is not set. Set admin_key, the key for reading the metrics"
+            )
         return self
 
 
-def load_settings(given: Mapping[str, Any]) -> Settings:
-    """The environment's settings, but for those given. Raises SettingsError."""
+def load_settings(options: Mapping[str, Any]) -> Settings:
+    """Return the settings from `options` and the environment; an option takes precedence.
+
+    Raises:
+        SettingsError: if settings cannot be used; lists all of them.
+    """
     try:
-        return Settings(**given)
+        return Settings(**options)
     except ValidationError as error:
-        found = (_explain(problem, given) for problem in error.errors())
-        raise SettingsError(problems("the settings cannot be used", found)) from error
+        messages = (_explain(problem, options) for problem in error.errors())
+        raise SettingsError(problems("the settings cannot be used", messages)) from error
 
 
 def option(name: str) -> str:
-    """`--max-characters` for `max_characters`."""
+    """Return the option of a setting: `--max-characters` for `max_characters`."""
     return "--" + name.replace("_", "-")
 
 
 def variable(name: str) -> str:
-    """`MT_MAX_CHARACTERS` for `max_characters`."""
+    """Return the environment variable of a setting: `MT_MAX_CHARACTERS` for `max_characters`."""
     return PREFIX + name.upper()
 
 
-def _explain(problem: Any, given: Mapping[str, Any]) -> str:
-    """One problem of pydantic's, named as the operator would set it."""
+def _explain(problem: Any, options: Mapping[str, Any]) -> str:
+    """Return the message for a pydantic error, with the name of the option or environment variable."""
     message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "accepted:", 1)
     if not problem["loc"] or problem["type"] == NO_MODEL:
         return str(message)
     name = str(problem["loc"][0])
-    shown = "refused" if name in SECRETS else f"is {problem['input']!r}"
-    return f"{option(name) if name in given else variable(name)} {shown}; {message}"
+    value = "refused" if name in SECRETS else f"is {problem['input']!r}"
+    return f"{option(name) if name in options else variable(name)} {value}; {message}"

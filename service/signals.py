@@ -1,4 +1,4 @@
-"""What the service does when it is told to stop, or to look at its models."""
+"""Signal handlers: SIGTERM and SIGINT stop the service, SIGHUP reloads the models."""
 
 import asyncio
 import os
@@ -17,14 +17,15 @@ from service.workers.fleet import Fleet
 STOP = (signal.SIGINT, signal.SIGTERM)
 
 
-class Signals:
-    """Acts on them as long as it is entered, from before the models are loaded: the first process of a container is
-    deaf to what it has no handler for.
+class SignalHandlers:
+    """Handles signals while the context is open. Open the context before the models are loaded.
+
+    Without handlers, the first process of a container would ignore these signals.
     """
 
     def __init__(self, grace_seconds: float) -> None:
         self._grace = grace_seconds
-        self._asked = False
+        self._stopping = False
         self._task: asyncio.Task[None] | None = None
         self._fleet: Fleet | None = None
         self._server: uvicorn.Server
@@ -46,19 +47,19 @@ class Signals:
             loop.remove_signal_handler(number)
 
     def serve(self, fleet: Fleet, server: uvicorn.Server) -> None:
-        """The models are loaded: these are to be stopped in good order from now on."""
+        """Drain `fleet` and stop `server` at the next stop signal; call this when the models are loaded."""
         self._fleet, self._server = fleet, server
 
     def _stop(self, number: int) -> None:
-        if self._asked:  # at once: workers end with this process
+        if self._stopping:  # a second signal ends the process and its workers at once
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
-        self._asked = True
+        self._stopping = True
         if self._fleet is None:
             if self._task:
                 self._task.cancel()
         else:
-            self._fleet.door.closed = True
+            self._fleet.gate.closed = True
             self._spawn(self._drain(self._fleet))
 
     def _reload(self) -> None:
@@ -67,13 +68,13 @@ class Signals:
 
     async def _drain(self, fleet: Fleet) -> None:
         log = structlog.get_logger()
-        log.info("stopping", requests=fleet.door.inside)
+        log.info("stopping", requests=fleet.gate.active)
         if not await fleet.drain(self._grace):
-            log.error("not answered in time", requests=fleet.door.inside)
+            log.error("not answered in time", requests=fleet.gate.active)
         self._server.should_exit = True
 
     async def _try_to_reload(self, fleet: Fleet) -> None:
-        with suppress(ReloadRefused):  # which says so in the log
+        with suppress(ReloadRefused):  # the fleet has logged the reason
             await fleet.reload()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:

@@ -10,8 +10,9 @@ import torch
 from mt import Translator
 from mt.checkpoint import Description, LanguageModelDescription, save_model
 from mt.config import DecodingConfig, ModelConfig
-from mt.engine.messages import Request
-from mt.engine.runner import Runner
+from mt.engine.engine import Engine
+from mt.engine.requests import Request
+from mt.languages import Direction, DirectionSet
 from mt.model.transformer import LanguageModel, Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer
 
@@ -45,7 +46,7 @@ def write_model(
 ) -> Path:
     """A model directory whose weights are random, but so large that no two scores are nearly the same."""
     torch.manual_seed(seed)
-    languages = sorted({code for direction in directions for code in direction.split("-")})
+    languages = sorted({code for pair in map(Direction.parse, directions) for code in (pair.source, pair.target)})
     tokenizer = Tokenizer(train_tokenizer(sentences(500), vocabulary_size=400, languages=languages))
     config = ModelConfig(
         encoder_layers=layers, decoder_layers=layers, d_model=32, d_ff=64, heads=2, max_length=max_length
@@ -53,10 +54,10 @@ def write_model(
     model = Transformer(config, len(tokenizer))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter *= 4 if "norm" in name or "cross" in name else 1.5
+            parameter.mul_(4 if "norm" in name or "cross" in name else 1.5)
     description = Description(
         name="small",
-        directions=tuple(directions),
+        directions=DirectionSet.parse(directions),
         vocabulary_size=len(tokenizer),
         model=config,
         decoding=DecodingConfig(beam_size=beam_size, max_length_factor=1.5, max_length_offset=5),
@@ -100,12 +101,12 @@ def several_directions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def poison(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A sentence on which every engine with the small model fails."""
     request = Translator.load(small_model, "cpu").request("poison")
-    join = Runner.join
+    join = Engine._join
 
-    def fail(self: Runner, requests: Sequence[Request]) -> None:  # type: ignore[type-arg]
+    def fail(self: Engine, requests: Sequence[Request]) -> None:
         if request is not None and request.source in [each.source for each in requests]:
             raise ValueError("not this one")
         join(self, requests)
 
-    monkeypatch.setattr(Runner, "join", fail)
+    monkeypatch.setattr(Engine, "_join", fail)
     return "poison"

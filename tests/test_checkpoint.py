@@ -27,9 +27,10 @@ from mt.checkpoint import (
 )
 from mt.config import DecodingConfig, ModelConfig
 from mt.errors import ModelError, MTError, TokenizerError
+from mt.files import atomic_folder
+from mt.languages import DirectionSet
 from mt.model.transformer import Transformer
-from mt.tokenizer import Tokenizer, train_tokenizer
-from mt.writing import written_aside
+from mt.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
 CPU = torch.device("cpu")
 TEXT = ["The cat sat on the mat.", "Die Katze saß auf der Matte."] * 10
@@ -47,7 +48,7 @@ def description() -> Description:
     config = ModelConfig.model_validate(NUMBERS)
     return Description(
         name="cat",
-        directions=("en-de", "de-en"),
+        directions=DirectionSet.parse(["en-de", "de-en"]),
         vocabulary_size=290,
         model=config,
         decoding=DecodingConfig(beam_size=3),
@@ -195,7 +196,7 @@ def test_confidence_comes_back_and_is_replaced(
 )
 def test_a_bad_confidence_is_refused(folder: Path, text: str) -> None:
     (folder / "confidence.json").write_text(text, encoding="utf-8")
-    with pytest.raises(ModelError, match=r"confidence\.json: not what scripts/calibrate\.py writes"):
+    with pytest.raises(ModelError, match=r"confidence\.json: not written by `mt-service calibrate`"):
         load_model(folder, CPU)
 
 
@@ -320,11 +321,11 @@ def test_other_tensors_are_not_averaged(tmp_path: Path, other: dict[str, Tensor]
 
 
 def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
-    with written_aside(tmp_path / "run" / "thing") as aside:
+    with atomic_folder(tmp_path / "run" / "thing") as aside:
         (aside / "file").write_text("old")
 
     def fail() -> None:
-        with written_aside(tmp_path / "run" / "thing") as aside:
+        with atomic_folder(tmp_path / "run" / "thing") as aside:
             (aside / "file").write_text("ne")
             raise KeyboardInterrupt
 
@@ -345,7 +346,7 @@ def test_there_is_a_folder_at_every_moment(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(Path, "rename", watched)
     for text in ("old", "new"):
-        with written_aside(folder) as aside:
+        with atomic_folder(folder) as aside:
             (aside / "file").write_text(text)
         assert (folder / "file").read_text() == text
         assert [path.name for path in tmp_path.iterdir()] == ["thing"]
@@ -354,9 +355,9 @@ def test_there_is_a_folder_at_every_moment(tmp_path: Path, monkeypatch: pytest.M
 def test_where_names_cannot_be_exchanged_a_folder_is_replaced_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mt.writing._exchanged", lambda one, other: False)
+    monkeypatch.setattr("mt.files._exchange", lambda one, other: False)
     for text in ("old", "new"):
-        with written_aside(tmp_path / "thing") as aside:
+        with atomic_folder(tmp_path / "thing") as aside:
             (aside / "file").write_text(text)
     assert [path.name for path in tmp_path.iterdir()] == ["thing"]
     assert (tmp_path / "thing" / "file").read_text() == "new"
@@ -393,22 +394,22 @@ for number in range(25):
 
 def test_a_folder_that_takes_the_name_while_another_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tokenizer of the one would go with the weights of the other."""
-    read, found = checkpoint.load_tokenizer, []
+    loaded: list[Tokenizer] = []
 
     def replaced(path: Path) -> Tokenizer:
-        tokenizer = read(path)
-        if not found:
+        tokenizer = load_tokenizer(path)
+        if not loaded:
             copytree(folder, folder.with_name("other"))
             for name in ("config.json", "README.md"):
                 other = folder.with_name("other") / name
                 other.write_text(other.read_text().replace("cat", "dog"))
             folder.rename(folder.with_name("gone"))
             folder.with_name("other").rename(folder)
-        found.append(tokenizer)
+        loaded.append(tokenizer)
         return tokenizer
 
     monkeypatch.setattr(checkpoint, "load_tokenizer", replaced)
-    assert load_model(folder, CPU).description.name == "dog" and len(found) == 2
+    assert load_model(folder, CPU).description.name == "dog" and len(loaded) == 2
 
 
 def test_a_disk_that_is_full_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -423,14 +424,14 @@ def test_a_disk_that_is_full_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_what_a_killed_writer_left_does_not_reach_the_next(tmp_path: Path) -> None:
-    writing = written_aside(tmp_path / "thing")
+    writing = atomic_folder(tmp_path / "thing")
     with writing as aside:
         (aside / "file").write_text("old")
     for left in (aside, tmp_path / ".thing.old"):  # as a writer killed while writing, or between its two renames
         left.mkdir()
         (left / "half").write_text("of some")
     assert (tmp_path / "thing" / "file").read_text() == "old"
-    with written_aside(tmp_path / "thing") as aside:
+    with atomic_folder(tmp_path / "thing") as aside:
         (aside / "file").write_text("new")
     assert [path.name for path in tmp_path.iterdir()] == ["thing"]
     assert [path.name for path in (tmp_path / "thing").iterdir()] == ["file"]
@@ -441,7 +442,7 @@ def test_a_linked_directory_is_replaced_where_it_lies(tmp_path: Path) -> None:
     (tmp_path / "disk" / "model").mkdir(parents=True)
     (tmp_path / "model").symlink_to(tmp_path / "disk" / "model")
     for text in ("one", "two", "three"):
-        with written_aside(tmp_path / "model") as aside:
+        with atomic_folder(tmp_path / "model") as aside:
             (aside / "file").write_text(text)
         assert (tmp_path / "model").is_symlink()
         assert (tmp_path / "disk" / "model" / "file").read_text() == text

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from mt.config import ModelConfig, Recipe
+from mt.config import RENAMED, ModelConfig, Recipe
 from mt.errors import RecipeError
-from mt.recipe import load_recipe, save_recipe
+from mt.languages import Direction, DirectionSet
+from mt.recipe import keys_of, load_recipe, save_recipe
 
 RECIPES = sorted((Path(__file__).resolve().parent.parent / "scripts" / "recipes").glob("*.toml"))
 
@@ -74,7 +75,7 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         [data]
         directions = ["en-de", "en", "de-de"]
         train = ["train.{language}", "no-language"]
-        valid = []
+        valid = 5
         [model]
         size = "huge"
         dropuot = 0.1
@@ -83,19 +84,20 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         adam_epsilon = inf
         learnig_rate = 1
         """,
-        "cleaning.max_ratio=-2",
+        "cleaning.max_length_ratio=-2",
         "nonsense",
         "seed.deeper=1",
     )
     expected = [
-        "'nonsense' is no override; accepted: key=value",
+        "'nonsense' is not an override; accepted: key=value",
         "'seed.deeper=1': seed is not a section",
         "name is missing",
         "seed = -1: Input should be greater than or equal to 0",
-        "data.directions: no direction: 'en', 'de-de'; accepted: source-target",
+        "data.directions: 'en' is not a direction; accepted: two languages",
+        "data.directions: 'de-de' is not a direction; accepted: two languages",
         "data.train[1]: path is 'no-language' and columns []; accepted: a path with {language}",
-        "data.valid = []: Tuple should have at least 1 item",
-        "cleaning.max_ratio = -2: Input should be greater than or equal to 0",
+        "data.valid = 5: Input should be a valid tuple",
+        "cleaning.max_length_ratio = -2: Input should be greater than or equal to 0",
         "model.size = 'huge'; accepted: tiny, small, base, big",
         "model.dropuot is unknown (did you mean dropout?)",
         "training.learning_rate = 'fast': Input should be a valid number",
@@ -107,6 +109,9 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         assert [line for line in found if line.startswith(problem)], (problem, found)
 
 
+NO_VALIDATION = "data: data.valid or data.split_validation is missing, or both are given; accepted: one of them"
+
+
 @pytest.mark.parametrize(
     ("override", "problem"),
     [
@@ -114,6 +119,14 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         ("model.sise=base", "model.sise is unknown (did you mean size?)"),
         ("data.trian=x", "data.trian is unknown (did you mean train?)"),
         ("xyzzy=1", "xyzzy is unknown"),
+        ("training.keep=5", "training.keep has a new name; accepted: training.keep_checkpoints"),
+        ("data.valid=[]", NO_VALIDATION),
+        ("data.split_validation=9", NO_VALIDATION),
+        ("tuning={model='m', watch='w.{language}'}", "tuning.watch has a new name; accepted: tuning.monitor"),
+        (
+            "data.train=['a.{language}', {path='b.{language}', mark='bt'}]",
+            "data.train[1].mark has a new name; accepted: data.train[1].source_tag",
+        ),
         ("model.heads=5", "model: d_model is 128 and heads 5; accepted: heads that divide d_model"),
         ("model.size=[1]", "model.size = [1]; accepted: tiny, small, base, big"),
         ("model=3", "model = 3: Input should be a valid dictionary or instance of ModelConfig"),
@@ -123,20 +136,23 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
             "data.train[0].colums is unknown (did you mean columns?)",
         ),
         ("data.train=[3]", "data.train[0] = 3: Input should be a valid dictionary or instance of CorpusConfig"),
-        ("data.directions=['en-de', 'en-de']", "data.directions: ['en-de', 'en-de'] names a direction twice"),
-        ("data.directions=['en-']", "data.directions: no direction: 'en-'; accepted: source-target, such as 'en-de'"),
+        ("data.directions=['en-de', 'en-de']", "data.directions: 'en-de' occurs 2 times; accepted: once"),
+        (
+            "data.directions=['en-']",
+            "data.directions: 'en-' is not a direction; accepted: two languages, such as en-de or en-pt-BR",
+        ),
         ("training.adam_betas=[0.9, 1.0]", "training.adam_betas[1] = 1.0: Input should be less than 1"),
         (
             "data.train=[{path='a.{language}', weight=0}]",
             "data.train[0].weight = 0: Input should be greater than or equal to 0.001",
         ),
         (
-            "data.train=[{path='a.{language}', mark='b t'}]",
-            "data.train[0].mark = 'b t': String should match pattern '^\\w*$'",
+            "data.train=[{path='a.{language}', source_tag='b t'}]",
+            "data.train[0].source_tag = 'b t': String should match pattern '^\\w*$'",
         ),
         (
             "data.train=[{path='a.{language}', directions=['de']}]",
-            "data.train[0].directions: no direction: 'de'; accepted: source-target, such as 'en-de'",
+            "data.train[0].directions: 'de' is not a direction; accepted: two languages, such as en-de or en-pt-BR",
         ),
         (
             "data.train=['a.{language}', {path='b.{language}', directions=['de-en', 'en-de', 'en-fr']}]",
@@ -149,25 +165,25 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         ),
         (
             "data.train=['a.{language}', {path='b.tsv', columns=['en', 'ge']}]",
-            "data: b.tsv has the columns ['en', 'ge']; accepted: all languages of one of data.directions, en-de",
+            "data: b.tsv has the columns ['en', 'ge']; accepted: the languages of en-de",
         ),
         (
             "data.test=[{path='b.tsv', columns=['de', 'fr']}]",
-            "data: b.tsv has the columns ['de', 'fr']; accepted: all languages of one of data.directions, en-de",
+            "data: b.tsv has the columns ['de', 'fr']; accepted: the languages of en-de",
         ),
         ("data.temperature=0.5", "data.temperature = 0.5: Input should be greater than or equal to 1"),
         (
-            "data.valid=['v.{language}', {path='a.{language}', weight=2}, {path='b.{language}', mark='bt'}]",
-            "data.valid: a weight, a mark or directions at a.{language}, b.{language}; "
-            "accepted: none of them, except in data.train",
+            "data.valid=['v.{language}', {path='a.{language}', weight=2}, {path='b.{language}', source_tag='bt'}]",
+            "data.valid: weight, source_tag or directions at a.{language}, b.{language}; "
+            "accepted: none, except in data.train",
         ),
         (
             "data.valid=[{path='a.{language}', directions=['en-de']}]",
-            "data.valid: a weight, a mark or directions at a.{language}; accepted: none of them, except in data.train",
+            "data.valid: weight, source_tag or directions at a.{language}; accepted: none, except in data.train",
         ),
         (
             "data.test=[{path='a.{language}', weight=0.5}]",
-            "data.test: a weight, a mark or directions at a.{language}; accepted: none of them, except in data.train",
+            "data.test: weight, source_tag or directions at a.{language}; accepted: none, except in data.train",
         ),
         ("training.schedule=cosine", "training.schedule = 'cosine': Input should be 'noam' or 'inverse_sqrt'"),
         (
@@ -189,7 +205,13 @@ def test_one_problem_is_said_once(tmp_path: Path, override: str, problem: str) -
         ('name="quoted"', None, "name", "quoted"),
         ("training.learning_rate=1e-3", "training", "learning_rate", 0.001),
         ("training.compile=true", "training", "compile", True),
-        ('data.directions=["de-en", "en-de"]', "data", "directions", ("de-en", "en-de")),
+        ('data.directions=["de-en", "en-de"]', "data", "directions", DirectionSet.parse(["de-en", "en-de"])),
+        (
+            'data.directions=["en-pt-BR"]',
+            "data",
+            "directions",
+            DirectionSet.of([Direction("en", "pt-BR")]),
+        ),
         ("data.root=/some/where else", "data", "root", Path("/some/where else")),
         ("tokenizer.vocabulary_size = 12_000", "tokenizer", "vocabulary_size", 12000),
     ],
@@ -212,10 +234,10 @@ def test_a_corpus_may_be_a_word_a_list_or_a_table(tmp_path: Path) -> None:
 
 def test_corpora_are_mixed_only_if_a_recipe_says_so(tmp_path: Path) -> None:
     data = load(tmp_path, MINIMAL).data
-    assert (data.train[0].weight, data.train[0].mark, data.marks, data.temperature) == (1, "", (), 1)
-    corpora = (f"{{path='{name}.{{language}}', weight={weight}, mark='{mark}'}}" for name, weight, mark in ROWS)
+    assert (data.train[0].weight, data.train[0].source_tag, data.source_tags, data.temperature) == (1, "", (), 1)
+    corpora = (f"{{path='{name}.{{language}}', weight={weight}, source_tag='{mark}'}}" for name, weight, mark in ROWS)
     recipe = load(tmp_path, MINIMAL, f"data.train=[{', '.join(corpora)}]", "data.temperature=5")
-    assert recipe.data.marks == ("bt", "noised")
+    assert recipe.data.source_tags == ("bt", "noised")
     save_recipe(recipe, tmp_path / "saved.toml")
     assert load_recipe(tmp_path / "saved.toml") == recipe
 
@@ -251,6 +273,12 @@ def test_our_recipes_load_and_survive_saving(tmp_path: Path, path: Path) -> None
     recipe = load_recipe(path, ["model.size=tiny"] if tunes else [])
     save_recipe(recipe, tmp_path / "saved.toml")
     assert load_recipe(tmp_path / "saved.toml") == recipe
+
+
+@pytest.mark.parametrize("old", RENAMED)
+def test_a_renamed_key_has_its_new_name_and_not_the_old_one(old: str) -> None:
+    *sections, name = old.split(".")
+    assert RENAMED[old] in keys_of(sections) and name not in keys_of(sections)
 
 
 def test_there_are_recipes() -> None:

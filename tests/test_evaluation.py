@@ -5,6 +5,7 @@ import math
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,14 +14,14 @@ from hypothesis import strategies as st
 from mt import evaluation
 from mt.errors import DataError
 from mt.evaluation import (
-    checked_tokenizer,
     evaluate,
     exact_match,
     exact_match_by_group,
     lowercased_moses_bleu,
     moses_tokens,
     paired_bootstrap,
-    worst,
+    resolve_tokenizer,
+    worst_sentences,
 )
 
 # 8 tokens against 9. N-grams that match: 7 of 8, 5 of 7, 3 of 6, 1 of 5; the brevity penalty is exp(1 - 9/8).
@@ -51,7 +52,7 @@ def test_chrf_by_hand() -> None:
     # Of `ab` in `abc`: unigrams 2 of 2 and 2 of 3, bigrams 1 of 1 and 1 of 2; trigrams are missing on one side, so
     # precision and recall are averaged over two orders, and chrF2 counts recall four times.
     precision, recall = (1 + 1) / 2, (2 / 3 + 1 / 2) / 2
-    (sentence,) = worst(["x"], ["ab"], ["abc"], 1)
+    (sentence,) = worst_sentences(["x"], ["ab"], ["abc"], 1)
     assert sentence.chrf == pytest.approx(100 * 5 * precision * recall / (4 * precision + recall))
 
 
@@ -85,7 +86,9 @@ def test_report_as_json_keeps_signatures() -> None:
 @given(st.lists(st.text(alphabet="abc de", min_size=1, max_size=30), min_size=1, max_size=5))
 def test_a_perfect_translation_is_perfect(lines: list[str]) -> None:
     assert exact_match(lines, lines).percent == 100
-    assert all(sentence.hypothesis == sentence.reference for sentence in worst(lines, lines, lines, len(lines)))
+    assert all(
+        sentence.hypothesis == sentence.reference for sentence in worst_sentences(lines, lines, lines, len(lines))
+    )
 
 
 def test_moses_tokens_lower_case_split_and_keep_hyphens() -> None:
@@ -117,14 +120,19 @@ def test_chinese_is_split_into_characters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "tokenizer"), [("zh", "zh"), ("zh-Hans", "zh"), ("zh_TW", "zh"), ("de", "13a"), ("en", "13a")]
+    ("language", "tokenizer"),
+    [
+        *((tag, "zh") for tag in ("zh", "zh-Hans", "zh-Hant", "zh_TW", "zh-HK", "zt", "yue")),
+        *((tag, "char") for tag in ("th", "lo", "km", "my")),
+        *((tag, "13a") for tag in ("de", "en", "pt-BR", "pb", "ko", "sr-Latn", "tlh")),
+    ],
 )
 def test_tokenizer_of_a_language(language: str, tokenizer: str) -> None:
-    assert checked_tokenizer(None, language) == tokenizer
+    assert resolve_tokenizer(None, language) == tokenizer
 
 
 def test_tokenizer_asked_for_wins() -> None:
-    assert checked_tokenizer("char", "zh") == "char"
+    assert resolve_tokenizer("char", "zh") == "char"
     assert "tok:intl" in evaluate(["a"], ["a"], target_language="de", tokenize="intl")["BLEU"].signature
 
 
@@ -146,9 +154,9 @@ def test_a_tokenizer_that_lacks_something_says_what(
 
     monkeypatch.setattr("mt.evaluation.BLEU.__init__", lacking)
     with pytest.raises(
-        DataError, match=f"tokenize 'ko-mecab' cannot be used here: {said} accepted: others, such as char"
+        DataError, match=f"tokenize 'ko-mecab' cannot be used here: {said} accepted: another one, such as char"
     ):
-        checked_tokenizer("ko-mecab", "ko")
+        resolve_tokenizer("ko-mecab", "ko")
 
 
 def test_unknown_tokenizer_names_the_nearest() -> None:
@@ -162,10 +170,10 @@ def test_lengths_that_differ_are_named() -> None:
     with pytest.raises(DataError, match=r"(?s)baseline: 1.*system: 3"):
         paired_bootstrap(["a"], ["a"] * 3, ["a", "b"], target_language="de")
     with pytest.raises(DataError, match="sources: 0"):
-        worst([], ["a"], ["a"], 1)
+        worst_sentences([], ["a"], ["a"], 1)
     with pytest.raises(DataError, match="groups: 1"):
         exact_match_by_group(["a", "b"], ["a", "b"], ["g"])
-    with pytest.raises(DataError, match="nothing to score"):
+    with pytest.raises(DataError, match="no references to score against"):
         evaluate([], [], target_language="de")
 
 
@@ -201,7 +209,7 @@ def test_bootstrap_finds_none_between_equal_systems(seed: int) -> None:
 
 
 def test_worst_come_first_and_keep_their_place() -> None:
-    found = worst(["s0", "s1", "s2"], ["same", "zzz", "sane"], ["same", "abc", "same"], 2)
+    found = worst_sentences(["s0", "s1", "s2"], ["same", "zzz", "sane"], ["same", "abc", "same"], 2)
     assert [(sentence.index, sentence.source) for sentence in found] == [(1, "s1"), (2, "s2")]
     assert found[0].chrf == 0
     assert found[1].to_json()["hypothesis"] == "sane"
@@ -218,10 +226,11 @@ def test_exact_match_by_group() -> None:
 
 def test_reliability_by_hand() -> None:
     found = evaluation.reliability([0.1, 0.9, 0.3, 0.5], [20, 80, 10, 60], bins=2)
-    assert [(row.sentences, row.confidence, row.chrf) for row in found.bins] == [
+    expected: list[tuple[Any, ...]] = [
         (2, pytest.approx(0.2), pytest.approx(0.15)),
         (2, pytest.approx(0.7), pytest.approx(0.7)),
     ]
+    assert [(row.sentences, row.confidence, row.chrf) for row in found.bins] == expected
     assert found.error == pytest.approx(0.025)
     assert found.spearman == pytest.approx(0.8)  # 1 - 6 x (1 + 1) / (4 x 15)
 
@@ -243,7 +252,7 @@ def test_rank_correlation(confidence: list[float], chrf: list[float], spearman: 
 def test_reliability_needs_as_many_of_both() -> None:
     with pytest.raises(DataError, match="confidence: 1"):
         evaluation.reliability([0.5], [1, 2])
-    with pytest.raises(DataError, match="nothing to score"):
+    with pytest.raises(DataError, match="no references to score against"):
         evaluation.reliability([], [])
 
 

@@ -1,9 +1,8 @@
-"""The README's commands exist, take the options they are shown with, and the first screen's do what it says."""
+"""Every command of README.md and docs/*.md exists and has its options; those of the first screen are run."""
 
 import json
 import os
 import re
-import runpy
 import shlex
 import shutil
 import socket
@@ -18,9 +17,12 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
+from mt.cli.main import VERBS, main
+
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-COMMANDS = ("python scripts/", "bash scripts/", "python -m service", "torchrun ", "curl ")
+PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))
+COMMANDS = ("mt-service ", "python scripts/", "bash scripts/", "python -m service", "torchrun ", "curl ")
 SEPARATORS = ("|", "&", "&&", ";", ">")
 FENCE = re.compile(r"^```bash[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SCRIPT = re.compile(r"\bscripts/[\w/.-]+\.(?:py|sh|toml)\b")
@@ -29,8 +31,8 @@ PORT = ":8000"
 
 
 def commands(markdown: str) -> list[str]:
-    """Our commands in a text's bash blocks, each on one line, without comments and prompts; those of a pipe, too."""
-    found = []
+    """The project's commands in bash blocks, each on one line, without comments and prompts, also those in a pipe."""
+    lines = []
     for block in FENCE.findall(markdown):
         pending = ""
         for line in block.splitlines():
@@ -44,34 +46,34 @@ def commands(markdown: str) -> list[str]:
                 continue
             pending = ""
             parts = [list(part) for split, part in groupby(words, SEPARATORS.__contains__) if not split]
-            found += [text for text in map(shlex.join, parts) if text.startswith(COMMANDS)]
-    return found
+            lines += [text for text in map(shlex.join, parts) if text.startswith(COMMANDS)]
+    return lines
 
 
 @cache
-def readme_commands() -> tuple[str, ...]:
-    return tuple(commands(README.read_text(encoding="utf-8")))
+def documented_commands() -> tuple[str, ...]:
+    return tuple(command for page in PAGES for command in commands(page.read_text(encoding="utf-8")))
 
 
-def program(command: str) -> str | None:
-    """The Python program of ours that a command starts, a script or `service`; None for another command."""
+def verb(command: str) -> str | None:
+    """The verb of mt-service that a command runs, None for another program."""
     words = shlex.split(command)
+    if words[0] == "mt-service":
+        return next((word for word in words[1:] if not word.startswith("-")), "")
     if words[:3] == ["python", "-m", "service"]:
-        return "service"
-    return next((word for word in words if word.startswith("scripts/") and word.endswith(".py")), None)
+        return "serve"
+    script = next((word for word in words if word.startswith("scripts/") and word.endswith(".py")), None)
+    return script and Path(script).stem.replace("_", "-")
 
 
 @pytest.fixture
-def help_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[str], str]:
-    """What a program says to --help; in this process, for to import torch again and again takes long."""
+def help_of(capsys: pytest.CaptureFixture[str]) -> Callable[[str], str]:
+    """The output of `mt-service VERB --help`, in this process, because the import of torch is slow."""
 
     @cache
-    def run(named: str) -> str:
-        monkeypatch.setattr(sys, "argv", [named, "--help"])
-        monkeypatch.syspath_prepend(str(ROOT / "scripts"))
-        path = ROOT / ("service/__main__.py" if named == "service" else named)
+    def run(name: str) -> str:
         with pytest.raises(SystemExit) as ended:
-            runpy.run_path(str(path), run_name="__main__")
+            main([name, *(["add"] if name == "keys" else []), "--help"])
         assert not ended.value.code
         return capsys.readouterr().out
 
@@ -104,9 +106,10 @@ python scripts/no.py
         "python scripts/translate.py M - --json",
         'curl localhost:8000/translate -d \'{\n  "q": "a"}\'',
     ]
-    assert program("torchrun --nproc-per-node 2 scripts/train.py R.toml") == "scripts/train.py"
-    assert program("python -m service --model M") == "service"
-    assert program("bash scripts/demo.sh") is None
+    assert verb("torchrun --nproc-per-node 2 scripts/select_data.py R.toml") == "select-data"
+    assert verb("mt-service translate M -") == "translate"
+    assert verb("python -m service --model M") == "serve"
+    assert verb("bash scripts/demo.sh") is None
     assert options("x --beam-size=5 --json -n 3 'a --b'") == {"--beam-size", "--json"}
 
 
@@ -115,24 +118,46 @@ def test_first_screen_names_the_two_commands() -> None:
     assert {"bash scripts/demo.sh", "bash scripts/test.sh"} <= set(commands(first_screen))
 
 
-def test_files_that_the_readme_names_exist() -> None:
-    named = {path for command in readme_commands() for path in SCRIPT.findall(command)}
-    assert named
-    assert sorted(path for path in named if not (ROOT / path).is_file()) == []
+def test_files_in_commands_exist() -> None:
+    files = {path for command in documented_commands() for path in SCRIPT.findall(command)}
+    assert files
+    assert sorted(path for path in files if not (ROOT / path).is_file()) == []
 
 
-def test_every_program_has_a_help_that_names_the_readmes_options(help_of: Callable[[str], str]) -> None:
-    for path in sorted((ROOT / "scripts").glob("*.py")):
-        assert "usage:" in help_of(f"scripts/{path.name}")
-    assert "usage:" in help_of("service")
+def test_verbs_and_options_in_commands_exist(help_of: Callable[[str], str]) -> None:
     unknown = [
         f"{option} in: {command}"
-        for command in readme_commands()
-        if (named := program(command)) is not None
-        for option in options(command.partition("scripts/")[2] or command)
-        if option not in help_of(named)
+        for command in documented_commands()
+        if (name := verb(command))
+        for option in options(command.partition("scripts/")[2] or command) - {"--help"}
+        if name not in VERBS or option not in help_of(name)
     ]
     assert unknown == []
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_describes_itself_and_has_a_script(name: str, help_of: Callable[[str], str]) -> None:
+    assert f"usage: mt-service {name} " in help_of(name)
+    assert f'main(["{name}", *sys.argv[1:]])' in (ROOT / "scripts" / f"{name.replace('-', '_')}.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (["-m", "mt"], "usage: mt-service VERB"),
+        (["-m", "mt", "export", "--help"], "usage: python -m mt export "),
+        (["scripts/export.py", "--help"], "usage: python scripts/export.py "),
+        (["-c", "from mt.cli.main import main; main(['export', '--help'])"], "usage: mt-service export "),
+    ],
+)
+def test_the_ways_to_run_a_verb(command: list[str], shown: str) -> None:
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(shown)
+
+
+def test_an_unknown_verb_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trnslate"]) == 2
+    assert "unknown verb 'trnslate'" in capsys.readouterr().err
 
 
 def free_port() -> int:
@@ -192,7 +217,7 @@ def test_demo_trains_scores_and_answers(demo: str) -> None:
 def test_curl_commands_are_answered(service_port: int) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
-    shown = [command for command in readme_commands() if command.startswith("curl ") and PORT in command]
+    shown = [command for command in documented_commands() if command.startswith("curl ") and PORT in command]
     assert shown
     for command in shown:
         words = shlex.split(command.replace(PORT, f":{service_port}"))

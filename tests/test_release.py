@@ -1,4 +1,4 @@
-"""What `python -m build` makes of a checkout runs without one: the page, the recipes and the kernels are inside."""
+"""The wheel of a checkout works without the checkout: verbs, recipes, page and kernels are inside."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import sys
 import sysconfig
 import tarfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -22,7 +22,7 @@ FROZEN = ROOT / "tests" / "frozen"
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
-def run(command: list[str | Path], folder: Path) -> str:
+def run(command: Sequence[str | Path], folder: Path) -> str:
     """What a command prints, in a folder outside of the checkout and in an environment that names none."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MT_", "PYTHONPATH"))}
     done = subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True)
@@ -50,7 +50,7 @@ def built(folder: Path) -> tuple[Path, Path]:
 def python(folder: Path, built: tuple[Path, Path]) -> Path:
     """That of an environment with the wheel and, to spare gigabytes, the tests' packages, but not the checkout."""
     run([sys.executable, "-m", "venv", folder / "environment"], folder)
-    found = folder / "environment" / "bin" / "python"
+    found: Path = folder / "environment" / "bin" / "python"
     run([found, "-m", "pip", "install", "--quiet", "--no-deps", built[1]], folder)
     own = Path(run([found, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], folder).strip())
     (own / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")  # whose own .pth files are not read
@@ -62,7 +62,7 @@ def client(folder: Path, python: Path) -> Iterator[httpx.Client]:
     """Of a service with the frozen model, started in an empty folder."""
     shutil.copytree(FROZEN / "model", folder / "model")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MT_", "PYTHONPATH"))}
-    command = [python, "-m", "service", "--model", "model", "--port", "0", "--device", "cpu", "--threads", "1"]
+    command = [str(python), "-m", "service", "--model", "model", "--port", "0", "--device", "cpu", "--threads", "1"]
     process = subprocess.Popen(
         [*command, "--log-json", "true"], cwd=folder, env=kept, stderr=subprocess.PIPE, text=True
     )
@@ -106,6 +106,7 @@ def test_the_wheel_has_both_packages_the_recipes_and_the_kernels(built: tuple[Pa
         names = set(file.namelist())
     of_the_checkout = {name for name in tracked("service") if name.startswith("service/deploy/")}  # for containers
     assert tracked("mt") | tracked("service") - of_the_checkout <= names
+    assert {"mt/py.typed", "service/py.typed"} <= names
     assert {f"mt/recipes/{Path(name).name}" for name in tracked("scripts/recipes")} <= names
     assert {name.split("/")[0] for name in names} == {"mt", "service", f"mt_service-{VERSION}.dist-info"}
     if shutil.which("c++") is not None:
@@ -128,6 +129,26 @@ def test_the_recipes_can_be_read(python: Path, folder: Path) -> None:
         "print(*sorted(load_recipe(path, size).name for path in files('mt').joinpath('recipes').iterdir()))"
     )
     assert len(run([python, "-c", program], folder).split()) == len(tracked("scripts/recipes")) >= 4
+
+
+def test_the_verbs_run_without_the_checkout(python: Path, folder: Path) -> None:
+    """Keys, translation of a file, evaluation, and training of the installed phrasebook recipe for a few updates."""
+    mt_service = python.with_name("mt-service")
+    assert "translate " in run([mt_service], folder)
+    key = run([mt_service, "keys", "add", "wiki", "--database", "service.db"], folder).strip()
+    assert key.startswith("mt_")
+    pairs = [line.split("\t") for line in (FROZEN / "lines.tsv").read_text(encoding="utf-8").splitlines()]
+    for place, name in enumerate(("lines.en", "lines.de")):
+        (folder / name).write_text("".join(f"{pair[place]}\n" for pair in pairs), encoding="utf-8")
+    translated = run([mt_service, "translate", FROZEN / "model", "lines.en", "--device", "cpu"], folder)
+    assert translated == (folder / "lines.de").read_text(encoding="utf-8")
+    files = ["--source", "lines.en", "--reference", "lines.de", "--device", "cpu"]
+    assert json.loads(run([mt_service, "evaluate", FROZEN / "model", *files], folder))["exact_match"]["percent"] == 100
+    assert "OWNER/MODEL" in run([mt_service, "import", "--help"], folder)
+    run([mt_service, "fetch", "phrasebook", "--out", "data/phrasebook"], folder)
+    short = ["training.max_updates=4", "training.validate_every=4", "training.save_every=4", "data.root='data'"]
+    run([mt_service, "train", "phrasebook.toml", *short, "--processes", "1", "--device", "cpu"], folder)
+    assert run([mt_service, "translate", "runs/phrasebook-en-de/model", "lines.en"], folder).count("\n") == len(pairs)
 
 
 def test_the_page_is_served_whole(client: httpx.Client) -> None:

@@ -48,7 +48,9 @@ text = st.text(st.one_of(awkward_character, st.characters(exclude_categories=["C
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     sentences = [*ENGLISH, *GERMAN, *CHINESE]
-    return Tokenizer(train_tokenizer(sentences, vocabulary_size=500, languages=["en", "de", "zh_CN"], marks=["bt"]))
+    return Tokenizer(
+        train_tokenizer(sentences, vocabulary_size=500, languages=["en", "de", "zh_CN"], source_tags=["bt"])
+    )
 
 
 @settings(max_examples=400, deadline=None)
@@ -74,8 +76,8 @@ def test_awkward_text_survives_and_is_never_a_special_id(tokenizer: Tokenizer, t
     [dropped] = tokenizer.encode_with_dropout([text], 0.3, 1)
     for ids in (tokenizer.encode(text), dropped):
         assert tokenizer.decode(ids) == text
-        tags = (tokenizer.tag(language) for language in ("en", "de", "zh_CN"))
-        special = {PAD, UNK, BOS, EOS, *tags, tokenizer.mark("bt")}
+        tags = (tokenizer.tag_id(language) for language in ("en", "de", "zh_CN"))
+        special = {PAD, UNK, BOS, EOS, *tags, tokenizer.source_tag_id("bt")}
         assert not special & set(ids)
 
 
@@ -114,24 +116,25 @@ def test_frequent_words_are_one_piece(tokenizer: Tokenizer) -> None:
 
 def test_special_ids_and_tags_give_no_text(tokenizer: Tokenizer) -> None:
     ids = tokenizer.encode("The cat")
-    assert tokenizer.decode([BOS, tokenizer.tag("de"), tokenizer.mark("bt"), *ids, EOS, PAD, PAD]) == "The cat"
+    tags = [tokenizer.tag_id("de"), tokenizer.source_tag_id("bt")]
+    assert tokenizer.decode([BOS, *tags, *ids, EOS, PAD, PAD]) == "The cat"
 
 
 def test_tags_are_ids_of_their_own(tokenizer: Tokenizer) -> None:
-    tags = [tokenizer.tag(language) for language in ("en", "de", "zh_CN")]
+    tags = [tokenizer.tag_id(language) for language in ("en", "de", "zh_CN")]
     assert tokenizer.pieces(tags) == ["<2en>", "<2de>", "<2zh_CN>"]
     assert len(set(tags)) == 3
     with pytest.raises(TokenizerError, match="'fr'"):
-        tokenizer.tag("fr")
+        tokenizer.tag_id("fr")
 
 
 def test_marks_are_no_tags(tokenizer: Tokenizer) -> None:
-    assert tokenizer.pieces([tokenizer.mark("bt")]) == ["<from:bt>"]
-    assert (tokenizer.tagged, tokenizer.marks) == (("en", "de", "zh_CN"), ("bt",))
-    assert tokenizer.opening("de", ["en-de", "de-en"]) == [tokenizer.tag("de")], "a user's text is not marked"
+    assert tokenizer.pieces([tokenizer.source_tag_id("bt")]) == ["<from:bt>"]
+    assert (tokenizer.tagged_languages, tokenizer.source_tags) == (("en", "de", "zh_CN"), ("bt",))
+    assert tokenizer.source_prefix("de", ["en-de", "de-en"]) == [tokenizer.tag_id("de")], "a user's text is not marked"
     for text in ("", "en", "2en", "bt>"):
-        with pytest.raises(TokenizerError, match=f"the tokenizer has no mark '{text}'"):
-            tokenizer.mark(text)
+        with pytest.raises(TokenizerError, match=f"the tokenizer has no source tag '{text}'"):
+            tokenizer.source_tag_id(text)
 
 
 def test_dropout_is_decided_by_the_seed(tokenizer: Tokenizer) -> None:
@@ -146,9 +149,14 @@ def test_dropout_is_decided_by_the_seed(tokenizer: Tokenizer) -> None:
 
 def test_a_shortened_model_is_that_which_fewer_merges_would_have_made(tokenizer: Tokenizer) -> None:
     size, texts = len(tokenizer) - 100, [*ENGLISH, *GERMAN, *CHINESE]
-    shorter = tokenizer.shortened(size)
-    assert len(shorter) == size and (shorter.tagged, shorter.marks) == (tokenizer.tagged, tokenizer.marks)
-    trained = Tokenizer(train_tokenizer(texts, vocabulary_size=size, languages=shorter.tagged, marks=shorter.marks))
+    shorter = tokenizer.truncated(size)
+    tags = (tokenizer.tagged_languages, tokenizer.source_tags)
+    assert len(shorter) == size and (shorter.tagged_languages, shorter.source_tags) == tags
+    trained = Tokenizer(
+        train_tokenizer(
+            texts, vocabulary_size=size, languages=shorter.tagged_languages, source_tags=shorter.source_tags
+        )
+    )
     for text in texts:
         pieces = shorter.pieces(shorter.encode(text))
         assert pieces == trained.pieces(trained.encode(text)) and shorter.decode(shorter.encode(text)) == text
@@ -157,7 +165,7 @@ def test_a_shortened_model_is_that_which_fewer_merges_would_have_made(tokenizer:
 
 def test_characters_and_symbols_cannot_be_taken_from_it(tokenizer: Tokenizer) -> None:
     with pytest.raises(TokenizerError, match=r"a vocabulary of 270 pieces; accepted: at least \d+"):
-        tokenizer.shortened(270)
+        tokenizer.truncated(270)
 
 
 def test_nfkc_only_on_request() -> None:
@@ -229,13 +237,13 @@ def test_pieces_are_looked_up_in_a_vocabulary(tokenizer: Tokenizer) -> None:
 
 def test_tags_and_special_ids_of_an_imported_model_give_no_text(tokenizer: Tokenizer) -> None:
     found = imported(tokenizer)
-    assert found.tag("fr") == 5
-    assert found.opening("fr", ["en-fr"]) == [5]  # its tags are always wanted
+    assert found.tag_id("fr") == 5
+    assert found.source_prefix("fr", ["en-fr"]) == [5]  # its tags are always wanted
     larger = imported(tokenizer, pieces=(*PIECES, *map(str, range(1000))))
-    assert larger.marks == (), "whatever the SentencePiece model has: its ids are not the vocabulary's"
+    assert larger.source_tags == (), "whatever the SentencePiece model has: its ids are not the vocabulary's"
     assert found.decode([0, 1, 2, 5, 4, 11, 3]) == "dog dogs"
     with pytest.raises(TokenizerError, match="no tag for the language 'de'"):
-        found.opening("de", ["en-fr"])
+        found.source_prefix("de", ["en-fr"])
 
 
 @pytest.mark.parametrize("changes", [{}, {"target_pieces": (*PIECES[:5], "▁Hund"), "tags": {}}], ids=["one", "two"])
@@ -255,7 +263,7 @@ def test_an_imported_tokenizer_is_loaded_as_it_was_saved(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "not what scripts/import_model.py writes"),
+        ("{", "not a vocabulary that `mt-service import` wrote"),
         ('{"pieces": [1], "more": 2}', r"(?s)pieces.0: .*more: Extra"),
         (
             '{"pieces": ["<unk>", "<pad>"]}',
@@ -263,7 +271,7 @@ def test_an_imported_tokenizer_is_loaded_as_it_was_saved(
         ),
         (
             '{"pieces": ["<pad>", "<unk>", "<s>", "</s>", "a", "a"], "tags": {"fr": ">>fra<<"}}',
-            "(?s)'a' is there 2 times.*the tag '>>fra<<' is missing",
+            "(?s)'a' occurs 2 times.*the tag '>>fra<<' is missing",
         ),
         ('{"pieces": ["<pad>", "<unk>", "<s>", "</s>"], "target_pieces": []}', "tokenizer.target.model: cannot read"),
     ],

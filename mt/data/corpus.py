@@ -1,10 +1,9 @@
-"""Parallel text in: plain, .gz or .xz files, line-aligned or tab-separated, read as a stream.
+"""Streaming readers of parallel text: line-aligned or tab-separated files, plain or compressed as .gz or .xz.
 
-A line ends at `\\n` and nowhere else: a U+2028 or a lone `\\r` inside a sentence must not shift the alignment of
-everything after it. A faulty line is never skipped, since that too would shift the alignment: the good lines
-before the first fault are handed on, the rest of the file is searched for further faults, and the DataError at the
-end names the first ten. So a caller sees each fault of a file in one run, and must not keep what it made of a
-stream that raised.
+A line ends at `\\n` only: a U+2028 or a lone `\\r` in a sentence must not shift the alignment of later lines. For the
+same reason a faulty line is never skipped: a reader yields the lines before the first fault, searches the rest of the
+file for further faults, and raises a DataError that names the first ten. A caller must then discard all lines of the
+file.
 """
 
 import gzip
@@ -19,7 +18,7 @@ from typing import IO, TypeVar, cast
 from mt.errors import DataError, did_you_mean, problems
 
 MAX_LINE_BYTES = 1 << 20
-"""A longer line is no line of text; the limit keeps memory constant whatever the file is."""
+"""Longest line that is read as text. The limit bounds the memory that a binary file can take."""
 
 MAX_PROBLEMS = 10
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -28,10 +27,10 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """A sentence and its translation, and where they stand: `line` counts from 1, `file` is the name to print.
+class SentencePair:
+    """A sentence and its translation, from line `line`, counted from 1, of the file that messages call `file`.
 
-    Text of one language, for a language model, is a target; its source is empty.
+    The source is empty in text for a language model.
     """
 
     source: str
@@ -42,29 +41,29 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Takes the place of a line that cannot be used; after a `fatal` one the file cannot be read further."""
+    """A line that cannot be used. If the fault is `fatal`, the rest of the file cannot be read."""
 
     text: str
     fatal: bool = False
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a file without their line ends (`\\n` or `\\r\\n`), and without a byte order mark.
+    """Yield the lines of a file without line ends (`\\n` or `\\r\\n`) and without a byte order mark.
 
-    Raises DataError if the file is missing, empty, cut short, corrupt or not UTF-8.
+    Raises: DataError if the file is missing, empty, cut short, corrupt or not UTF-8.
     """
     _must_exist(path)
     return _without_faults(_lines(path), str(path))
 
 
 def read_lines_and_faults(path: Path) -> Iterator[str | Fault]:
-    """The lines of a file, with a Fault in the place of each that cannot be used. Raises DataError if it is missing."""
+    """Yield each line, or a Fault if the line cannot be used. Raises: DataError if the file is missing."""
     _must_exist(path)
     return _lines(path)
 
 
-def lines_and_faults(stream: IO[bytes], name: str) -> Iterator[str | Fault]:
-    """The same of an open stream, which messages call by this name."""
+def read_stream_lines(stream: IO[bytes], name: str) -> Iterator[str | Fault]:
+    """Yield the lines and faults of an open stream, which messages call `name`."""
     number = 0
     while raw := stream.readline(MAX_LINE_BYTES + 1):
         number += 1
@@ -76,24 +75,26 @@ def lines_and_faults(stream: IO[bytes], name: str) -> Iterator[str | Fault]:
         yield _decode(raw, f"{name}:{number}")
 
 
-def read_parallel(source: Path, target: Path) -> Iterator[Pair]:
-    """Line n of one file with line n of the other.
+def read_parallel(source: Path, target: Path) -> Iterator[SentencePair]:
+    """Yield pairs of line n of `source` and line n of `target`.
 
-    Raises DataError as `read_lines` does, and if the files have different numbers of lines.
+    Raises: DataError as `read_lines` does, and if the files have different numbers of lines.
     """
     _must_exist(source, target)
     return _without_faults(_aligned(source, target), f"{source} and {target}")
 
 
-def read_alone(path: Path) -> Iterator[Pair]:
-    """The lines of a file as pairs without a source. Raises DataError as `read_lines` does."""
-    return (Pair("", line, number, str(path)) for number, line in enumerate(read_lines(path), start=1))
+def read_monolingual(path: Path) -> Iterator[SentencePair]:
+    """Yield each line as the target of a pair with an empty source. Raises: DataError as `read_lines` does."""
+    return (SentencePair("", line, number, str(path)) for number, line in enumerate(read_lines(path), start=1))
 
 
-def read_tsv(path: Path, source_column: int | None, target_column: int) -> Iterator[Pair]:
-    """Two columns, counted from 0, of a tab-separated file, or the target's alone; further columns are ignored.
+def read_tsv(path: Path, source_column: int | None, target_column: int) -> Iterator[SentencePair]:
+    """Yield pairs from two columns, counted from 0, of a tab-separated file.
 
-    Raises DataError as `read_lines` does, and if a line has too few columns.
+    If `source_column` is None, all sources are empty.
+
+    Raises: DataError as `read_lines` does, and if a line has too few columns.
     """
     assert target_column >= 0 and (source_column is None or 0 <= source_column != target_column)
     _must_exist(path)
@@ -103,10 +104,10 @@ def read_tsv(path: Path, source_column: int | None, target_column: int) -> Itera
 def _must_exist(*paths: Path) -> None:
     missing = [path for path in paths if not path.is_file()]
     if missing:
-        raise DataError(problems("There is no such corpus file", (_where_we_looked(path) for path in missing)))
+        raise DataError(problems("corpus files are missing", map(_missing_file, missing)))
 
 
-def _where_we_looked(path: Path) -> str:
+def _missing_file(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
         return f"{path}: the folder {folder.absolute()} does not exist"
@@ -115,20 +116,20 @@ def _where_we_looked(path: Path) -> str:
 
 
 def _without_faults(items: Iterable[Item | Fault], name: str) -> Iterator[Item]:
-    """The items up to the first fault; at the end a DataError with up to MAX_PROBLEMS of the faults."""
-    found: list[str] = []
+    """Yield the items before the first fault, then raise DataError with up to MAX_PROBLEMS faults."""
+    faults: list[str] = []
     empty = True
     for item in items:
         empty = False
         if isinstance(item, Fault):
-            found.append(item.text)
-            if len(found) == MAX_PROBLEMS:
-                found.append("perhaps more: nothing was read after this")
+            faults.append(item.text)
+            if len(faults) == MAX_PROBLEMS:
+                faults.append("perhaps more: reading stopped here")
                 break
-        elif not found:
+        elif not faults:
             yield item
-    if found:
-        raise DataError(problems(f"{name} cannot be used", found))
+    if faults:
+        raise DataError(problems(f"{name} cannot be used", faults))
     if empty:
         raise DataError(f"{name}: empty; a corpus has at least one line")
 
@@ -137,13 +138,13 @@ def _lines(path: Path) -> Iterator[str | Fault]:
     number = 0
     try:
         with _open(path) as stream:
-            for line in lines_and_faults(stream, str(path)):
+            for line in read_stream_lines(stream, str(path)):
                 number += 1
                 yield line
     except EOFError:
         yield Fault(f"{path}: the compressed file is cut short after line {number}", fatal=True)
     except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
-        yield Fault(f"{path}: not a good {path.suffix} file after line {number}: {error}", fatal=True)
+        yield Fault(f"{path}: a damaged {path.suffix} file after line {number}: {error}", fatal=True)
     except OSError as error:
         yield Fault(f"{path}: cannot be read after line {number}: {error.strerror or error}", fatal=True)
 
@@ -165,7 +166,7 @@ def _decode(raw: bytes, where: str) -> str | Fault:
         return Fault(f"{where}: not UTF-8 at byte {error.start + 1} of the line, in {around!r}")
 
 
-def _aligned(source: Path, target: Path) -> Iterator[Pair | Fault]:
+def _aligned(source: Path, target: Path) -> Iterator[SentencePair | Fault]:
     counts = [0, 0]
     file = str(source)
     for number, sides in enumerate(zip_longest(_lines(source), _lines(target)), start=1):
@@ -177,7 +178,7 @@ def _aligned(source: Path, target: Path) -> Iterator[Pair | Fault]:
             counts[side] += text is not None
         match sides:
             case str(source_text), str(target_text):
-                yield Pair(source_text, target_text, number, file)
+                yield SentencePair(source_text, target_text, number, file)
     if counts[0] != counts[1]:
         yield Fault(
             f"not line-aligned: {source} has {counts[0]:,} lines and {target} has {counts[1]:,} lines; "
@@ -185,7 +186,7 @@ def _aligned(source: Path, target: Path) -> Iterator[Pair | Fault]:
         )
 
 
-def _columns(path: Path, source_column: int | None, target_column: int) -> Iterator[Pair | Fault]:
+def _columns(path: Path, source_column: int | None, target_column: int) -> Iterator[SentencePair | Fault]:
     needed = 1 + max(source_column or 0, target_column)
     file = str(path)
     for number, line in enumerate(_lines(path), start=1):
@@ -199,4 +200,4 @@ def _columns(path: Path, source_column: int | None, target_column: int) -> Itera
             yield Fault(f"{file}:{number}: has {has} where at least {needed} are needed: {text}")
         else:
             source = "" if source_column is None else columns[source_column]
-            yield Pair(source, columns[target_column], number, file)
+            yield SentencePair(source, columns[target_column], number, file)

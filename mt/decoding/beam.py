@@ -1,4 +1,4 @@
-"""Beam search as a state machine over rows."""
+"""Beam search for a batch of sentences, one decoder step at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,40 +10,45 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from mt.decoding.constraints import Constraints, check_prefixes
+from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
-from mt.decoding.rows import Hypothesis, SentenceTable
 from mt.decoding.scores import best, length_penalty
+from mt.decoding.search_state import SentenceTable
 
 
 @dataclass
 class BeamSearch(SentenceTable):
-    """Beam search over B sentences with K beams each, every sentence at its own step.
+    """Beam search over B sentences with K beams each. Sentences may be at different steps.
 
-    At each step all continuations of a sentence are ranked. Those among the first K that end the sentence are
-    finished hypotheses; the best K others stay alive. A sentence is finished when it has K finished hypotheses and
-    nothing alive scores better, as it stands, than the worst of its `n_best`; when its longest length is reached
-    (where all that is alive must end); or when nothing alive can ever come among its `n_best`. That bound is exact:
-    log-probabilities only fall, and no hypothesis is divided by more than the penalty of the longest length. K finished
-    hypotheses alone are no reason to stop: a model that is sure of one long translation offers worse, shorter ones
-    before it. Where every continuation is forbidden, a sentence ends with what it has.
+    Each step ranks all continuations of a sentence. Continuations with EOS among the best K become finished
+    hypotheses. The best K continuations without EOS stay alive. A sentence is finished when one of these is true:
 
-    Nothing is copied when beams change places: each step records for each beam its parent and its token, and
-    `results` follows them back. All is done on the device of the logits, without synchronisation, and in place.
+    - It has K finished hypotheses, and no live hypothesis has a higher score at its present length than the worst of
+      the `n_best` finished ones. K finished hypotheses alone do not suffice, because a model can finish K short and bad
+      translations before one long and good translation.
+    - It has reached its maximum length.
+    - No live hypothesis can ever become one of the `n_best`. This bound is exact: log-probabilities only fall, and no
+      score is divided by more than the length penalty of the maximum length.
+    - The constraints forbid every continuation.
+
+    Each step records the parent and the token of each beam, and `results` follows the parents back. Histories are
+    therefore not copied when beams are reordered. All operations run in place on the device of the logits, without
+    synchronisation.
     """
 
     special: SpecialIds
     constraints: Constraints
     nth: Tensor  # [B, 1] n_best - 1
     penalty: Tensor  # [B, T + 1] the length penalty of a hypothesis that ends at step t
-    largest_penalty: Tensor  # [B]
+    largest_penalty: Tensor  # [B] the length penalty of the longest hypothesis
     steps: Tensor  # [B]
-    running: Tensor  # int64 [B], 0 once finished
+    running: Tensor  # int64 [B], 1 until the sentence is finished, then 0
     alive_tokens: Tensor  # [B, K]
     alive_totals: Tensor  # [B, K] log-probabilities
     pool: Tensor  # [B, K] the scores of finished hypotheses, best first
     links: Tensor  # [B, T + 1, 2K] at step t: the parents of the beams that stayed alive, then their tokens
-    totals: Tensor  # [B, T + 1, 2K] at step t: log-probabilities of the beams alive, then of those that ended
-    history: Tensor  # [B, K, T + 1] tokens, or width 0 where no constraint asks for them
+    totals: Tensor  # [B, T + 1, 2K] at step t: log-probabilities of the live hypotheses, then of the ended ones
+    history: Tensor  # [B, K, T + 1] tokens, or [B, K, 0] if no constraint reads them
 
     @classmethod
     def start(
@@ -54,22 +59,26 @@ class BeamSearch(SentenceTable):
         special: SpecialIds,
         device: torch.device,
     ) -> Self:
-        """Sentences before their first step, all with one beam size. Raises RequestError for a prefix of no use."""
+        """Return a search before its first step. All sentences must have the same beam size.
+
+        Raises:
+            RequestError: A prefix cannot be used.
+        """
         check_prefixes(prefixes, options, special)
         batch, beams = len(options), options[0].beam_size
-        assert all(wanted.beam_size == beams for wanted in options)
+        assert all(sentence.beam_size == beams for sentence in options)
         constraints = Constraints.start(source_lengths, options, prefixes, device)
-        width = int(constraints.last.max()) + 2  # one more than can be used: a finished sentence writes there
-        alpha = torch.tensor([wanted.length_penalty for wanted in options], dtype=torch.float64, device=device)
-        gnmt = torch.tensor([wanted.normalization is Normalization.GNMT for wanted in options], device=device)
+        width = int(constraints.last.max()) + 2  # includes one unused column, to which finished sentences write
+        alpha = torch.tensor([sentence.length_penalty for sentence in options], dtype=torch.float64, device=device)
+        gnmt = torch.tensor([sentence.normalization is Normalization.GNMT for sentence in options], device=device)
         penalty = length_penalty(torch.arange(1, width + 1, device=device), alpha[:, None], gnmt[:, None])
         nothing = torch.full((batch, width, 2 * beams), -torch.inf, device=device)
         alive_totals = nothing[:, 0, :beams].clone()
-        alive_totals[:, 0] = 0  # the beams are alike before the first step: only one may continue
+        alive_totals[:, 0] = 0  # the beams are equal before the first step, so only beam 0 may continue
         return cls(
             special=special,
             constraints=constraints,
-            nth=torch.tensor([[wanted.n_best - 1] for wanted in options], device=device),
+            nth=torch.tensor([[sentence.n_best - 1] for sentence in options], device=device),
             penalty=penalty,
             largest_penalty=penalty.gather(1, constraints.last[:, None])[:, 0],
             steps=torch.zeros(batch, dtype=torch.int64, device=device),
@@ -85,14 +94,13 @@ class BeamSearch(SentenceTable):
     def __post_init__(self) -> None:
         special, device = self.special, self.steps.device
         self._not_alive = torch.tensor([special.pad, special.unk, special.bos, special.eos], device=device)
-        self._settle()
+        self._update()
 
-    def _settle(self) -> None:
-        """What depends on who is in the batch."""
+    def _update(self) -> None:
         batch, beams, width = self.history.shape
         self._first_rows = torch.arange(0, batch * beams, beams, device=self.steps.device)[:, None]
-        wanted = self.links.shape[1] if self.constraints.features.history else 0
-        self.history = F.pad(self.history, (0, wanted - width))
+        needed = self.links.shape[1] if self.constraints.features.history else 0
+        self.history = F.pad(self.history, (0, needed - width))
 
     @property
     def tokens(self) -> Tensor:
@@ -112,15 +120,15 @@ class BeamSearch(SentenceTable):
         log_probs, ends = self.scores(logits)
         # A beam can place at most K of its own continuations among the best K of its sentence.
         values, ids = best(log_probs, min(beams, log_probs.shape[1]))  # [R, k]
-        own = values.shape[1]
-        candidates = values.view(batch, beams, own) + self.alive_totals[:, :, None]
+        width = values.shape[1]
+        candidates = values.view(batch, beams, width) + self.alive_totals[:, :, None]
         alive, picked = candidates.view(batch, -1).topk(beams)  # [B, K]
         outranked = ends < torch.cat((alive, ends), 1).topk(beams).values[:, -1:]
         ends = ends.masked_fill(outranked & (self.steps < self.constraints.last)[:, None], -torch.inf)
-        return self.go_on(alive, picked // own, ids.view(batch, -1).gather(1, picked), ends)
+        return self.go_on(alive, picked // width, ids.view(batch, -1).gather(1, picked), ends)
 
     def scores(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-probabilities [R, V] of what may come next, and totals [B, K] of what ends here."""
+        """Return the log-probabilities [R, V] of the next tokens, and the totals [B, K] of hypotheses that end now."""
         log_probs = torch.log_softmax(logits, 1, dtype=torch.float32)
         ends = log_probs[:, self.special.eos].view(self.alive_totals.shape) + self.alive_totals
         self.constraints.forbid_early_ends(ends, self.steps)
@@ -135,10 +143,16 @@ class BeamSearch(SentenceTable):
         leading: Tensor | None = None,
         enough: Tensor | None = None,
     ) -> Tensor | None:
-        """Record a step, all [B, K]: totals, beams and ids of those that stay alive, and totals of those that end.
+        """Record a step. Return the row that each row continues [R], or None with one beam.
 
-        `leading` are the totals of those alive that are worth waiting for. One more than `enough` [B, 1] finished
-        hypotheses, else K, are reason to stop if these do not promise better.
+        Args:
+            alive: Totals [B, K] of the hypotheses that stay alive.
+            parents: Their parent beams [B, K].
+            tokens: Their newest tokens [B, K].
+            ends: Totals [B, K] of the hypotheses that end.
+            leading: Totals [B, K] of the live hypotheses that can keep the sentence running; by default `alive`.
+            enough: One less than the number of finished hypotheses after which a sentence can end [B, 1]; by default
+                K - 1.
         """
         batch, beams = self.alive_totals.shape
         at = self.steps[:, None, None].expand(batch, 1, 2 * beams)
@@ -151,12 +165,12 @@ class BeamSearch(SentenceTable):
         penalty = self.penalty.gather(1, self.steps[:, None])
         scores, leading = ends / penalty, (alive if leading is None else leading).amax(1)
         self.pool.copy_(torch.cat((self.pool, scores), 1).topk(beams).values)
-        # NaN, and -inf where nothing is alive, are not greater: they finish the sentence too.
+        # NaN, or -inf if no hypothesis is alive, compares as False and finishes the sentence.
         worst = self.pool.gather(1, self.nth)[:, 0]
         hopeful = leading / self.largest_penalty > worst
         promising = leading / penalty[:, 0] > worst
         room = (self.pool[:, -1] if enough is None else self.pool.gather(1, enough)[:, 0]) == -torch.inf
-        self.steps.add_(self.running)  # a finished sentence goes on writing to where nobody reads
+        self.steps.add_(self.running)  # finished sentences write to a column that is never read
         self.running.mul_((self.steps <= self.constraints.last) & hopeful & (room | promising))
         self.alive_tokens.copy_(tokens)
         self.alive_totals.copy_(alive)
@@ -166,7 +180,7 @@ class BeamSearch(SentenceTable):
         return self.best_of(sentences, self.nth[:, 0] + 1)
 
     def best_of(self, sentences: Sequence[int], counts: Tensor) -> list[list[Hypothesis]]:
-        """At most so many [B] hypotheses of each of these finished sentences, best first."""
+        """Return the best hypotheses of these finished sentences, best first: at most counts[b] for sentence b."""
         chosen = torch.tensor(sentences, dtype=torch.int64, device=self.steps.device)
         steps = self.steps[chosen].tolist()
         until = max(steps, default=0)
@@ -187,21 +201,13 @@ class BeamSearch(SentenceTable):
             for taken, failed, count, scores, totals, links in table
         ]
 
-    def select(self, sentences: Tensor) -> None:
-        super().select(sentences)
-        self._settle()
-
-    def extend(self, other: Self) -> None:
-        super().extend(other)
-        self._settle()
-
 
 def _hypotheses(
     scores: list[list[float]], totals: list[list[float]], links: list[list[int]], count: int
 ) -> list[Hypothesis]:
-    """The best of one sentence's finished hypotheses; of equals, the one that was finished first."""
+    """Return the best finished hypotheses of one sentence. Of equal scores, the hypothesis finished first is better."""
     ends = [(-score, step, beam) for step, line in enumerate(scores) for beam, score in enumerate(line)]
-    found = []
+    hypotheses = []
     for negative, step, beam in sorted(end for end in ends if end[0] < float("inf"))[:count]:
         beams = len(scores[step])
         tokens, sums = [], [totals[step][beams + beam]]
@@ -210,6 +216,6 @@ def _hypotheses(
             sums.append(totals[before][beam])
             beam = links[before][beam]
         sums.append(0.0)
-        each = tuple(later - earlier for earlier, later in pairwise(reversed(sums)))
-        found.append(Hypothesis(tuple(reversed(tokens)), -negative, sums[0], each))
-    return found
+        log_probs = tuple(later - earlier for earlier, later in pairwise(reversed(sums)))
+        hypotheses.append(Hypothesis(tuple(reversed(tokens)), -negative, sums[0], log_probs))
+    return hypotheses

@@ -1,4 +1,4 @@
-"""What a translation must and must not contain: forced prefixes, lengths, repetition, as masks over scores."""
+"""Constraints of a search as masks over scores: forced prefixes, lengths and repetition."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from mt.decoding.options import SearchOptions, SpecialIds
-from mt.decoding.rows import SentenceTable
 from mt.decoding.scores import penalize_repetition, repeating_ngrams, seen_tokens
+from mt.decoding.search_state import SentenceTable
 from mt.errors import RequestError, problems
 
 
 @dataclass(frozen=True)
 class Features:
-    """Which constraints any sentence of the batch uses: the others cost nothing."""
+    """Constraints that at least one sentence of the batch uses. Unused constraints cost no time."""
 
     minimum: bool
     prefix: bool
@@ -29,7 +29,7 @@ class Features:
 
 @dataclass
 class Constraints(SentenceTable):
-    """The constraints of B sentences. A step is the number of tokens that a row has produced so far."""
+    """Constraints of B sentences. A step counts the tokens that a row has produced so far."""
 
     last: Tensor  # [B] the step at which only EOS is allowed
     first_end: Tensor  # [B] the first step at which EOS is allowed
@@ -47,16 +47,16 @@ class Constraints(SentenceTable):
         prefixes: Sequence[Sequence[int]],
         device: torch.device,
     ) -> Self:
-        told = [len(prefix) for prefix in prefixes]
-        last = [o.longest(s, p) - 1 for o, s, p in zip(options, source_lengths, told, strict=True)]
+        prefix_lengths = [len(prefix) for prefix in prefixes]
+        last = [o.longest(s, p) - 1 for o, s, p in zip(options, source_lengths, prefix_lengths, strict=True)]
         shortest = [o.shortest(s) - 1 for o, s in zip(options, source_lengths, strict=True)]
-        first_end = [min(max(s, p), limit) for s, p, limit in zip(shortest, told, last, strict=True)]
-        width = max(told, default=0)
+        first_end = [min(max(s, p), limit) for s, p, limit in zip(shortest, prefix_lengths, last, strict=True)]
+        width = max(prefix_lengths, default=0)
         return cls(
             last=torch.tensor(last, device=device),
             first_end=torch.tensor(first_end, device=device),
             prefix=torch.tensor([[*p] + [0] * (width - len(p)) for p in prefixes], dtype=torch.int64, device=device),
-            prefix_length=torch.tensor(told, device=device),
+            prefix_length=torch.tensor(prefix_lengths, device=device),
             repetition=torch.tensor([o.repetition_penalty for o in options], device=device),
             ngram=torch.tensor([o.no_repeat_ngram for o in options], device=device),
             features=Features(
@@ -67,34 +67,28 @@ class Constraints(SentenceTable):
             ),
         )
 
-    def select(self, sentences: Tensor) -> None:
-        super().select(sentences)
-        self.features = self._used()
-
-    def extend(self, other: Self) -> None:
-        super().extend(other)
-        self.features = self._used()
-
-    def _used(self) -> Features:
+    def _update(self) -> None:
         if not self.last.numel():
-            return Features(minimum=False, prefix=False, repetition=False, ngram=0)
-        asked = torch.stack(
+            self.features = Features(minimum=False, prefix=False, repetition=False, ngram=0)
+            return
+        used = torch.stack(
             (self.first_end.max(), self.prefix_length.max(), (self.repetition != 1).sum(), self.ngram.max())
         )
-        minimum, prefix, repetition, ngram = asked.tolist()  # all in one visit to the device
-        return Features(minimum=minimum > 0, prefix=prefix > 0, repetition=repetition > 0, ngram=ngram)
+        minimum, prefix, repetition, ngram = used.tolist()  # one transfer from the device
+        self.features = Features(minimum=minimum > 0, prefix=prefix > 0, repetition=repetition > 0, ngram=ngram)
 
     def apply(self, log_probs: Tensor, never: Tensor, steps: Tensor, history: Tensor) -> Tensor:
-        """Log-probabilities [R, V], which are overwritten, with -inf for each token that may not come next.
+        """Set the log-probabilities [R, V] of forbidden next tokens to -inf in place, and return the tensor.
 
-        `never` are ids that no row may produce, `steps` [B], and `history` [B, K, T] what each row has produced,
-        read only if `features.history`. A forced prefix comes before every other wish. For EOS see `forbid_early_ends`.
+        `never` are ids that no row may produce. `steps` is [B]. `history` [B, K, T] contains the tokens of each row and
+        is read only if `features.history`. A forced prefix overrides other constraints. `forbid_early_ends` constrains
+        EOS.
         """
         used = self.features
         rows = log_probs.shape[0] // steps.shape[0]
         if used.prefix:
-            told = steps.clamp(max=self.prefix.shape[1] - 1)[:, None]
-            forced = self.prefix.gather(1, told).repeat_interleave(rows, 0)  # [R, 1]; any id where none is forced
+            index = steps.clamp(max=self.prefix.shape[1] - 1)[:, None]
+            forced = self.prefix.gather(1, index).repeat_interleave(rows, 0)  # [R, 1]; any id where none is forced
             forced_scores = log_probs.gather(1, forced)
         log_probs.index_fill_(1, never, -torch.inf)
         if used.history:
@@ -120,19 +114,26 @@ class Constraints(SentenceTable):
         return log_probs
 
     def forbid_early_ends(self, scores: Tensor, steps: Tensor) -> None:
-        """Scores of EOS [B, K] become -inf where it is too early to end."""
+        """Set the scores [B, K] of EOS to -inf in sentences that are shorter than their minimum length."""
         if self.features.minimum:
             scores.masked_fill_((steps < self.first_end)[:, None], -torch.inf)
 
 
 def check_prefixes(prefixes: Sequence[Sequence[int]], options: Sequence[SearchOptions], special: SpecialIds) -> None:
-    """Raises RequestError, naming each sentence whose prefix holds a special id or leaves no room for EOS."""
+    """Check that no prefix contains a special id, and that each prefix leaves room for EOS.
+
+    Raises:
+        RequestError: A prefix is invalid. The message lists every sentence with an invalid prefix.
+    """
     outside = {special.pad, special.bos, special.eos}
-    found = []
-    for sentence, (prefix, wanted) in enumerate(zip(prefixes, options, strict=True)):
+    invalid = []
+    for number, (prefix, sentence) in enumerate(zip(prefixes, options, strict=True)):
         if bad := outside.intersection(prefix):
-            found.append(f"sentence {sentence}: the prefix holds the special ids {sorted(bad)}")
-        if len(prefix) >= wanted.max_length:
-            found.append(f"sentence {sentence}: {len(prefix)} prefix ids, but max_length is {wanted.max_length}")
-    if found:
-        raise RequestError(problems("the forced prefixes cannot be used", found))
+            invalid.append(f"sentence {number}: the prefix contains the special ids {sorted(bad)}; accepted: other ids")
+        if len(prefix) >= sentence.max_length:
+            most = sentence.max_length
+            invalid.append(
+                f"sentence {number}: the prefix has {len(prefix)} ids; accepted: fewer than max_length, {most}"
+            )
+    if invalid:
+        raise RequestError(problems("the forced prefixes cannot be used", invalid))

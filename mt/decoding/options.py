@@ -1,4 +1,4 @@
-"""What a caller may ask of a search: one frozen object a sentence, which checks itself."""
+"""Search options of one sentence. This module does not import torch."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -9,12 +9,12 @@ from zlib import crc32
 
 from mt.errors import RequestError, problems
 
-LEAST = 1e-3
-"""Of what scores are divided by: float32 must hold the result."""
+MIN_DIVISOR = 1e-3
+"""Lower bound of temperature and repetition_penalty, so that float32 can represent the resulting scores."""
 
 
 class Normalization(StrEnum):
-    """What the log-probability of a hypothesis of n tokens is divided by; alpha is the length penalty."""
+    """Divisor of the log-probability of a hypothesis with n tokens, where alpha is `length_penalty`."""
 
     LENGTH = "length"  # n ** alpha
     GNMT = "gnmt"  # ((5 + n) / 6) ** alpha: Wu et al. 2016, equation 14
@@ -22,7 +22,7 @@ class Normalization(StrEnum):
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """The ids that a search must know. None of them but `eos` is ever produced."""
+    """Special ids. Of these, a search produces only `eos`."""
 
     pad: int = 0
     unk: int = 1
@@ -32,14 +32,16 @@ class SpecialIds:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How to search. Every length counts target tokens with the final EOS, as the probability of a sentence does.
+    """Search options of one sentence. Every length counts target tokens with the final EOS.
 
-    A hypothesis has at most `max_length_factor * S + max_length_offset` tokens for a source of S ids (its EOS and
-    language tag counted), never more than `max_length`; at least `min_length_factor * S` and `min_length`.
-    `beam_size` 1 is greedy search. With `sample`, `n_best` translations are drawn and `beam_size` has no meaning.
-    `top_k` 0, `top_p` 1, `no_repeat_ngram` 0 and `repetition_penalty` 1 are off.
+    For a source of S ids, including EOS and language tag, the maximum length of a hypothesis is
+    min(`max_length_factor * S + max_length_offset`, `max_length`), and the minimum length is
+    max(`min_length_factor * S`, `min_length`). `beam_size` 1 is greedy search. With `sample`, `n_best` translations are
+    drawn and `beam_size` is ignored. `top_k` 0, `top_p` 1, `no_repeat_ngram` 0 and `repetition_penalty` 1 have no
+    effect.
 
-    Raises RequestError, which lists every value that cannot be used.
+    Raises:
+        RequestError: A value is not accepted. The message lists all such values.
     """
 
     beam_size: int = 5
@@ -60,67 +62,69 @@ class SearchOptions:
     seed: int = 0
 
     def of(self, source: Sequence[int]) -> Self:
-        """These for a sentence. If it samples, with a seed of its own: else all sentences would be drawn by the same
-        numbers, and those of a corpus begin alike."""
-        own = crc32(repr(tuple(source)).encode()) >> 1  # a seed has 63 bits
-        return replace(self, seed=self.seed ^ own << 32) if self.sample else self
+        """Return the options for one source. For sampling, the seed is combined with a hash of the source.
+
+        With the same seed, all sentences would be drawn with the same random numbers and begin with similar tokens.
+        """
+        digest = crc32(repr(tuple(source)).encode()) >> 1  # a seed has 63 bits
+        return replace(self, seed=self.seed ^ digest << 32) if self.sample else self
 
     def __post_init__(self) -> None:
-        found = [*self._length_problems(), *self._search_problems(), *self._sampling_problems()]
-        if found:
-            raise RequestError(problems("the search options cannot be used", found))
+        invalid = [*self._length_problems(), *self._search_problems(), *self._sampling_problems()]
+        if invalid:
+            raise RequestError(problems("the search options cannot be used", invalid))
 
     def _length_problems(self) -> Iterator[str]:
         if not 0 <= self.max_length_factor < math.inf:
-            yield f"max_length_factor is {self.max_length_factor}: a number of at least 0"
+            yield f"max_length_factor is {self.max_length_factor}; accepted: a number of at least 0"
         if self.max_length_offset < 0:
-            yield f"max_length_offset is {self.max_length_offset}: at least 0"
+            yield f"max_length_offset is {self.max_length_offset}; accepted: at least 0"
         if self.max_length < 1:
-            yield f"max_length is {self.max_length}: at least 1, for the end of the sentence counts"
+            yield f"max_length is {self.max_length}; accepted: at least 1, since EOS counts"
         if not 0 <= self.min_length_factor <= self.max_length_factor:
-            yield f"min_length_factor is {self.min_length_factor}: from 0 to max_length_factor"
+            yield f"min_length_factor is {self.min_length_factor}; accepted: from 0 to max_length_factor"
         if not 0 <= self.min_length <= self.max_length:
-            yield f"min_length is {self.min_length}: from 0 to max_length, {self.max_length}"
+            yield f"min_length is {self.min_length}; accepted: from 0 to max_length, {self.max_length}"
 
     def _search_problems(self) -> Iterator[str]:
         if self.beam_size < 1:
-            yield f"beam_size is {self.beam_size}: at least 1"
+            yield f"beam_size is {self.beam_size}; accepted: at least 1"
         if self.n_best < 1 or (self.n_best > self.beam_size and not self.sample):
-            yield f"n_best is {self.n_best}: from 1 to beam_size, {self.beam_size}, unless sample is on"
+            yield f"n_best is {self.n_best}; accepted: from 1 to beam_size, {self.beam_size} (any number with sample)"
         if not 0 <= self.length_penalty < math.inf:
-            yield f"length_penalty is {self.length_penalty}: a number of at least 0"
+            yield f"length_penalty is {self.length_penalty}; accepted: a number of at least 0"
         if self.no_repeat_ngram < 0:
-            yield f"no_repeat_ngram is {self.no_repeat_ngram}: at least 0"
-        if not LEAST <= self.repetition_penalty < math.inf:
-            yield f"repetition_penalty is {self.repetition_penalty}: a number of at least {LEAST}"
+            yield f"no_repeat_ngram is {self.no_repeat_ngram}; accepted: at least 0"
+        if not MIN_DIVISOR <= self.repetition_penalty < math.inf:
+            yield f"repetition_penalty is {self.repetition_penalty}; accepted: a number of at least {MIN_DIVISOR}"
 
     def _sampling_problems(self) -> Iterator[str]:
-        if not LEAST <= self.temperature < math.inf:
-            yield f"temperature is {self.temperature}: a number of at least {LEAST}"
+        if not MIN_DIVISOR <= self.temperature < math.inf:
+            yield f"temperature is {self.temperature}; accepted: a number of at least {MIN_DIVISOR}"
         if self.top_k < 0:
-            yield f"top_k is {self.top_k}: at least 0"
+            yield f"top_k is {self.top_k}; accepted: at least 0"
         if not 0 < self.top_p <= 1:
-            yield f"top_p is {self.top_p}: above 0, at most 1"
+            yield f"top_p is {self.top_p}; accepted: above 0 and at most 1"
         if not 0 <= self.seed < 2**63:
-            yield f"seed is {self.seed}: from 0 to 2**63 - 1"
+            yield f"seed is {self.seed}; accepted: from 0 to 2**63 - 1"
         if not self.sample and (self.temperature, self.top_k, self.top_p) != (1.0, 0, 1.0):
-            yield "temperature, top_k and top_p act on samples only: set sample"
+            yield "temperature, top_k and top_p are set, but apply to sampling only. Set sample"
 
     @property
     def beams(self) -> bool:
-        """Whether this asks for beam search, rather than greedy search or samples."""
+        """True if the search is beam search; False for greedy search and sampling."""
         return not self.sample and self.beam_size > 1
 
     @property
     def rows(self) -> int:
-        """Rows that one sentence takes in a batch."""
+        """Number of rows of one sentence in a batch."""
         return self.n_best if self.sample else self.beam_size
 
     def longest(self, source_length: int, prefix_length: int = 0) -> int:
-        """The most tokens that a translation may have. A prefix that is forced always fits."""
-        wanted = int(self.max_length_factor * source_length) + self.max_length_offset
-        return min(max(wanted, prefix_length + 1), self.max_length)
+        """Return the maximum number of tokens of a translation. A forced prefix and EOS always fit."""
+        limit = int(self.max_length_factor * source_length) + self.max_length_offset
+        return min(max(limit, prefix_length + 1), self.max_length)
 
     def shortest(self, source_length: int) -> int:
-        """The fewest tokens that a translation may have; the longest comes first where the two disagree."""
+        """Return the minimum number of tokens of a translation. If it exceeds `longest`, `longest` takes precedence."""
         return max(int(self.min_length_factor * source_length), self.min_length)

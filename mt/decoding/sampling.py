@@ -1,4 +1,4 @@
-"""Greedy search and sampling, as a state machine over rows with the interface of beam search."""
+"""Greedy search and sampling, with the interface of beam search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,31 +8,33 @@ import torch
 from torch import Tensor
 
 from mt.decoding.constraints import Constraints, check_prefixes
+from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
-from mt.decoding.rows import Hypothesis, SentenceTable
 from mt.decoding.scores import best, keep_top_k, keep_top_p, length_penalty
+from mt.decoding.search_state import SentenceTable
 
 LOW_32 = 0xFFFFFFFF
 
 
 def mixed(x: Tensor) -> Tensor:
-    """A hash of 32-bit numbers held in int64 (lowbias32, C. Wellons, "Prospecting for hash functions", 2018)."""
-    x = x ^ 0x9E3779B9  # or zero would stay zero
+    """Hash 32-bit numbers, stored as int64 (lowbias32, C. Wellons, "Prospecting for hash functions", 2018)."""
+    x = x ^ 0x9E3779B9  # without this, the hash of 0 would be 0
     x = ((x ^ (x >> 16)) * 0x7FEB352D) & LOW_32
     x = ((x ^ (x >> 15)) * 0x846CA68B) & LOW_32
     return x ^ (x >> 16)
 
 
 def uniform(keys: Tensor) -> Tensor:
-    """A number in (0, 1) for each key, float64, a function of the key alone."""
+    """Return a pseudo-random float64 number in (0, 1) for each key. Equal keys give equal numbers."""
     return (mixed(keys).double() + 0.5) / 2**32
 
 
 def draw(scores: Tensor, numbers: Tensor) -> Tensor:
-    """Scores [R, V], which need not be normalised, and numbers in (0, 1) [R] -> ids [R] drawn by their probability.
+    """Draw ids [R] from unnormalized log-probabilities `scores` [R, V] with random `numbers` [R] in (0, 1).
 
-    The first token up to which the probabilities sum to more than the number; one with none is never drawn. In float64,
-    for a vocabulary has tokens less probable than float32's last bit of 1. A row of -inf alone gives any id.
+    The drawn token is the first whose cumulative probability exceeds the number. A token of probability 0 is never
+    drawn, and a row of -inf gives an arbitrary id. Sums are float64, because float32 would lose the least probable
+    tokens.
     """
     below = scores.softmax(dim=1, dtype=torch.float64).cumsum(dim=1)
     ids = torch.searchsorted(below, numbers[:, None] * below[:, -1:], right=True).squeeze(1)
@@ -41,7 +43,7 @@ def draw(scores: Tensor, numbers: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Filters:
-    """What any sentence of the batch uses of sampling: the rest costs nothing."""
+    """Sampling options that at least one sentence of the batch uses. Unused options cost no time."""
 
     sample: bool
     top_k: bool
@@ -50,26 +52,27 @@ class Filters:
 
 @dataclass
 class Sampling(SentenceTable):
-    """B sentences with K rows each; a row takes the most probable token, or draws one if its sentence samples.
+    """Greedy search or sampling over B sentences with K rows each.
 
-    A draw depends on the seed, the number of the sample and the step, never on the neighbours. It is
-    made from the constrained scores after temperature, top-k and top-p, in this order; the log-probabilities that
-    come out are those before the three. A row is dropped if no token was left to it.
+    A row of a sentence with `sample` draws its next token, any other row takes the most probable token. A draw depends
+    on the seed, the number of the sample and the step, never on other sentences. Temperature, top-k and top-p are
+    applied to the constrained scores in this order before a draw; they do not change the log-probabilities in the
+    results. A row without any allowed token has no hypothesis.
     """
 
     special: SpecialIds
     constraints: Constraints
     penalty: Tensor  # [B, T + 1] the length penalty of a hypothesis that ends at step t
-    keys: Tensor  # [B, K] of the noise
+    keys: Tensor  # [B, K] keys of the random numbers
     sample: Tensor  # [B]
     temperature: Tensor  # [B]
     top_k: Tensor  # [B]
     top_p: Tensor  # [B]
     steps: Tensor  # [B]
     ended: Tensor  # [B, K]
-    latest: Tensor  # [B, K]
-    history: Tensor  # [B, K, T + 1] tokens; what follows a row's first EOS is not read
-    log_probs: Tensor  # [B, K, T + 1] of these tokens
+    latest: Tensor  # [B, K] newest tokens
+    history: Tensor  # [B, K, T + 1] tokens; tokens after the first EOS of a row are not read
+    log_probs: Tensor  # [B, K, T + 1] log-probabilities of the tokens in `history`
 
     @classmethod
     def start(
@@ -80,25 +83,29 @@ class Sampling(SentenceTable):
         special: SpecialIds,
         device: torch.device,
     ) -> Self:
-        """Sentences before their first step, with the same number of rows. Raises RequestError for a useless prefix."""
+        """Return a search before its first step. All sentences must have the same number of rows.
+
+        Raises:
+            RequestError: A prefix cannot be used.
+        """
         check_prefixes(prefixes, options, special)
         batch, rows = len(options), options[0].rows
-        assert all(wanted.rows == rows for wanted in options)
+        assert all(sentence.rows == rows for sentence in options)
         constraints = Constraints.start(source_lengths, options, prefixes, device)
-        width = int(constraints.last.max()) + 2  # one more than can be used: a finished sentence writes there
-        alpha = torch.tensor([wanted.length_penalty for wanted in options], dtype=torch.float64, device=device)
-        gnmt = torch.tensor([wanted.normalization is Normalization.GNMT for wanted in options], device=device)
-        seeds = torch.tensor([wanted.seed for wanted in options], device=device)
+        width = int(constraints.last.max()) + 2  # includes one unused column, to which finished sentences write
+        alpha = torch.tensor([sentence.length_penalty for sentence in options], dtype=torch.float64, device=device)
+        gnmt = torch.tensor([sentence.normalization is Normalization.GNMT for sentence in options], device=device)
+        seeds = torch.tensor([sentence.seed for sentence in options], device=device)
         keys = mixed(mixed(seeds & LOW_32) ^ (seeds >> 32))[:, None] ^ torch.arange(rows, device=device)
         return cls(
             special=special,
             constraints=constraints,
             penalty=length_penalty(torch.arange(1, width + 1, device=device), alpha[:, None], gnmt[:, None]),
             keys=mixed(keys),
-            sample=torch.tensor([wanted.sample for wanted in options], device=device),
-            temperature=torch.tensor([wanted.temperature for wanted in options], device=device),
-            top_k=torch.tensor([wanted.top_k for wanted in options], device=device),
-            top_p=torch.tensor([wanted.top_p for wanted in options], device=device),
+            sample=torch.tensor([sentence.sample for sentence in options], device=device),
+            temperature=torch.tensor([sentence.temperature for sentence in options], device=device),
+            top_k=torch.tensor([sentence.top_k for sentence in options], device=device),
+            top_p=torch.tensor([sentence.top_p for sentence in options], device=device),
             steps=torch.zeros(batch, dtype=torch.int64, device=device),
             ended=torch.zeros(batch, rows, dtype=torch.bool, device=device),
             latest=torch.full((batch, rows), special.bos, device=device),
@@ -109,12 +116,12 @@ class Sampling(SentenceTable):
     def __post_init__(self) -> None:
         special = self.special
         self._never = torch.tensor([special.pad, special.unk, special.bos], device=self.steps.device)
-        self._settle()
+        self._update()
 
-    def _settle(self) -> None:
-        """What depends on who is in the batch; one visit to the device."""
-        asked = torch.stack((self.sample.any(), (self.top_k > 0).any(), (self.top_p < 1).any()))
-        self._filters = Filters(*asked.tolist())
+    def _update(self) -> None:
+        # one transfer from the device
+        used = torch.stack((self.sample.any(), (self.top_k > 0).any(), (self.top_p < 1).any()))
+        self.filters = Filters(*used.tolist())
 
     @property
     def tokens(self) -> Tensor:
@@ -140,18 +147,18 @@ class Sampling(SentenceTable):
         tokens = self._choose(log_probs).view(batch, rows)
         tokens = tokens.masked_fill((self.steps >= self.constraints.last)[:, None], eos)
         chosen = log_probs.gather(1, tokens.view(-1, 1)).view(batch, rows)
-        tokens = tokens.masked_fill(~(chosen > -torch.inf), eos)  # nothing was left, or NaN: the row is over
+        tokens = tokens.masked_fill(~(chosen > -torch.inf), eos)  # if no token is allowed, or on NaN, the row ends
         at = self.steps[:, None, None].expand(batch, rows, 1)
         self.history.scatter_(2, at, tokens[:, :, None])
         self.log_probs.scatter_(2, at, chosen[:, :, None])
-        self.steps.add_(~self.finished)  # a finished sentence goes on writing to where nobody reads
+        self.steps.add_(~self.finished)  # finished sentences write to a column that is never read
         self.ended.logical_or_(tokens == eos)
         self.latest.copy_(tokens)
         return None
 
     def _choose(self, log_probs: Tensor) -> Tensor:
-        """[R, V] -> [R]."""
-        used = self._filters
+        """Return the next token [R] of each row from log-probabilities [R, V]."""
+        used = self.filters
         if not used.sample:
             return best(log_probs, 1)[1]
         rows = self.latest.shape[1]
@@ -173,23 +180,15 @@ class Sampling(SentenceTable):
             self.log_probs[chosen].tolist(),
             strict=True,
         )
-        found = []
+        results = []
         for steps, failed, penalty, histories, log_probs in table:
             kept: list[Hypothesis] = []
-            for history, each in zip(histories, log_probs, strict=True):
+            for history, row in zip(histories, log_probs, strict=True):
                 if failed or self.special.eos not in history[:steps]:
                     continue
                 end = history.index(self.special.eos)
-                total = sum(each[: end + 1])
+                total = sum(row[: end + 1])
                 if total > float("-inf"):
-                    kept.append(Hypothesis(tuple(history[:end]), total / penalty[end], total, tuple(each[: end + 1])))
-            found.append(sorted(kept, key=lambda hypothesis: -hypothesis.score))
-        return found
-
-    def select(self, sentences: Tensor) -> None:
-        super().select(sentences)
-        self._settle()
-
-    def extend(self, other: Self) -> None:
-        super().extend(other)
-        self._settle()
+                    kept.append(Hypothesis(tuple(history[:end]), total / penalty[end], total, tuple(row[: end + 1])))
+            results.append(sorted(kept, key=lambda hypothesis: -hypothesis.score))
+        return results

@@ -1,4 +1,4 @@
-"""What a search asks next-token scores of: a model, or an ensemble."""
+"""Scorers: next-token scores of a model or of an ensemble."""
 
 import math
 from collections.abc import Sequence
@@ -12,23 +12,23 @@ from mt.decoding.options import SpecialIds
 
 
 class DecodingState(Protocol):
-    """What a scorer keeps between steps: B sentences x K beams = R rows, row r belonging to sentence r // K."""
+    """State of a scorer between steps, with R = B x K rows for B sentences. Row r belongs to sentence r // K."""
 
     def reorder(self, rows: Tensor) -> None:
-        """Row r continues from row rows[r], int64 [R], which is of the same sentence."""
+        """Replace the state of each row r by that of row rows[r] of the same sentence, for int64 rows [R]."""
 
     def select(self, sentences: Tensor) -> None:
         """Keep only these sentences, int64 [B'], with all their beams."""
 
     def extend(self, other: Self) -> None:
-        """Append the other's sentences, which may be at another step."""
+        """Append the sentences of another state, at any step."""
 
 
 State = TypeVar("State", bound=DecodingState)
 
 
 class Scorer(Protocol[State]):
-    """Scores of the next token, step by step."""
+    """Computes the scores of the next tokens step by step."""
 
     @property
     def special(self) -> SpecialIds: ...
@@ -37,30 +37,30 @@ class Scorer(Protocol[State]):
     def device(self) -> torch.device: ...
 
     def start(self, sources: Sequence[Sequence[int]], beams: int) -> State:
-        """Read B sources, ids that end with EOS; each is to have `beams` rows."""
+        """Encode B sources, lists of ids that end with EOS. Return a state with `beams` rows for each source."""
 
     def step(self, state: State, tokens: Tensor) -> Tensor:
-        """Append tokens [R] to the rows; logits or log-probabilities of the next ones, [R, V]."""
+        """Append tokens [R] to the rows and return logits or log-probabilities of the next tokens, [R, V]."""
 
 
 class Model(Protocol[State]):
-    """The part of an encoder-decoder that scoring needs. Masks are True where a token is real."""
+    """Interface of an encoder-decoder for scoring. Masks are True on tokens, False on padding."""
 
     def encode(self, source: Tensor, source_mask: Tensor) -> Tensor:
-        """[B, S] -> memory [B, S, D]."""
+        """Encode sources [B, S] into memory [B, S, D]."""
 
     def start(self, memory: Tensor, source_mask: Tensor, beams: int) -> State: ...
 
     def decode_step(self, tokens: Tensor, cache: State) -> Tensor:
-        """[R] -> logits [R, V]."""
+        """Append tokens [R] and return logits [R, V]."""
 
     def __call__(self, source: Tensor, source_mask: Tensor, target: Tensor) -> Tensor:
-        """[B, S], [B, S], [B, T] -> logits [B, T, V]."""
+        """Return logits [B, T, V] of source [B, S], source_mask [B, S] and target [B, T]."""
 
 
 @dataclass(frozen=True)
 class ModelScorer(Generic[State]):
-    """One model. `device` is where its weights are."""
+    """Scorer of one model, whose weights are on `device`."""
 
     model: Model[State]
     special: SpecialIds = field(default_factory=SpecialIds)
@@ -79,7 +79,7 @@ class ModelScorer(Generic[State]):
 
 @dataclass
 class EnsembleState:
-    """The states of the members of an ensemble, which move together."""
+    """States of the members of an ensemble."""
 
     members: tuple[Any, ...]
 
@@ -98,7 +98,7 @@ class EnsembleState:
 
 @dataclass(frozen=True)
 class EnsembleScorer:
-    """The average of the probabilities of several scorers with one vocabulary (as in Sutskever et al. 2014)."""
+    """Scorer that averages the probabilities of several scorers with the same vocabulary (Sutskever et al. 2014)."""
 
     scorers: tuple[Scorer[Any], ...]
 
@@ -114,20 +114,20 @@ class EnsembleScorer:
         return EnsembleState(tuple(scorer.start(sources, beams) for scorer in self.scorers))
 
     def step(self, state: EnsembleState, tokens: Tensor) -> Tensor:
-        each = [
+        log_probs = [
             torch.log_softmax(scorer.step(member, tokens), 1, dtype=torch.float32)
             for scorer, member in zip(self.scorers, state.members, strict=True)
         ]
-        return torch.stack(each).logsumexp(0) - math.log(len(each))
+        return torch.stack(log_probs).logsumexp(0) - math.log(len(log_probs))
 
 
 def padded(sentences: Sequence[Sequence[int]], pad: int, device: torch.device) -> Tensor:
-    """B lists of ids -> int64 [B, S]."""
+    """Pad B lists of ids into int64 [B, S]."""
     width = max(map(len, sentences))
     return torch.tensor([[*ids, *[pad] * (width - len(ids))] for ids in sentences], dtype=torch.int64, device=device)
 
 
 def real(sentences: Sequence[Sequence[int]], device: torch.device) -> Tensor:
-    """B lists of ids -> bool [B, S], True where `padded` put an id."""
+    """Return bool [B, S] for the result of `padded`: True on ids, False on padding."""
     lengths = torch.tensor([len(ids) for ids in sentences], device=device)
     return torch.arange(max(map(len, sentences)), device=device) < lengths[:, None]

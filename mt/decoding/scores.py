@@ -1,34 +1,34 @@
-"""Small functions on scores. Each takes its parameters a row, so that a row never depends on its neighbours."""
+"""Functions on scores. Parameters have one entry for each row, and a row never depends on other rows."""
 
 import torch
 from torch import Tensor
 
 BLOCK = 64
-BLOCKS_WORTH = 16  # below this many blocks one plain top-k is as fast
-SINGLES_WORTH = 40_000  # below this many scores one plain maximum is as fast
-NUCLEUS = 128  # tokens that top-p looks at before it sorts them all; mostly they are enough
+MIN_BLOCKS = 16  # with fewer blocks one plain top-k is as fast
+MIN_SCORES = 40_000  # with fewer scores one plain maximum is as fast
+NUCLEUS = 128  # tokens that top-p sorts at first; it rarely needs more
 
 
 def length_penalty(lengths: Tensor, alpha: Tensor, gnmt: Tensor) -> Tensor:
-    """What a log-probability is divided by: `n ** alpha`, or `((5 + n) / 6) ** alpha` (Wu et al. 2016, eq. 14).
+    """Return the divisor of log-probabilities: n ** alpha, or ((5 + n) / 6) ** alpha for gnmt (Wu et al. 2016, eq. 14).
 
-    Lengths, float64 alpha and boolean gnmt broadcast; float32 comes out. Computed in float64 because vector and
-    scalar code may disagree in the last bit, and then a sentence would depend on its place in the batch.
+    Lengths n, float64 alpha and boolean gnmt broadcast to the float32 result. The power is computed in float64, because
+    vectorized and scalar code may differ in the last bit. In float32 a score would depend on its place in the batch.
     """
     n = lengths.double()
     return torch.where(gnmt, (5 + n) / 6, n).pow(alpha).float()
 
 
 def best(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k highest of each row, [R, V] -> values and ids [R, k], best first; NaN counts as highest.
+    """Return the k highest values of each row of [R, V] and their ids, [R, k], best first. NaN counts as highest.
 
-    Two stages: the k highest lie in the k blocks with the highest maxima, so most of a row is only compared once.
-    Which way is taken must not depend on R, or else two equal scores might change places with the batch; except for
-    k = 1, where either way finds the first of equals.
+    Rows are divided into blocks. The k highest values are in the k blocks with the highest maxima, so most values of a
+    row are compared only once. For k > 1 the choice between blocks and one top-k must not depend on R: otherwise the
+    order of two equal scores would depend on the batch. For k = 1 both methods find the first of equal values.
     """
     rows, size = scores.shape
     blocks = size // BLOCK
-    if blocks < max(BLOCKS_WORTH, k) or (k == 1 and scores.numel() < SINGLES_WORTH):
+    if blocks < max(MIN_BLOCKS, k) or (k == 1 and scores.numel() < MIN_SCORES):
         return _best(scores, k)
     body = scores[:, : blocks * BLOCK].view(rows, blocks, BLOCK)
     chosen = _best(body.amax(2), k)[1]  # [R, k]
@@ -45,7 +45,7 @@ def _best(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def keep_top_k(scores: Tensor, k: Tensor) -> Tensor:
-    """-inf for all but the k [R] highest of each row of [R, V]; k = 0 keeps all (Fan et al. 2018, section 5.4)."""
+    """Set all scores of row r of [R, V] to -inf except the k[r] highest (Fan et al. 2018, sec. 5.4); 0 keeps all."""
     size = scores.shape[1]
     most = min(max(int(k.max()), 1), size) if _host(scores) else size
     worst = scores.topk(most, dim=1).values.gather(1, k.clamp(1, most)[:, None] - 1)
@@ -53,10 +53,11 @@ def keep_top_k(scores: Tensor, k: Tensor) -> Tensor:
 
 
 def keep_top_p(scores: Tensor, p: Tensor) -> Tensor:
-    """-inf outside the smallest set of tokens whose probability reaches p [R] (Holtzman et al. 2020, section 3.1).
+    """Keep the smallest set of tokens whose probability reaches p [R]; set other scores to -inf.
 
-    Scores [R, V] need not be normalised; the most probable token always stays, as does what is as probable as the last
-    one of the set, and p = 1 keeps all.
+    This is nucleus sampling (Holtzman et al. 2020, section 3.1). Scores [R, V] need not be normalized. The most
+    probable token is always kept. Tokens as probable as the least probable token of the set are kept too. p = 1 keeps
+    all tokens.
     """
     size = scores.shape[1]
     probabilities = scores.softmax(dim=1)
@@ -69,14 +70,14 @@ def keep_top_p(scores: Tensor, p: Tensor) -> Tensor:
 
 
 def _host(scores: Tensor) -> bool:
-    """Whether less work is worth asking what the values are: a GPU would wait, and a CUDA graph cannot."""
+    """Return whether scores are on a CPU. Reading values of a GPU would wait, and is not allowed in a CUDA graph."""
     return scores.device.type == "cpu"
 
 
 def _nucleus(probabilities: Tensor, p: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """The least probability [R, 1] in the smallest set that reaches p, and whether `most` tokens are enough for it [R].
+    """Return the least probability [R, 1] in the smallest set that reaches p, from the `most` most probable tokens.
 
-    A row that they are enough for comes out the same with more of them.
+    Also returns bool [R], true for each row in which `most` tokens suffice.
     """
     ordered = probabilities.topk(most, dim=1).values
     below = (ordered.cumsum(dim=1, dtype=torch.float64) < p[:, None]).sum(1)
@@ -84,25 +85,25 @@ def _nucleus(probabilities: Tensor, p: Tensor, most: int) -> tuple[Tensor, Tenso
 
 
 def seen_tokens(history: Tensor, valid: Tensor, vocabulary: int) -> Tensor:
-    """[R, T] ids, of which the valid ones count -> bool [R, V], True for each id that occurs."""
-    ids = torch.where(valid, history, vocabulary)  # the others mark a column that is cut off
+    """Return bool [R, V], True for each id that occurs among the valid ids of history [R, T]."""
+    ids = torch.where(valid, history, vocabulary)  # invalid ids are mapped to an extra column, which is removed
     seen = torch.zeros(history.shape[0], vocabulary + 1, dtype=torch.bool, device=history.device)
     return seen.scatter_(1, ids, True)[:, :vocabulary]
 
 
 def penalize_repetition(log_probs: Tensor, seen: Tensor, penalty: Tensor) -> Tensor:
-    """log p -> penalty * log p for the tokens seen [R, V], with a penalty [R] (after Keskar et al. 2019, section 4.1).
+    """Multiply the log-probabilities of seen tokens [R, V] by a penalty [R] (after Keskar et al. 2019, section 4.1).
 
-    The paper divides logits, which changes with a constant added to them; log-probabilities have no such freedom.
+    The paper divides logits instead, whose result changes if a constant is added to all logits.
     """
     return torch.where(seen, log_probs * penalty[:, None], log_probs)
 
 
 def repeating_ngrams(history: Tensor, lengths: Tensor, n: Tensor, longest: int) -> Tensor:
-    """Places i of [R, T] whose token, said next, would repeat an n-gram (Paulus et al. 2018, section 2.5).
+    """Return bool [R, T], true for each token of history [R, T] that, if it came next, would repeat an n-gram.
 
-    That is where the n - 1 tokens before place i are also the last n - 1 ones. `lengths` [R] tokens of a row's
-    history are real; `n` [R] is at most `longest`, and 0 lets a row repeat what it likes.
+    The n - 1 tokens before such a token equal the last n - 1 tokens of the row (Paulus et al. 2018, section 2.5). The
+    first lengths[r] tokens of row r are valid. `n` [R] is at most `longest`; n = 0 allows all repetitions.
     """
     places = torch.arange(history.shape[1], device=history.device)
     repeats = (places >= n[:, None] - 1) & (places < lengths[:, None]) & (n > 0)[:, None]

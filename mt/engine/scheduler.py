@@ -1,4 +1,4 @@
-"""What runs next. Knows sentences only as numbers of rows and tokens: no torch."""
+"""Scheduling of requests by their numbers of rows and tokens."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 
-from mt.engine.messages import Request
+from mt.engine.requests import Request
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much runs at a time: decoder rows, and padded source tokens in one call of the encoder.
+    """Limits of the work that runs together.
 
-    New sentences join those that run when one row in `free_part` is free: a large part keeps the encoder from being
-    called for each.
+    `rows` limits the decoder rows of a batch, `source_tokens` the padded source tokens of one encoder call. Waiting
+    requests join a running batch when at least 1 / `free_part` of the rows are free. A smaller `free_part` calls the
+    encoder less often.
     """
 
     rows: int = 320
@@ -23,62 +24,65 @@ class Limits:
 
     @classmethod
     def of(cls, device_type: str) -> "Limits":
-        """For torch on a CPU, whose caches hold little more; or on a GPU, which only many rows keep busy."""
+        """Return limits for torch. The caches of a CPU have space for few rows; a GPU needs many rows to be busy."""
         return cls() if device_type == "cpu" else cls(rows=2560, source_tokens=65_536)
 
     @classmethod
     def compiled(cls, width: int) -> "Limits":
-        """For the compiled kernels, of whose rows each keeps `width` numbers a token, decoder layers times d_model.
+        """Return limits for the compiled CPU kernels. `width` is decoder layers times d_model.
 
-        They are as fast with few rows as with many, but 20 slow a large model down, and with a small one the steps of
-        few are so short that threads get in each other's way (EXPERIMENTS.md).
+        36 rows suffice for a large model; 20 rows are slower, and more are not faster. A small model has more rows,
+        because steps with few rows would be so short that threads wait for each other.
         """
         return cls(rows=36 * min(max(768 // width, 1), 4), free_part=36)
 
 
 @dataclass(frozen=True)
-class Kind:
-    """Requests of one kind can share a batch: equal rows a sentence, and the same search.
+class BatchKind:
+    """Properties that are equal for all requests of a batch: the rows per sentence and the search.
 
-    `plain` ones ask for nothing that looks back at what was written; only some decoders tell them apart. `worded` ones
-    must hold words of their own.
+    `compiled` is true if the compiled kernels run the search; they support no sampling, prefixes, constraints or
+    repetition penalties. `constrained` is true for requests with TermConstraints.
     """
 
     rows: int
     beams: bool
-    plain: bool = False
-    worded: bool = False
+    compiled: bool = False
+    constrained: bool = False
 
     @classmethod
-    def of(cls, request: Request) -> "Kind":
-        return cls(request.options.rows, request.options.beams, worded=request.wording is not None)
+    def of(cls, request: Request) -> "BatchKind":
+        """Return the kind of a request for decoders without compiled search."""
+        return cls(request.options.rows, request.options.beams, constrained=request.constraints is not None)
 
 
 class Scheduler:
-    """Fair between callers, among requests of one kind at a time.
+    """Queue that is fair between callers and admits requests of one kind at a time.
 
-    Each request has a tag: the work that its caller had waiting before it, and its own, counted from what is being
-    served when it comes; the lowest goes first (Golestani 1994, "A self-clocked fair queueing scheme"). A caller is
-    served in order, a long queue of one delays another by little, and a short sentence passes long ones that came just
-    before it, but not for ever. A request of another kind waits until those before it have finished, and lets none
-    overtake it. One that is `isolated` runs alone.
+    The method is self-clocked fair queueing (Golestani 1994). The tag of a request is
+    max(tag of its caller's previous request, tag of the last admitted request) + len(source) * rows. The request with
+    the lowest tag runs first. Requests of one caller therefore run in order, a long queue of one caller delays other
+    callers little, and a short sentence may overtake a limited number of longer sentences. If the first request and the
+    running batch have different kinds, the request waits until the batch is finished, and no later request overtakes
+    it. An isolated request runs alone.
     """
 
-    def __init__(self, limits: Limits, kind: Callable[[Request], Kind] = Kind.of) -> None:
+    def __init__(self, limits: Limits, kind: Callable[[Request], BatchKind] = BatchKind.of) -> None:
         self.limits = limits
         self._kind = kind
-        self._waiting: dict[int, tuple[Request, Kind]] = {}
-        self._order: list[tuple[float, int, int]] = []  # a heap: tag, number of arrival, id; forgotten ones remain
+        self._waiting: dict[int, tuple[Request, BatchKind]] = {}
+        self._order: list[tuple[float, int, int]] = []  # heap of (tag, arrival number, id); removed requests stay in it
         self._arrivals = count()
-        self._now = 0.0  # the tag of what was admitted last
-        self._tags: dict[int, float] = {}  # the last one of each caller
+        self._now = 0.0  # tag of the last admitted request
+        self._tags: dict[int, float] = {}  # tag of each caller's last request
         self._isolated: OrderedDict[int, Request] = OrderedDict()
-        self._alone = False  # whether what runs was isolated
+        self._alone = False  # whether the running request was isolated
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._isolated)
 
     def add(self, request: Request) -> None:
+        """Queue a request."""
         if not self._waiting:
             self._order, self._tags, self._now = [], {}, 0.0
         kind = self._kind(request)
@@ -88,15 +92,15 @@ class Scheduler:
         heappush(self._order, (tag, next(self._arrivals), request.id))
 
     def isolate(self, requests: Iterable[Request]) -> None:
-        """These ran together and one of them failed: each shall run alone."""
+        """Queue requests that failed in one batch. Each request then runs alone."""
         self._isolated.update((request.id, request) for request in requests)
 
     def remove(self, request_id: int) -> bool:
-        """Forget a request that has not begun; whether there was one."""
+        """Remove a waiting request. Return False if no request with this id waits."""
         return self._waiting.pop(request_id, None) is not None or self._isolated.pop(request_id, None) is not None
 
-    def admit(self, running: Kind | None, running_rows: int) -> list[Request]:
-        """Take the requests that shall join the `running_rows` rows of a kind, or begin if nothing runs."""
+    def admit(self, running: BatchKind | None, running_rows: int) -> list[Request]:
+        """Remove and return the requests that join the running batch, or a new batch if `running` is None."""
         if running is None:
             self._alone = bool(self._isolated)
             if self._alone:
@@ -110,20 +114,20 @@ class Scheduler:
         admitted: list[Request] = []
         longest = 0
         while self._waiting:
-            request, own = self._first()
+            request, next_kind = self._first()
             longest = max(longest, len(request.source))
-            grown = len(admitted) + 1
-            fits = grown * kind.rows <= free and grown * longest <= self.limits.source_tokens
-            alone = not admitted and running is None  # what is too large for any batch runs alone
-            if own != kind or not (fits or alone):
+            count = len(admitted) + 1
+            fits = count * kind.rows <= free and count * longest <= self.limits.source_tokens
+            alone = not admitted and running is None  # a request that is too large for any batch runs alone
+            if next_kind != kind or not (fits or alone):
                 break
             self._now = heappop(self._order)[0]
             admitted.append(request)
             del self._waiting[request.id]
         return admitted
 
-    def _first(self) -> tuple[Request, Kind]:
-        """Who is next of those that wait, of whom there is at least one."""
+    def _first(self) -> tuple[Request, BatchKind]:
+        """Return the waiting request with the lowest tag. At least one request must wait."""
         while self._order[0][2] not in self._waiting:
             heappop(self._order)
         return self._waiting[self._order[0][2]]

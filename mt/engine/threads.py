@@ -1,4 +1,4 @@
-"""Several engines over one model, each in a thread of its own: for kernels that leave the interpreter's lock."""
+"""Several engines over one decoder, each in its own thread, for kernels that release Python's interpreter lock."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -7,141 +7,152 @@ from threading import Thread
 from time import monotonic
 from weakref import finalize
 
-from mt.engine.batches import Batch, Decoder
+from mt.engine.backends.protocol import BatchDecoder
 from mt.engine.engine import Engine
-from mt.engine.messages import Request, Result
+from mt.engine.requests import Request, Result
 from mt.engine.scheduler import Limits
 
-PATIENCE = 0.001
-"""Seconds that a step waits for a result, so that its caller can submit and cancel in between."""
+STEP_TIMEOUT = 0.001
+"""Maximum time that `ThreadedEngine.step` waits for a result, in seconds. Callers submit and cancel between steps."""
 
-TOGETHER = 0.002
-"""Seconds in which results are handed over together while more is to come: each time wakes the thread that waits, which
-takes a core from those that decode."""
+RESULT_INTERVAL = 0.002
+"""Seconds between two deliveries of a busy engine thread. Each delivery wakes the waiting thread, which then takes a
+processor core from the engine threads."""
 
-Order = Request | frozenset[int] | None
-"""A request, requests to forget, or the end."""
+Command = Request | frozenset[int] | None
+"""Message to an engine thread: a request to submit, ids to cancel, or None to stop."""
 
 
 @dataclass
-class Hand:
-    """An engine in a thread. `load` is a measure of what it has been given and not finished."""
+class EngineThread:
+    """Engine that runs in a thread. `load` is the estimated work of its unfinished requests."""
 
     engine: Engine
-    orders: SimpleQueue[Order] = field(default_factory=SimpleQueue)
+    commands: SimpleQueue[Command] = field(default_factory=SimpleQueue)
     load: int = 0
 
-    def work(self, answers: SimpleQueue[list[Result] | BaseException]) -> None:
-        """The thread's life."""
-        found: list[Result] = []
+    def run(self, deliveries: SimpleQueue[list[Result] | BaseException]) -> None:
+        """Execute commands and deliver results until the stop command. If an exception ends the loop, deliver it."""
+        results: list[Result] = []
         due = 0.0
         try:
             while True:
-                while not self.engine.busy or not self.orders.empty():
-                    if found and not self.engine.busy:
-                        answers.put(found)
-                        found = []
-                    order = self.orders.get()
-                    if order is None:
+                while not self.engine.busy or not self.commands.empty():
+                    if results and not self.engine.busy:
+                        deliveries.put(results)
+                        results = []
+                    command = self.commands.get()
+                    if command is None:
                         return
-                    if isinstance(order, frozenset):
-                        self.engine.cancel(order)
+                    if isinstance(command, frozenset):
+                        self.engine.cancel(command)
                     else:
-                        self.engine.submit(order)
-                found += self.engine.step()
-                if found and (now := monotonic()) >= due:
-                    answers.put(found)
-                    found, due = [], now + TOGETHER
-        except BaseException as error:  # the caller's step raises it
-            answers.put(error)
+                        self.engine.submit(command)
+                results += self.engine.step()
+                if results and (now := monotonic()) >= due:
+                    deliveries.put(results)
+                    results, due = [], now + RESULT_INTERVAL
+        except BaseException as error:
+            deliveries.put(error)
 
 
-class EngineThreads:
-    """An Engine to its caller; each request goes to the thread that has least to do. Owned by one thread itself."""
+class ThreadedEngine:
+    """Several engine threads with the interface of one `Engine`. Each request goes to the thread with the least load.
 
-    def __init__(self, decoder: Decoder[Batch], limits: Limits, threads: int) -> None:
-        self._answers: SimpleQueue[list[Result] | BaseException] = SimpleQueue()
-        self._hands = [Hand(Engine(decoder, limits)) for _ in range(threads)]
-        self._waiting: dict[int, tuple[Hand, int]] = {}  # who has it, and what it adds to his load
-        self._death: BaseException | None = None  # what a thread died of
-        for hand in self._hands:
-            Thread(target=hand.work, args=(self._answers,), name="engine", daemon=True).start()
-        finalize(self, _dismiss, self._hands)
+    Only one thread may use a ThreadedEngine. The engine threads end when the ThreadedEngine is garbage-collected.
+    """
+
+    def __init__(self, decoder: BatchDecoder, limits: Limits, threads: int) -> None:
+        self._deliveries: SimpleQueue[list[Result] | BaseException] = SimpleQueue()
+        self._threads = [EngineThread(Engine(decoder, limits)) for _ in range(threads)]
+        self._waiting: dict[int, tuple[EngineThread, int]] = {}  # thread and load of each unfinished request
+        self._error: BaseException | None = None  # exception that ended a thread
+        for thread in self._threads:
+            Thread(target=thread.run, args=(self._deliveries,), name="engine", daemon=True).start()
+        finalize(self, _stop, self._threads)
+
+    @property
+    def decoder(self) -> BatchDecoder:
+        return self._threads[0].engine.decoder
 
     @property
     def busy(self) -> bool:
-        """Whether anything waits or runs."""
+        """True if a request waits or runs."""
         return bool(self._waiting)
 
     @property
     def steps(self) -> int:
-        """Decoder steps so far, of all threads."""
-        return sum(hand.engine.steps for hand in self._hands)
+        """Decoder steps of all threads so far."""
+        return sum(thread.engine.steps for thread in self._threads)
 
     @property
     def rows(self) -> int:
-        """Decoder rows of all these steps."""
-        return sum(hand.engine.rows for hand in self._hands)
+        """Sum of the decoder rows of all steps so far."""
+        return sum(thread.engine.rows for thread in self._threads)
 
     @property
-    def rows_at_a_time(self) -> int:
-        """Decoder rows that can run together."""
-        return sum(hand.engine.rows_at_a_time for hand in self._hands)
+    def max_rows(self) -> int:
+        """Maximum number of decoder rows that run together."""
+        return sum(thread.engine.max_rows for thread in self._threads)
 
     @property
-    def marks(self) -> tuple[int, ...]:
-        """The steps of each thread, or -1 for one with nothing to do: who looks again and again sees one that hangs."""
-        return tuple(hand.engine.steps if hand.load else -1 for hand in self._hands)
+    def progress(self) -> tuple[int, ...]:
+        """Decoder steps of each thread so far, or -1 for an idle thread. A number that never changes shows a hang."""
+        return tuple(thread.engine.steps if thread.load else -1 for thread in self._threads)
 
     def submit(self, request: Request) -> None:
-        """Queue a request; its result comes out of a later `step`."""
-        hand = min(self._hands, key=lambda each: each.load)
-        cost = len(request.source) * request.options.rows
-        self._waiting[request.id] = (hand, cost)
-        hand.load += cost
-        hand.orders.put(request)
+        """Queue a request. A later `step` returns its result."""
+        thread = min(self._threads, key=lambda candidate: candidate.load)
+        load = len(request.source) * request.options.rows
+        self._waiting[request.id] = (thread, load)
+        thread.load += load
+        thread.commands.put(request)
 
     def cancel(self, request_ids: Collection[int]) -> None:
-        """Forget requests, waiting or in flight: no result will come."""
-        gone: dict[int, list[int]] = {}
+        """Drop waiting and running requests. Dropped requests get no result."""
+        cancelled: dict[int, list[int]] = {}
         for request_id in request_ids:
             if request_id in self._waiting:
-                gone.setdefault(self._hands.index(self._settle(request_id)), []).append(request_id)
-        for index, ids in gone.items():
-            self._hands[index].orders.put(frozenset(ids))
+                thread = self._forget(request_id)
+                cancelled.setdefault(self._threads.index(thread), []).append(request_id)
+        for index, ids in cancelled.items():
+            self._threads[index].commands.put(frozenset(ids))
 
     def step(self) -> list[Result]:
-        """What finished since the last step, or soon after it. Raises what a thread died of, from then on each time."""
-        found: list[Result] = []
+        """Return the results since the last step. Wait for a short time if there are none.
+
+        If an exception ended one of the threads, this call and every later call raises this exception.
+        """
+        results: list[Result] = []
         try:
-            answer = self._answers.get(timeout=PATIENCE) if self._death is None else self._death
+            delivery = self._deliveries.get(timeout=STEP_TIMEOUT) if self._error is None else self._error
             while True:
-                if isinstance(answer, BaseException):
-                    self._death = answer
-                    raise answer
-                found += answer
-                answer = self._answers.get_nowait()
+                if isinstance(delivery, BaseException):
+                    self._error = delivery
+                    raise delivery
+                results += delivery
+                delivery = self._deliveries.get_nowait()
         except Empty:
             pass
-        wanted = [result for result in found if result.id in self._waiting]
-        for result in wanted:
-            self._settle(result.id)
-        return wanted
+        results = [result for result in results if result.id in self._waiting]
+        for result in results:
+            self._forget(result.id)
+        return results
 
     def drain(self) -> Iterator[Result]:
-        """Step until nothing is left."""
+        """Yield results until the engine is idle."""
         while self.busy:
             yield from self.step()
 
-    def _settle(self, request_id: int) -> Hand:
-        hand, cost = self._waiting.pop(request_id)
-        hand.load -= cost
-        return hand
+    def _forget(self, request_id: int) -> EngineThread:
+        thread, load = self._waiting.pop(request_id)
+        thread.load -= load
+        return thread
 
 
-AnyEngine = Engine | EngineThreads
+AnyEngine = Engine | ThreadedEngine
 
 
-def _dismiss(hands: Sequence[Hand]) -> None:
-    for hand in hands:
-        hand.orders.put(None)
+def _stop(threads: Sequence[EngineThread]) -> None:
+    for thread in threads:
+        thread.commands.put(None)

@@ -1,4 +1,4 @@
-"""Our models in CTranslate2's format, through its own model specification (`ctranslate2.specs`)."""
+"""Export to CTranslate2 through the library's model specification (`ctranslate2.specs`)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,33 +9,33 @@ from torch import Tensor
 from mt.checkpoint import LoadedModel, load_model
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
-from mt.interop.card import exported_card, targets
-from mt.interop.mapping import Row, Table, misplaced, place
-from mt.interop.output import check_output
+from mt.files import atomic_folder
+from mt.interop.mapping import Row, Table, find_misplaced, place
+from mt.interop.output import check_output, exported_card, target_languages
 from mt.model.embedding import position_table
 from mt.tokenizer import BOS, EOS, SOURCE_FILE, TARGET_FILE, UNK, VOCABULARY_FILE
-from mt.writing import written_aside
 
 try:
     from ctranslate2.specs import common_spec, model_spec, transformer_spec
-except ModuleNotFoundError:  # an optional dependency: `export_ctranslate2` says so
+except ModuleNotFoundError:  # an optional dependency, which `export_ctranslate2` reports
     transformer_spec = None
 
 QUANTIZATIONS = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
-POSITIONS = "embedding.positions"  # computed, not a weight; but CTranslate2 would compute another table
+POSITIONS = "embedding.positions"  # a constant of ours; stored, because CTranslate2 would compute a different table
 
-LONGEST_INPUT = 1024  # what CTranslate2 reads of a text unless told otherwise: it needs a position for each token
+LONGEST_INPUT = 1024  # tokens, the default limit of CTranslate2; the position table has one row per token
 
 
 def export_ctranslate2(model: Path, out: Path, quantization: str | None = None) -> None:
-    """Write the model directory `model` as a CTranslate2 model into the folder `out`, which is replaced.
+    """Convert the model directory `model` to the CTranslate2 folder `out`; an existing model there is replaced.
 
-    Beside the model lie its `tokenizer.model` and a README.md that shows how to use both. `quantization` is one of
-    QUANTIZATIONS; without it the weights stay as they are. Raises ModelError if ctranslate2 is not installed, the
-    model cannot be loaded, a weight has no place, the quantization is unknown, or `out` is something else.
+    The folder also gets `tokenizer.model` and a README.md with an example program. `quantization` is one of
+    QUANTIZATIONS; None keeps the type of the weights. Raises: ModelError if ctranslate2 is not installed, the model
+    cannot be loaded, CTranslate2 has no counterpart of a weight, the quantization is unknown, or `out` exists and is
+    not a model.
     """
     if transformer_spec is None:
-        raise ModelError("ctranslate2 is not installed; accepted: pip install 'mt-service[interop]'")
+        raise ModelError("ctranslate2 is not installed. Run pip install 'mt-service[interop]'")
     check_output(out, model)
     if quantization is not None and quantization not in QUANTIZATIONS:
         raise ModelError(f"quantization is {quantization!r}; accepted: {', '.join(QUANTIZATIONS)}")
@@ -43,16 +43,19 @@ def export_ctranslate2(model: Path, out: Path, quantization: str | None = None) 
     spec = specification(loaded)
     spec.validate()
     spec.optimize(quantization)
-    with written_aside(out) as aside:
-        spec.save(str(aside))
+    with atomic_folder(out) as temporary:
+        spec.save(str(temporary))
         for name, content in loaded.tokenizer.files.items():
             if name != VOCABULARY_FILE:  # CTranslate2 writes its own
-                (aside / name).write_bytes(content)
-        (aside / "README.md").write_text(_card(loaded, model, out.name), encoding="utf-8")
+                (temporary / name).write_bytes(content)
+        (temporary / "README.md").write_text(_card(loaded, model, out.name), encoding="utf-8")
 
 
 def specification(loaded: LoadedModel) -> "transformer_spec.TransformerSpec":
-    """The filled specification of a model. Raises ModelError that names every weight without a place."""
+    """Return the CTranslate2 specification of a model, with its weights.
+
+    Raises: ModelError that lists every weight that only one of the two formats has.
+    """
     kinds = common_spec.Activation
     activations = {"relu": kinds.RELU, "gelu": kinds.GELU, "swish": kinds.SWISH}
     config, tokenizer = loaded.description.model, loaded.tokenizer
@@ -75,19 +78,22 @@ def specification(loaded: LoadedModel) -> "transformer_spec.TransformerSpec":
 
 
 def fill(spec: "transformer_spec.TransformerSpec", weights: dict[str, Tensor], rows: Table) -> None:
-    """Set the weights of a specification. Raises ModelError that names every one without a place."""
+    """Copy `weights` into a specification under the names that the table `rows` gives them.
+
+    Raises: ModelError that lists every weight that only one of the two formats has.
+    """
     required, optional = _names(spec)
     named = {name for row in rows for name in row.targets}
-    found = list(misplaced(rows, weights, required | (optional & named)))
-    if found:
-        raise ModelError(problems("the weights do not fit CTranslate2's Transformer", found))
+    wrong = list(find_misplaced(rows, weights, required | (optional & named)))
+    if wrong:
+        raise ModelError(problems("the weights do not fit CTranslate2's Transformer", wrong))
     for name, tensor in place(rows, weights).items():
         scope, _, attribute = name.rpartition("/")
         setattr(model_spec.index_spec(spec, scope), attribute, tensor)
 
 
 def table(config: ModelConfig) -> Table:
-    """Our names (the sources) and CTranslate2's (the targets)."""
+    """Return the table from our weight names to CTranslate2's weight names."""
     return tuple(_rows(config))
 
 
@@ -137,7 +143,7 @@ def _norm(ours: str, theirs: str) -> Iterator[Row]:
 
 
 def _names(spec: "transformer_spec.TransformerSpec") -> tuple[set[str], set[str]]:
-    """The weights that a specification requires, and those that it may have."""
+    """Return two sets of weight names of a specification: the required weights and the optional weights."""
     required, optional = set(), set()
 
     def visit(_: object, name: str, value: object) -> None:
@@ -151,11 +157,11 @@ def _names(spec: "transformer_spec.TransformerSpec") -> tuple[set[str], set[str]
 
 
 def _card(loaded: LoadedModel, model: Path, name: str) -> str:
-    """How to use the folder."""
+    """Return the text of README.md, which shows how to translate with the exported folder."""
     description = loaded.description
     decoding = description.decoding
-    opening = loaded.tokenizer.opening(targets(description)[0], description.directions)
-    source = f"{loaded.tokenizer.pieces(opening)} + pieces" if opening else "pieces"
+    prefix = loaded.tokenizer.source_prefix(target_languages(description)[0], description.directions)
+    source = f"{loaded.tokenizer.pieces(prefix)} + pieces" if prefix else "pieces"
     tokenizers = [f'tokenizer = sentencepiece.SentencePieceProcessor(model_file="{name}/{SOURCE_FILE}")']
     target = "tokenizer"
     if TARGET_FILE in loaded.tokenizer.files:
@@ -168,9 +174,9 @@ import ctranslate2, sentencepiece
 {listed}
 translator = ctranslate2.Translator("{name}", device="cpu")
 pieces = tokenizer.encode("A text.", out_type=str)
-found = translator.translate_batch([{source}], beam_size={decoding.beam_size}, \
+results = translator.translate_batch([{source}], beam_size={decoding.beam_size}, \
 length_penalty={decoding.length_penalty}, disable_unk=True)
-print({target}.decode(found[0].hypotheses[0]))
+print({target}.decode(results[0].hypotheses[0]))
 ```
 """
     return exported_card(description, "CTranslate2", body, model)

@@ -1,7 +1,7 @@
-"""Transformers of fairseq (fairseq/models/transformer): a checkpoint, its dictionaries, and a SentencePiece model.
+"""Import of fairseq Transformers (fairseq/models/transformer): checkpoint, dictionaries and SentencePiece model.
 
-A checkpoint is a pickle. It is read only if the caller allows it, and then by torch's reader of plain tensors; the one
-class beside them is argparse.Namespace, which holds the options and can do no more than hold them.
+A checkpoint is a pickle. It is read only if the caller allows pickles, and by torch's reader for plain tensors
+(`weights_only`). The only other class that a checkpoint may contain is argparse.Namespace, which holds the options.
 """
 
 import argparse
@@ -13,21 +13,20 @@ from torch import Tensor
 
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
-from mt.interop.copies import without_copies
+from mt.interop.fairseq_layers import layer_rows
 from mt.interop.foreign import ForeignModel, Side
-from mt.interop.layers import layer_rows
-from mt.interop.mapping import Row, Table
-from mt.interop.origin import Origin, Wishes, load_pickle, named_tensors, need_pickles
+from mt.interop.mapping import Row, Table, drop_tied_copies, parameter_rows
+from mt.interop.origin import ImportOptions, Origin, load_pickle, named_tensors, require_pickles
 
 SOURCE, TARGET, OUTPUT = (
     "encoder.embed_tokens.weight",
     "decoder.embed_tokens.weight",
     "decoder.output_projection.weight",
 )
-CONSTANTS = ("version", "embed_positions._float_tensor")  # how the names of what was not learned end
+CONSTANTS = ("version", "embed_positions._float_tensor")  # endings of the names of entries that are not learned
 
 BEGIN, PAD, END, UNKNOWN = "<s>", "<pad>", "</s>", "<unk>"
-SPECIAL = (BEGIN, PAD, END, UNKNOWN)  # in the order of their ids, which no dictionary lists
+SPECIAL = (BEGIN, PAD, END, UNKNOWN)  # in the order of their ids; dictionaries do not list them
 
 OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "activation_fn": ("relu", "gelu", "swish"),
@@ -44,25 +43,25 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "decoder_layers_to_keep": (None,),
     "quant_noise_pq": (0,),
 }
-"""Options, and the values that we can take; the first is what one that is absent means."""
+"""Options with the supported values; the first is the default."""
 
 EQUAL = ("attention_heads", "ffn_embed_dim", "embed_dim", "normalize_before")
-"""Options that have a value for each side, `encoder_` and `decoder_`, which must be the same."""
+"""Options with the prefixes `encoder_` and `decoder_`, whose values must be equal."""
 
 
-def read_fairseq(origin: Origin, wishes: Wishes) -> ForeignModel:
-    """A folder of fairseq's. Raises ModelError that names every file that is missing or cannot be read."""
+def read_fairseq(origin: Origin, import_options: ImportOptions) -> ForeignModel:
+    """Read a fairseq folder. Raises: ModelError that lists the files that are missing or cannot be read."""
     folder = origin.folder
     checkpoint = _one(folder, "*.pt")
-    need_pickles(checkpoint, wishes)
+    require_pickles(checkpoint, import_options)
     content = load_pickle(checkpoint, [argparse.Namespace])
     options, weights = _options(content), content.get("model")
     if not isinstance(weights, dict):
-        raise ModelError(f"{checkpoint}: holds no model; accepted: a checkpoint of fairseq")
+        raise ModelError(f"{checkpoint}: has no entry 'model'; accepted: a fairseq checkpoint")
     languages = [options.get("source_lang"), options.get("target_lang")]
     dictionaries = [folder / f"dict.{language}.txt" for language in languages]
-    own = [folder / f"{side}.spm" for side in ("source", "target")]
-    pieces = own if all(path.is_file() for path in own) else [_one(folder, "*.model")] * 2
+    by_side = [folder / f"{side}.spm" for side in ("source", "target")]
+    pieces = by_side if all(path.is_file() for path in by_side) else [_one(folder, "*.model")] * 2
     lacking = [f"{path.name} is missing" for path in dictionaries if not path.is_file()]
     if lacking:
         raise ModelError(problems(f"{folder} is no fairseq model that can be imported", dict.fromkeys(lacking)))
@@ -84,15 +83,15 @@ def read_fairseq(origin: Origin, wishes: Wishes) -> ForeignModel:
 
 
 def _one(folder: Path, pattern: str) -> Path:
-    found = sorted(folder.glob(pattern))
-    if len(found) != 1:
-        there = ", ".join(path.name for path in found) or "none"
-        raise ModelError(f"{folder}: files {pattern} are: {there}; accepted: one (text must be cut by SentencePiece)")
-    return found[0]
+    paths = sorted(folder.glob(pattern))
+    if len(paths) != 1:
+        names = ", ".join(path.name for path in paths) or "none"
+        raise ModelError(f"{folder}: files that match {pattern}: {names}; accepted: exactly one such file")
+    return paths[0]
 
 
 def _options(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the task and the model; old checkpoints have them in one."""
+    """Return the options of task and model in one dictionary; new checkpoints store the two apart."""
     cfg = content.get("cfg") or {}
     parts = [content.get("args"), *(cfg.get(part) for part in ("task", "model"))]
     return {
@@ -111,11 +110,14 @@ def _option_problems(options: Mapping[str, Any]) -> Iterator[str]:
     for name in EQUAL:
         one, other = (options.get(f"{side}_{name}") for side in ("encoder", "decoder"))
         if one != other:
-            yield f"encoder_{name} is {one} and decoder_{name} {other}; accepted: equal ones"
+            yield f"encoder_{name} is {one} and decoder_{name} is {other}; accepted: equal values"
 
 
 def _side(dictionary: Path, sentencepiece: Path) -> Side:
-    """A line has a piece and how often it occurs. What marks the end begins a translation, too. Raises ModelError."""
+    """Read a dictionary, whose lines hold a piece and its count. In fairseq the end token also begins a target.
+
+    Raises: ModelError if the file cannot be read.
+    """
     try:
         lines = dictionary.read_text(encoding="utf-8").split("\n")  # a piece may hold U+2028
     except (OSError, UnicodeDecodeError) as error:
@@ -127,7 +129,7 @@ def _side(dictionary: Path, sentencepiece: Path) -> Side:
 
 
 def _architecture(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of our ModelConfig. Positions are counted from the id after padding's."""
+    """Return the values of our ModelConfig. In fairseq, position numbers begin after the id of padding."""
     same = ("encoder_layers", "decoder_layers", "dropout", "attention_dropout", "activation_dropout")
     theirs = {"d_model": "encoder_embed_dim", "d_ff": "encoder_ffn_embed_dim", "heads": "encoder_attention_heads"}
     theirs |= {name: name for name in same}
@@ -150,11 +152,11 @@ def _own_weights(weights: Mapping[str, Tensor], options: Mapping[str, Any]) -> t
     architecture = _architecture(options)
     copies = [(TARGET, SOURCE)] if architecture["tie_source"] else []
     copies += [(TARGET, OUTPUT)] if architecture["tie_output"] else []
-    return without_copies({name: w for name, w in weights.items() if not name.endswith(CONSTANTS)}, copies)
+    return drop_tied_copies({name: w for name, w in weights.items() if not name.endswith(CONSTANTS)}, copies)
 
 
 def fairseq_table(config: ModelConfig) -> Table:
-    """fairseq's names (the sources) and ours (the targets)."""
+    """Return the table from fairseq's weight names to ours."""
     return tuple(_rows(config))
 
 
@@ -167,5 +169,4 @@ def _rows(config: ModelConfig) -> Iterator[Row]:
     yield from layer_rows(config)
     if config.norm == "pre":
         for side in ("encoder", "decoder"):
-            for kind in ("weight", "bias"):
-                yield Row((f"{side}.layer_norm.{kind}",), (f"{side}.norm.{kind}",))
+            yield from parameter_rows(f"{side}.layer_norm", f"{side}.norm")

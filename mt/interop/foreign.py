@@ -1,6 +1,6 @@
-"""A model of another toolkit as its reader hands it over: checked as a whole, put in our order, written as one of ours.
+"""Import of a model of another toolkit: the interface of the readers, the checks, and the conversion.
 
-Readers say in our words what they found; what they found wrong is reported together with what is found here.
+A reader returns a ForeignModel. Problems that the reader finds are reported together with the problems found here.
 """
 
 import re
@@ -16,15 +16,15 @@ from torch import Tensor
 
 from mt.checkpoint import FLOATS, Description, save_model
 from mt.config import ModelConfig
-from mt.errors import ModelError, MTError, problems
-from mt.interop.languages import THREE_LETTERS
-from mt.interop.mapping import Table, misplaced, place
+from mt.errors import LanguageError, ModelError, MTError, problems
+from mt.interop.mapping import Table, find_misplaced, place
+from mt.languages import Direction, three_letter_code
 from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
 from mt.tokenizer import BOS, PAD, SPECIAL_PIECES, Vocabulary, VocabularyTokenizer
 
 TAG = re.compile(r">>.+<<")
-SHOWN = 20  # tags that an error names
+SHOWN = 20  # largest number of language tags listed in an error message
 
 BIAS = "embedding.bias"
 TARGET_ROWS = ("embedding.tokens.weight", "embedding.output", BIAS)
@@ -33,9 +33,9 @@ SOURCE_ROWS = ("source_embedding.tokens.weight",)
 
 @dataclass(frozen=True)
 class Side:
-    """The vocabulary of one side, by the ids of the other toolkit, and what cuts text into its pieces.
+    """Vocabulary of one side, source or target, with the other toolkit's ids, and its SentencePiece model.
 
-    `start` is what its decoder begins with; None is a vector of zeros. `pad` is None if it has no such piece.
+    `start` is the id that begins a target; None stands for a zero vector. `pad` is None if no piece is for padding.
     """
 
     ids: Mapping[str, int]
@@ -44,83 +44,83 @@ class Side:
     eos: int
     pad: int | None = None
     start: int | None = None
-    pad_counts: bool = True  # whether the piece of padding has a probability
+    pad_counts: bool = True  # whether the other model can assign padding a probability
 
     @cached_property
     def rows(self) -> list[int | None]:
-        """Their id of each of ours: pad, unk, bos, eos, then all others in their order."""
+        """Return the other toolkit's id of each of our ids: pad, unk, bos, eos, then the others in their order."""
         special = [self.pad, self.unk, self.start, self.eos]
         return [*special, *(id for id in sorted(set(self.ids.values())) if id not in special)]
 
     @property
     def pieces(self) -> list[str]:
-        """Our vocabulary."""
+        """Return the pieces in the order of our ids."""
         piece_of = {id: piece for piece, id in self.ids.items()}
         others = (piece_of[id] for id in self.rows[len(SPECIAL_PIECES) :] if id is not None)
         return [*SPECIAL_PIECES, *(f"<{piece}>" if piece in SPECIAL_PIECES else piece for piece in others)]
 
     @property
     def silent(self) -> list[int]:
-        """Those of our ids that must have no probability, because they have none there or have it at another id."""
-        found = [PAD] if self.pad is None or not self.pad_counts else []
-        return [*found, BOS] if self.start in (None, self.pad, self.unk, self.eos) else found
+        """Return those of our ids whose probability is zero because the other model gives them none."""
+        ids = [PAD] if self.pad is None or not self.pad_counts else []
+        return [*ids, BOS] if self.start in (None, self.pad, self.unk, self.eos) else ids
 
-    def problems(self, what: str) -> Iterator[str]:
-        """What keeps the ids from being those of rows, one after another."""
+    def problems(self, name: str) -> Iterator[str]:
+        """Yield a message for each fault of the ids, which must be 0 to V - 1; `name` is the vocabulary's name."""
         ids = sorted(self.ids.values())
         if ids != list(range(len(ids))):
-            yield f"{what}: the ids of {len(ids)} pieces are not 0 to {len(ids) - 1}, each once"
+            yield f"{name}: ids are missing, repeated or too large; accepted: each id from 0 to {len(ids) - 1} once"
         needed = {"<unk>": self.unk, "the end": self.eos}
         optional = {"padding": self.pad, "the start": self.start}
-        for name, id in (needed | {name: id for name, id in optional.items() if id is not None}).items():
+        for piece, id in (needed | {piece: id for piece, id in optional.items() if id is not None}).items():
             if type(id) is not int or id not in ids:
-                yield f"{what}: the id of {name} is {id}; accepted: one of its ids"
+                yield f"{name}: the id of {piece} is {id}, which no piece has; accepted: 0 to {len(ids) - 1}"
 
 
 @dataclass(frozen=True)
 class ForeignModel:
-    """What a reader found. Weights are as torch's layers have them, under the other toolkit's names."""
+    """Model of another toolkit, as a reader returns it: weights in torch's layout under the other toolkit's names."""
 
     name: str
     kind: str  # "MarianMT model (Hugging Face)"
-    architecture: Mapping[str, Any]  # values of our ModelConfig
+    architecture: Mapping[str, Any]  # fields of our ModelConfig
     table: Callable[[ModelConfig], Table]
     weights: Mapping[str, Tensor]
     source: Side
     target: Side
     decoding: Mapping[str, Any]
-    direction: str  # what it says that it translates; may be empty
+    direction: str  # the direction stated in the files, such as en-de; empty if the files state none
     problems: Sequence[str]
-    provenance: Sequence[str]  # lines of the card
+    provenance: Sequence[str]  # lines for README.md
 
 
-def write(found: ForeignModel, out: Path, directions: Sequence[str]) -> None:
-    """Write it as a model directory of ours, `out`, that translates `directions`, or what it says itself if none.
+def write_model(model: ForeignModel, out: Path, directions: Sequence[str]) -> None:
+    """Write the model directory `out` for `directions`, or for the model's stated direction if `directions` is empty.
 
-    Raises ModelError that lists all that is wrong: options, vocabularies, weights and directions.
+    Raises: ModelError that lists every unsupported option and every fault of vocabularies, weights and directions.
     """
-    directions = tuple(directions) or ((found.direction,) if found.direction else ())
-    wrong = [*found.problems, *_vocabulary_problems(found)]
+    directions = tuple(directions) or ((model.direction,) if model.direction else ())
+    wrong = [*model.problems, *_vocabulary_problems(model)]
     config, description, tokenizer = None, None, None
     try:
-        config = ModelConfig.model_validate({**found.architecture, "logits_bias": True})
-        wrong += _weight_problems(found, config)
+        config = ModelConfig.model_validate({**model.architecture, "logits_bias": True})
+        wrong += _weight_problems(model, config)
     except ValidationError as error:
         wrong += _listed(error)
-    tags, missing = _tags(found.source, directions)
+    tags, missing = _tags(model.source, directions)
     wrong += missing
     try:
-        tokenizer = _tokenizer(found, tags)
+        tokenizer = _tokenizer(model, tags)
     except MTError as error:
         wrong.append(str(error))
     if config is not None and directions:
         try:
-            description = _description(found, out.name, directions, config)
+            description = _description(model, out.name, directions, config)
         except ValidationError as error:
             wrong += _listed(error)
     if wrong or config is None or description is None or tokenizer is None:
-        raise ModelError(problems(f"{found.name} cannot be imported", dict.fromkeys(wrong)))
-    save_model(out, _our_weights(found, config), tokenizer, description, _card(found, directions))
+        raise ModelError(problems(f"{model.name} cannot be imported", dict.fromkeys(wrong)))
+    save_model(out, _our_weights(model, config), tokenizer, description, _card(model, directions))
 
 
 def _listed(error: ValidationError) -> list[str]:
@@ -128,64 +128,64 @@ def _listed(error: ValidationError) -> list[str]:
     return [f"{place}: {message}" for place, message in listed.items()]
 
 
-def _vocabulary_problems(found: ForeignModel) -> Iterator[str]:
-    one = found.source.ids == found.target.ids
-    yield from found.source.problems("the vocabulary" if one else "the source's vocabulary")
+def _vocabulary_problems(model: ForeignModel) -> Iterator[str]:
+    one = model.source.ids == model.target.ids
+    yield from model.source.problems("the vocabulary" if one else "the source's vocabulary")
     if not one:
-        yield from found.target.problems("the target's vocabulary")
-    if found.architecture.get("tie_source", True) and found.source.ids != found.target.ids:
+        yield from model.target.problems("the target's vocabulary")
+    if model.architecture.get("tie_source", True) and model.source.ids != model.target.ids:
         yield "the embeddings of source and target are one matrix, but their vocabularies differ"
 
 
-def _model(found: ForeignModel, config: ModelConfig) -> Transformer:
-    """A model of ours with their numbers of pieces, without values."""
+def _model(model: ForeignModel, config: ModelConfig) -> Transformer:
+    """Return our model of the same size on the meta device, which stores shapes only."""
     with torch.device("meta"):
-        source_size = None if config.tie_source else len(found.source.ids)
-        return Transformer(config, len(found.target.ids), source_vocabulary_size=source_size)
+        source_size = None if config.tie_source else len(model.source.ids)
+        return Transformer(config, len(model.target.ids), source_vocabulary_size=source_size)
 
 
-def _weight_problems(found: ForeignModel, config: ModelConfig) -> Iterator[str]:
-    """Every weight that has no place, another shape, another type, or values that are no numbers."""
-    ours, weights, table = _model(found, config).state_dict(), found.weights, found.table(config)
+def _weight_problems(model: ForeignModel, config: ModelConfig) -> Iterator[str]:
+    """Yield a message for each weight that only one format has, or whose shape, type or values are wrong."""
+    ours, weights, table = _model(model, config).state_dict(), model.weights, model.table(config)
     filled = {target for row in table for target in row.targets}
-    yield from misplaced(table, weights, [name for name in ours if name != BIAS or BIAS in filled])
+    yield from find_misplaced(table, weights, [name for name in ours if name != BIAS or BIAS in filled])
     for row in table:
         (name,) = row.sources
         for target in row.targets:
             if name in weights and target in ours and weights[name].shape != ours[target].shape:
-                yield f"{name} has the shape {list(weights[name].shape)}, not {list(ours[target].shape)}"
+                yield f"{name} has the shape {list(weights[name].shape)}; accepted: {list(ours[target].shape)}"
     for name, weight in weights.items():
         if weight.dtype not in FLOATS:
             yield f"{name} has the type {weight.dtype}; accepted: {', '.join(map(str, FLOATS))}"
         elif not weight.isfinite().all():
-            yield f"{name} has values that are not finite"
+            yield f"{name} has infinite or NaN values"
 
 
-def _our_weights(found: ForeignModel, config: ModelConfig) -> dict[str, Tensor]:
-    """Our state dictionary, of a model without problems."""
-    placed = place(found.table(config), found.weights)
-    placed.setdefault(BIAS, torch.zeros(len(found.target.ids)))
-    for side, names in ((found.target, TARGET_ROWS), (found.source, SOURCE_ROWS)):
+def _our_weights(model: ForeignModel, config: ModelConfig) -> dict[str, Tensor]:
+    """Return the weights as our state dictionary; `_weight_problems` must have found none."""
+    placed = place(model.table(config), model.weights)
+    placed.setdefault(BIAS, torch.zeros(len(model.target.ids)))
+    for side, names in ((model.target, TARGET_ROWS), (model.source, SOURCE_ROWS)):
         for name in names:
             if name in placed:
                 placed[name] = _arranged(placed[name], side.rows)
-    placed[BIAS][found.target.silent] = NEVER
+    placed[BIAS][model.target.silent] = NEVER
     return {name: weight.float() for name, weight in placed.items()}
 
 
 def _arranged(weight: Tensor, rows: Sequence[int | None]) -> Tensor:
-    """These rows of a weight; zeros where there is none."""
+    """Return a weight whose row i is row `rows[i]` of `weight`, or zeros where `rows[i]` is None."""
     chosen = weight[[row or 0 for row in rows]]
     chosen[[row is None for row in rows]] = 0
     return chosen
 
 
-def _tokenizer(found: ForeignModel, tags: Mapping[str, str]) -> VocabularyTokenizer:
-    """Raises TokenizerError."""
-    source, target = found.source, found.target
-    own = tuple(target.pieces) if target.pieces != source.pieces else None
-    vocabulary = Vocabulary(pieces=tuple(source.pieces), target_pieces=own, tags=dict(tags))
-    differ = own is not None or target.sentencepiece != source.sentencepiece
+def _tokenizer(model: ForeignModel, tags: Mapping[str, str]) -> VocabularyTokenizer:
+    """Return our tokenizer for the model. Raises: TokenizerError if a SentencePiece model cannot be used."""
+    source, target = model.source, model.target
+    target_pieces = tuple(target.pieces) if target.pieces != source.pieces else None
+    vocabulary = Vocabulary(pieces=tuple(source.pieces), target_pieces=target_pieces, tags=dict(tags))
+    differ = target_pieces is not None or target.sentencepiece != source.sentencepiece
     names = ("the source's tokenizer", "the target's tokenizer")
     return VocabularyTokenizer(
         source.sentencepiece, vocabulary, target.sentencepiece if differ else None, names if differ else names[:1] * 2
@@ -193,48 +193,51 @@ def _tokenizer(found: ForeignModel, tags: Mapping[str, str]) -> VocabularyTokeni
 
 
 def _tags(source: Side, directions: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """The tag of each target language, of a model that has tags; and what is wrong."""
-    there = [piece for piece in source.ids if TAG.fullmatch(piece)]
-    shown = ", ".join(there[:SHOWN]) + (" ..." if len(there) > SHOWN else "")
+    """Return the tag piece of each target language (none if the model has no tags), and a list of problems."""
+    known = [piece for piece in source.ids if TAG.fullmatch(piece)]
+    shown = ", ".join(known[:SHOWN]) + (" ..." if len(known) > SHOWN else "")
     if not directions:
-        hint = f", into a language of its tags, {shown}" if there else ", such as --direction en-de"
-        return {}, [f"it does not say what it translates; accepted: --direction{hint}"]
-    languages = list(dict.fromkeys(direction.partition("-")[2] for direction in directions))
-    if not there:
-        several = f"it has no tags, so it cannot be told which of {', '.join(languages)} to translate into"
+        hint = f"; its tags are for {shown}" if known else ", such as --direction en-de"
+        return {}, [f"its files state no direction. Give one with --direction{hint}"]
+    try:
+        languages = list(dict.fromkeys(Direction.parse(direction).target for direction in directions))
+    except LanguageError as error:
+        return {}, [str(error)]
+    if not known:
+        several = f"it has no language tags, so it can have only one target language, not {', '.join(languages)}"
         return {}, [several] if len(languages) > 1 else []
     tags = {}
     for language in languages:
-        names = (f">>{code}<<" for code in (language, THREE_LETTERS.get(language, language)))
-        tags[language] = next((name for name in names if name in there), "")
+        names = (f">>{code}<<" for code in (language, language.replace("-", "_"), three_letter_code(language)))
+        tags[language] = next((name for name in names if name in known), "")
     return tags, [
         f"it has no tag for {language!r}; accepted: one of {shown}" for language, tag in tags.items() if not tag
     ]
 
 
-def _description(found: ForeignModel, name: str, directions: Sequence[str], config: ModelConfig) -> Description:
-    """Raises ValidationError."""
+def _description(model: ForeignModel, name: str, directions: Sequence[str], config: ModelConfig) -> Description:
+    """Return the metadata of our model. Raises: ValidationError if a value of the foreign model is not valid."""
     return Description.model_validate(
         {
             "name": re.sub(r"[^\w.-]", "-", name),
             "directions": tuple(directions),
-            "vocabulary_size": len(found.target.rows),
-            "source_vocabulary_size": None if config.tie_source else len(found.source.rows),
+            "vocabulary_size": len(model.target.rows),
+            "source_vocabulary_size": None if config.tie_source else len(model.source.rows),
             "model": config,
-            "decoding": found.decoding,
+            "decoding": model.decoding,
         }
     )
 
 
-def _card(found: ForeignModel, directions: Sequence[str]) -> str:
-    """`README.md` of the imported model."""
-    lines = "\n".join(f"- {line}" for line in found.provenance)
-    return f"""# {found.name}, imported
+def _card(model: ForeignModel, directions: Sequence[str]) -> str:
+    """Return the text of README.md of the imported model."""
+    lines = "\n".join(f"- {line}" for line in model.provenance)
+    return f"""# {model.name}, imported
 
-Translates {", ".join(directions)}. Load it with `Translator.load`, or serve it with `python -m service --model` and \
+Translates {", ".join(directions)}. Load it with `Translator.load`, or serve it with `mt-service serve --model` and \
 this directory.
 
-- From: the {found.kind} `{found.name}`, by `scripts/import_model.py`.
+- From: the {model.kind} `{model.name}`, by `mt-service import`.
 {lines}
 - Weights: the same numbers under other names, as float32; nothing was trained here.
 """

@@ -1,4 +1,4 @@
-"""Models on the Hugging Face hub: fetched once, at one revision, by huggingface_hub."""
+"""Download of a revision of a model from the Hugging Face hub."""
 
 import re
 from collections.abc import Collection
@@ -6,64 +6,68 @@ from pathlib import Path
 
 from mt.errors import ModelError
 from mt.interop.huggingface import PICKLE, SAFE
-from mt.interop.origin import ALLOWED_PICKLE, Origin, Wishes
+from mt.interop.origin import ALLOWED_PICKLE, ImportOptions, Origin
 
 try:
     import huggingface_hub
     from huggingface_hub import errors as hub_errors
-except ModuleNotFoundError:  # an optional dependency: `fetch` says so
+except ModuleNotFoundError:  # an optional dependency, which `fetch_model` reports
     huggingface_hub = None  # type: ignore[assignment]
 
 NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")
-BESIDE = ("*.json", "*.spm", "README.md", "LICENSE*")  # what a model has besides its weights
+BESIDE = ("*.json", "*.spm", "README.md", "LICENSE*")  # files to download besides the weights
 
 
-def is_name(source: str) -> bool:
-    """Whether this can be a name on the hub, `owner/model`, perhaps with `@revision`."""
+def is_hub_name(source: str) -> bool:
+    """Return whether `source` has the form of a hub name, `owner/model` or `owner/model@revision`."""
     return NAME.fullmatch(source) is not None
 
 
-def fetch(source: str, wishes: Wishes) -> Origin:
-    """Its files, in the cache that huggingface_hub keeps. Without a revision the newest is taken, and noted.
+def fetch_model(source: str, options: ImportOptions) -> Origin:
+    """Download a model into huggingface_hub's cache. A name without a revision stands for the newest revision.
 
-    Raises ModelError if huggingface_hub is not installed, the hub cannot be reached or has no such model, its weights
-    are a pickle that may not be read, or the files cannot be fetched or kept.
+    The returned Origin records the revision. Raises: ModelError if huggingface_hub is not installed, the hub cannot be
+    reached or has no such model, the weights are a pickle that the options do not allow, or the files cannot be
+    fetched or stored.
     """
     if huggingface_hub is None:
-        raise ModelError(f"{source}: huggingface_hub is not installed; accepted: pip install 'mt-service[interop]'")
+        raise ModelError(f"{source}: huggingface_hub is not installed. Run pip install 'mt-service[interop]'")
     matched = NAME.fullmatch(source)
     assert matched is not None
     name, revision = matched["name"], matched["revision"]
     try:
         info = huggingface_hub.HfApi().model_info(name, revision=revision)
     except hub_errors.RepositoryNotFoundError as error:
-        raise ModelError(f"{source}: the hub has no such model, or none that is open; accepted: owner/model") from error
+        raise ModelError(f"{source}: the hub has no public model of this name; accepted: owner/model") from error
     except hub_errors.RevisionNotFoundError as error:
         raise ModelError(f"{source}: the model has no such revision; accepted: a branch, a tag or a commit") from error
-    except Exception as error:  # whatever the HTTP library beneath it raises, which changes with its version
+    except Exception as error:  # huggingface_hub passes on errors of its HTTP library, which varies with its version
         raise ModelError(
-            f"{source}: there is no such folder, and the Hugging Face hub cannot be reached ({_reason(error)}); "
-            f"accepted: a folder. Where there is a network, `hf download {name} --local-dir FOLDER` makes one"
+            f"{source}: no such folder exists, and the Hugging Face hub cannot be reached ({_reason(error)}). Name "
+            f"a folder, which `hf download {name} --local-dir FOLDER` creates on a machine with a network"
         ) from error
-    weights = _weights(source, {file.rfilename for file in info.siblings or ()}, wishes)
+    weights = _weights(source, {file.rfilename for file in info.siblings or ()}, options)
     try:
         folder = huggingface_hub.snapshot_download(name, revision=info.sha, allow_patterns=[*BESIDE, weights])
-    except Exception as error:  # of the network, or of the disk
+    except Exception as error:  # of the network or of the disk
         raise ModelError(
-            f"{source}: the hub has it, but not all files could be fetched and kept ({_reason(error)}); accepted: "
-            "a network, and space in huggingface_hub's cache, which HF_HOME moves elsewhere"
+            f"{source}: the hub has this model, but not all files could be fetched and stored ({_reason(error)}). "
+            "Check the network and the free space of huggingface_hub's cache; HF_HOME sets the cache's folder"
         ) from error
     return Origin(Path(folder), name, revision=str(info.sha))
 
 
-def _weights(source: str, there: Collection[str], wishes: Wishes) -> str:
-    """The file to fetch weights from: a pickle only if there is no other. Raises ModelError if it may not be read."""
-    if SAFE in there or PICKLE not in there:
+def _weights(source: str, names: Collection[str], options: ImportOptions) -> str:
+    """Return the name of the weight file, the pickle only if the model has no other weight file.
+
+    Raises: ModelError if the weights are a pickle and `options` do not allow pickles.
+    """
+    if SAFE in names or PICKLE not in names:
         return SAFE
-    if not wishes.allow_pickle:
+    if not options.allow_pickle:
         raise ModelError(
-            f"{source}: its weights are only in {PICKLE}, a pickle; accepted: {ALLOWED_PICKLE}, or without any pickle "
-            "a folder with OPUS-MT's own .npz files, a zip that the model's card links to"
+            f"{source}: its only weights are {PICKLE}, a pickle. Either give {ALLOWED_PICKLE}, or import the folder "
+            "with OPUS-MT's .npz files, a zip that the model's card links to"
         )
     return PICKLE
 

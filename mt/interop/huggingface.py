@@ -1,7 +1,6 @@
-"""Hugging Face's MarianMT models (transformers.MarianMTModel), as OPUS-MT publishes them on the hub."""
+"""Import of Hugging Face MarianMT models (transformers.MarianMTModel), the format in which the hub has OPUS-MT."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +11,12 @@ from torch import Tensor
 
 from mt.checkpoint import load_weights
 from mt.config import ModelConfig
-from mt.errors import ModelError, problems
-from mt.interop.copies import without_copies
+from mt.errors import LanguageError, ModelError, problems
+from mt.interop.fairseq_layers import layer_rows
 from mt.interop.foreign import ForeignModel, Side
-from mt.interop.layers import layer_rows
-from mt.interop.mapping import Row, Table
-from mt.interop.origin import ALLOWED_PICKLE, AS_MARIAN, Origin, Wishes, load_pickle, named_tensors
+from mt.interop.mapping import Row, Table, drop_tied_copies
+from mt.interop.origin import ALLOWED_PICKLE, AS_MARIAN, ImportOptions, Origin, load_pickle, named_tensors
+from mt.languages import Direction
 from mt.model.embedding import sinusoidal_positions
 
 BIAS = "final_logits_bias"
@@ -25,6 +24,7 @@ SHARED = "model.shared.weight"
 SOURCE, TARGET, OUTPUT = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"
 POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 UNKNOWN = "<unk>"
+SIDES = ("source", "target")
 SAFE, PICKLE = "model.safetensors", "pytorch_model.bin"
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
@@ -39,21 +39,21 @@ OPTIONS: Mapping[str, tuple[Any, tuple[Any, ...]]] = {
     "normalize_embedding": (False, (False,)),
     "static_position_embeddings": (True, (True,)),
 }
-"""Options of config.json: the value of one that is absent, as transformers has it, and the values that we can take."""
+"""Default in transformers and supported values of each option of config.json."""
 
 EQUAL = (("encoder_attention_heads", "decoder_attention_heads"), ("encoder_ffn_dim", "decoder_ffn_dim"))
 
 
-def read_marian_mt(origin: Origin, wishes: Wishes) -> ForeignModel:
-    """A MarianMT directory. Raises ModelError that names every file that is missing or cannot be read."""
-    folder = Directory.read(origin.folder, wishes.allow_pickle)
-    weights, wrong = folder.own_weights()
+def read_marian_mt(origin: Origin, import_options: ImportOptions) -> ForeignModel:
+    """Read a MarianMT directory. Raises: ModelError that lists the files that are missing or cannot be read."""
+    folder = MarianMTFolder.read(origin.folder, import_options.allow_pickle)
+    weights, wrong = folder.learned_weights()
     source, target = folder.sides()
     wrong = [*folder.option_problems(), *folder.size_problems(source, target), *wrong]
     return ForeignModel(
         name=origin.name,
         kind="MarianMT model (Hugging Face)",
-        architecture={**folder.architecture(), **(AS_MARIAN if wishes.as_marian else {})},
+        architecture={**folder.architecture(), **(AS_MARIAN if import_options.as_marian else {})},
         table=marian_mt_table,
         weights=weights,
         source=source,
@@ -66,8 +66,8 @@ def read_marian_mt(origin: Origin, wishes: Wishes) -> ForeignModel:
 
 
 @dataclass(frozen=True)
-class Directory:
-    """A MarianMT directory in memory."""
+class MarianMTFolder:
+    """Content of a MarianMT directory."""
 
     config: Mapping[str, Any]
     generation: Mapping[str, Any]
@@ -75,10 +75,10 @@ class Directory:
     vocabularies: tuple[Mapping[str, int], Mapping[str, int]]  # of source and target
     sentencepiece: tuple[bytes, bytes]
     weights: Mapping[str, Tensor]
-    files: tuple[str, ...]  # that were read
+    files: tuple[str, ...]  # the files that were read
 
     @classmethod
-    def read(cls, folder: Path, allow_pickle: bool) -> "Directory":
+    def read(cls, folder: Path, allow_pickle: bool) -> "MarianMTFolder":
         pickled = allow_pickle and not (folder / SAFE).is_file() and (folder / PICKLE).is_file()
         weights = folder / (PICKLE if pickled else SAFE)
         needed = ["config.json", "vocab.json", "source.spm", "target.spm", weights.name]
@@ -86,14 +86,16 @@ class Directory:
         if lacking:
             listed = (f"{name} is missing" + _hint(folder, name) for name in lacking)
             raise ModelError(problems(f"{folder} is no MarianMT model that can be imported", listed))
-        found = {name: _json(folder / name) for name in ("generation_config.json", "tokenizer_config.json")}
+        optional_files = {name: _json(folder / name) for name in ("generation_config.json", "tokenizer_config.json")}
         source = _vocabulary(folder / "vocab.json")
-        two = (folder / "target_vocab.json").is_file() and found["tokenizer_config.json"].get("separate_vocabs", True)
+        two = (folder / "target_vocab.json").is_file() and optional_files["tokenizer_config.json"].get(
+            "separate_vocabs", True
+        )
         optional = ["target_vocab.json"] if two else []
         return cls(
             config=_json(folder / "config.json"),
-            generation=found["generation_config.json"],
-            tokenizer=found["tokenizer_config.json"],
+            generation=optional_files["generation_config.json"],
+            tokenizer=optional_files["tokenizer_config.json"],
             vocabularies=(source, _vocabulary(folder / "target_vocab.json") if two else source),
             sentencepiece=((folder / "source.spm").read_bytes(), (folder / "target.spm").read_bytes()),
             weights=named_tensors(load_pickle(weights), weights) if pickled else load_weights(weights),
@@ -105,16 +107,16 @@ class Directory:
         return self.config.get(name, default)
 
     def option_problems(self) -> Iterator[str]:
-        """Every option whose value we cannot take."""
+        """Yield a problem for each option with an unsupported value."""
         for name, (_, accepted) in OPTIONS.items():
             if self.option(name) not in accepted:
                 yield f"{name} is {self.option(name)!r}; accepted: {', '.join(map(repr, accepted))}"
         for one, other in EQUAL:
             if self.config.get(one) != self.config.get(other):
-                yield f"{one} is {self.config.get(one)} and {other} {self.config.get(other)}; accepted: equal ones"
+                yield f"{one} is {self.config.get(one)} and {other} is {self.config.get(other)}; accepted: equal values"
 
     def sides(self) -> tuple[Side, Side]:
-        """What stands for padding begins a translation, too, and may have a probability of its own."""
+        """Return the vocabularies. In MarianMT the padding piece also begins a target, and may have a probability."""
         config = self.config
         pad = config.get("pad_token_id", 58100)
         banned = {**config, **self.generation}
@@ -134,18 +136,19 @@ class Directory:
         return sides[0], sides[1]
 
     def size_problems(self, source: Side, target: Side) -> Iterator[str]:
-        """Where a vocabulary has not as many pieces as config.json states."""
+        """Yield a problem for each vocabulary whose size differs from config.json."""
         size = self.config.get("vocab_size")
         decoder_size = self.config.get("decoder_vocab_size") or size
         if len(source.ids) != size:
-            yield f"vocab.json has {len(source.ids)} pieces, config.json a vocab_size of {size}; accepted: equal sizes"
+            stated = f"config.json's vocab_size is {size}"
+            yield f"vocab.json has {len(source.ids)} pieces, but {stated}; accepted: equal sizes"
         if len(target.ids) != decoder_size:
             name = "vocab.json" if source.ids is target.ids else "target_vocab.json"
-            stated = f"config.json a decoder_vocab_size of {decoder_size}"
-            yield f"{name} has {len(target.ids)} pieces, {stated}; accepted: equal sizes"
+            stated = f"config.json's decoder_vocab_size is {decoder_size}"
+            yield f"{name} has {len(target.ids)} pieces, but {stated}; accepted: equal sizes"
 
     def architecture(self) -> dict[str, Any]:
-        """The values of our ModelConfig."""
+        """Return the values of our ModelConfig."""
         theirs = {
             "d_ff": "encoder_ffn_dim",
             "heads": "encoder_attention_heads",
@@ -156,7 +159,9 @@ class Directory:
         return {
             "norm": "post",
             "positions": "concatenated",
-            "activation": ACTIVATIONS.get(self.option("activation_function"), "relu"),  # `option_problems` has a word
+            "activation": ACTIVATIONS.get(
+                self.option("activation_function"), "relu"
+            ),  # `option_problems` reports an unknown activation
             "scale_embedding": bool(self.option("scale_embedding")),
             "tie_source": bool(self.option("share_encoder_decoder_embeddings")),
             "tie_output": bool(self.option("tie_word_embeddings")),
@@ -164,31 +169,33 @@ class Directory:
         }
 
     def decoding(self) -> dict[str, Any]:
-        """The values of our DecodingConfig."""
+        """Return the values of our DecodingConfig."""
         search = {"beam_size": "num_beams", "length_penalty": "length_penalty"}
         search |= {"no_repeat_ngram": "no_repeat_ngram_size"}
-        asked = {**self.config, **self.generation}
-        return {ours: asked[key] for ours, key in search.items() if asked.get(key) is not None}
+        values = {**self.config, **self.generation}
+        return {ours: values[key] for ours, key in search.items() if values.get(key) is not None}
 
     def direction(self) -> str:
-        """What the tokenizer says; empty if that is not two languages."""
-        said = f"{self.tokenizer.get('source_lang')}-{self.tokenizer.get('target_lang')}"
-        return said if re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}", said) else ""
+        """Return the direction that the tokenizer states, or an empty string if it does not name two languages."""
+        try:
+            return str(Direction.parse("-".join(str(self.tokenizer.get(f"{side}_lang")) for side in SIDES)))
+        except LanguageError:
+            return ""
 
-    def own_weights(self) -> tuple[dict[str, Tensor], list[str]]:
-        """The weights without constants and copies, and what of these is not what it should be."""
+    def learned_weights(self) -> tuple[dict[str, Tensor], list[str]]:
+        """Return the weights except constants and tied copies, and a message for each wrong constant or copy."""
         shared, tied = (self.option(name) for name in ("share_encoder_decoder_embeddings", "tie_word_embeddings"))
         copies = [(SHARED, SOURCE), (SHARED, TARGET)] if shared else []
         copies += [(SHARED if shared else TARGET, OUTPUT)] if tied else []
-        own, wrong = without_copies(self.weights, copies)
+        learned, wrong = drop_tied_copies(self.weights, copies)
         for name in POSITIONS:
-            if name in own and not self._sinusoidal(own.pop(name)):
-                wrong.append(f"{name} is not the sinusoidal table; accepted: positions that were not learned")
-        own[BIAS] = own[BIAS].flatten() if BIAS in own else torch.zeros(len(self.vocabularies[1]))
-        return own, wrong
+            if name in learned and not self._is_sinusoidal(learned.pop(name)):
+                wrong.append(f"{name} is not the sinusoidal table; accepted: sinusoidal positions")
+        learned[BIAS] = learned[BIAS].flatten() if BIAS in learned else torch.zeros(len(self.vocabularies[1]))
+        return learned, wrong
 
-    def _sinusoidal(self, stored: Tensor) -> bool:
-        """Whether [length, d_model] positions are computed, the sines first."""
+    def _is_sinusoidal(self, stored: Tensor) -> bool:
+        """Return whether `stored` [length, d_model] is the sinusoidal table with all sines before all cosines."""
         d_model = self.config.get("d_model")
         if stored.dim() != 2 or stored.shape[1] != d_model or d_model % 2 or not d_model:
             return False
@@ -197,7 +204,7 @@ class Directory:
 
 
 def marian_mt_table(config: ModelConfig) -> Table:
-    """MarianMT's names (the sources) and ours (the targets)."""
+    """Return the table from MarianMT's weight names to ours."""
     return tuple(_rows(config))
 
 
@@ -219,7 +226,10 @@ def _hint(folder: Path, name: str) -> str:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """An empty object if there is no such file."""
+    """Return the JSON object in a file, or an empty one if the file is missing.
+
+    Raises: ModelError if the file holds anything else.
+    """
     if not path.exists():
         return {}
     try:
@@ -227,12 +237,12 @@ def _json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not a JSON file ({error})") from error
     if not isinstance(values, dict):
-        raise ModelError(f"{path}: holds {type(values).__name__}; accepted: a JSON object")
+        raise ModelError(f"{path}: holds a JSON value of type {type(values).__name__}; accepted: a JSON object")
     return values
 
 
 def _vocabulary(path: Path) -> dict[str, int]:
     values = _json(path)
     if not all(isinstance(number, int) for number in values.values()):
-        raise ModelError(f"{path}: not every piece has a whole number; accepted: pieces and their ids")
+        raise ModelError(f"{path}: an id is not an integer; accepted: a JSON object from pieces to integer ids")
     return values

@@ -1,48 +1,52 @@
-"""What a folder, or a name on the Hugging Face hub, holds; and the reader that turns it into a model of ours."""
+"""Import of a model from a folder or the Hugging Face hub."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mt.errors import ModelError
 from mt.interop.fairseq import read_fairseq
-from mt.interop.foreign import ForeignModel, write
-from mt.interop.hub import fetch, is_name
+from mt.interop.foreign import ForeignModel, write_model
+from mt.interop.hub import fetch_model, is_hub_name
 from mt.interop.huggingface import PICKLE, read_marian_mt
 from mt.interop.joeynmt import read_joeynmt
 from mt.interop.marian import read_marian
-from mt.interop.origin import Origin, Wishes
+from mt.interop.origin import ImportOptions, Origin
 from mt.interop.output import check_output
 
-Reader = Callable[[Origin, Wishes], ForeignModel]
+Reader = Callable[[Origin, ImportOptions], ForeignModel]
 
 
-def import_model(source: str, out: Path, directions: Sequence[str] = (), wishes: Wishes | None = None) -> None:
-    """Write the model `source` as a model directory of ours, `out`; one that is there is replaced.
+def import_model(source: str, out: Path, directions: Sequence[str] = (), options: ImportOptions | None = None) -> None:
+    """Convert the model `source` to the model directory `out`; an existing one is replaced.
 
     `source` is a folder, or a name on the Hugging Face hub, `owner/model` or `owner/model@revision`. `directions` are
-    what it translates, such as ("en-de",); they may be left out where the source says so itself. Raises ModelError that
-    lists all problems.
+    the model's directions, such as ("en-de",); they may be left out if the model's files state them. Raises:
+    ModelError that lists all problems.
     """
-    wishes = wishes or Wishes()
+    options = options or ImportOptions()
     folder = Path(source)
     check_output(out, folder)
-    origin = Origin(folder, folder.resolve().name) if folder.is_dir() or not is_name(source) else fetch(source, wishes)
-    write(reader_of(origin.folder)(origin, wishes), out, directions)
+    origin = (
+        Origin(folder, folder.resolve().name)
+        if folder.is_dir() or not is_hub_name(source)
+        else fetch_model(source, options)
+    )
+    write_model(choose_reader(origin.folder)(origin, options), out, directions)
 
 
-def reader_of(folder: Path) -> Reader:
-    """The reader for what lies in a folder. Raises ModelError."""
-    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    kinds = {Path(name).suffix for name in there if name != PICKLE}
-    if "config.json" in there:
+def choose_reader(folder: Path) -> Reader:
+    """Return the reader for the format of a folder. Raises: ModelError if no reader knows the format."""
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    kinds = {Path(name).suffix for name in names if name != PICKLE}
+    if "config.json" in names:
         return read_marian_mt
     if ".npz" in kinds or ".bin" in kinds:
         return read_marian
-    if "config.yaml" in there and ".ckpt" in kinds:
+    if "config.yaml" in names and ".ckpt" in kinds:
         return read_joeynmt
-    if ".pt" in kinds and any(name.startswith("dict.") for name in there):
+    if ".pt" in kinds and any(name.startswith("dict.") for name in names):
         return read_fairseq
-    what = "no model that can be imported" if folder.is_dir() else "there is no such folder"
+    what = "has no model in a known format" if folder.is_dir() else "no such folder exists"
     raise ModelError(
         f"{folder}: {what}; accepted: a folder of Marian (.npz or .bin with vocabularies), of Hugging Face's MarianMT "
         "(config.json with safetensors), of fairseq (.pt with dict.*.txt) or of JoeyNMT (config.yaml with .ckpt); or "

@@ -1,6 +1,7 @@
-"""Transformers of JoeyNMT 2 (joeynmt/transformer_layers.py): config.yaml, a checkpoint, vocabularies, SentencePiece.
+"""Import of JoeyNMT 2 Transformers (joeynmt/transformer_layers.py).
 
-A checkpoint is a pickle. It is read only if the caller allows it, and then by torch's reader of plain tensors.
+A checkpoint is a pickle. It is read only if the caller allows pickles, and by torch's reader for plain tensors
+(`weights_only`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,18 +11,17 @@ from typing import Any
 
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
-from mt.interop.copies import without_copies
 from mt.interop.foreign import ForeignModel, Side
-from mt.interop.mapping import Row, Table
+from mt.interop.mapping import Row, Table, drop_tied_copies, parameter_rows
 from mt.interop.marian import read_yaml
-from mt.interop.origin import Origin, Wishes, load_pickle, named_tensors, need_pickles
+from mt.interop.origin import ImportOptions, Origin, load_pickle, named_tensors, require_pickles
 
 SOURCE, TARGET, OUTPUT = "src_embed.lut.weight", "trg_embed.lut.weight", "decoder.output_layer.weight"
 CONSTANTS = ("encoder.pe.pe", "decoder.pe.pe")
 EPSILON = 1e-6
-LONGEST = 1024  # tokens; there are positions for 5,000
+LONGEST = 1024  # tokens; JoeyNMT has positions for 5,000
 
-SPECIAL = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}  # unless the configuration says otherwise
+SPECIAL = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}  # defaults of the configuration
 ACTIVATIONS = ("relu", "gelu", "swish")
 
 STACK: Mapping[str, tuple[Any, ...]] = {
@@ -30,7 +30,7 @@ STACK: Mapping[str, tuple[Any, ...]] = {
     "activation": ACTIVATIONS,
     "alpha": (1.0,),
 }
-"""Options of encoder and decoder, which must be the same in both."""
+"""Options whose values must be equal in encoder and decoder."""
 
 SECTIONS = (
     "data.src",
@@ -47,7 +47,7 @@ TEXT: Mapping[str, tuple[Any, ...]] = {
     "lowercase": (False,),
     "tokenizer_cfg.pretokenizer": ("none", None),
 }
-"""Options of the data, for each side."""
+"""Options of the section `data` with the supported values; each side has its own."""
 
 NORMS = {
     "encoder": {"layer_norm": "around_self_attention.norm"},
@@ -65,15 +65,15 @@ FEED_FORWARD = {
 }
 
 
-def read_joeynmt(origin: Origin, wishes: Wishes) -> ForeignModel:
-    """A folder of JoeyNMT's. Raises ModelError that names every file that is missing or cannot be read."""
+def read_joeynmt(origin: Origin, import_options: ImportOptions) -> ForeignModel:
+    """Read a JoeyNMT folder. Raises: ModelError that lists the files that are missing or cannot be read."""
     folder = origin.folder
-    options = Options.read(folder / "config.yaml")
+    options = JoeyConfig.read(folder / "config.yaml")
     checkpoint = _checkpoint(folder)
-    need_pickles(checkpoint, wishes)
+    require_pickles(checkpoint, import_options)
     weights = load_pickle(checkpoint).get("model_state")
     if not isinstance(weights, dict):
-        raise ModelError(f"{checkpoint}: holds no model_state; accepted: a checkpoint of JoeyNMT")
+        raise ModelError(f"{checkpoint}: has no entry 'model_state'; accepted: a JoeyNMT checkpoint")
     texts = [options.at(f"data.{side}") for side in ("src", "trg")]
     vocabularies = [
         _beside(folder, text.get("voc_file"), f"{side}_vocab.txt")
@@ -91,8 +91,8 @@ def read_joeynmt(origin: Origin, wishes: Wishes) -> ForeignModel:
     architecture = options.architecture()
     copies = [(TARGET, SOURCE)] if architecture["tie_source"] else []
     copies += [(TARGET, OUTPUT)] if architecture["tie_output"] else []
-    own = {name: weight for name, weight in named_tensors(weights, checkpoint).items() if name not in CONSTANTS}
-    weights, wrong = without_copies(own, copies)
+    learned = {name: weight for name, weight in named_tensors(weights, checkpoint).items() if name not in CONSTANTS}
+    weights, wrong = drop_tied_copies(learned, copies)
     return ForeignModel(
         name=origin.name,
         kind="JoeyNMT model",
@@ -109,32 +109,32 @@ def read_joeynmt(origin: Origin, wishes: Wishes) -> ForeignModel:
 
 
 def _checkpoint(folder: Path) -> Path:
-    """best.ckpt, else the only one."""
-    found = [folder / "best.ckpt"] if (folder / "best.ckpt").is_file() else sorted(folder.glob("*.ckpt"))
-    if len(found) != 1:
-        there = ", ".join(path.name for path in found) or "none"
-        raise ModelError(f"{folder}: checkpoints are: {there}; accepted: best.ckpt, or one .ckpt file")
-    return found[0]
+    """Return the path of best.ckpt, or else of the only checkpoint. Raises: ModelError if neither exists."""
+    paths = [folder / "best.ckpt"] if (folder / "best.ckpt").is_file() else sorted(folder.glob("*.ckpt"))
+    if len(paths) != 1:
+        names = ", ".join(path.name for path in paths) or "none"
+        raise ModelError(f"{folder}: checkpoints are: {names}; accepted: best.ckpt, or one .ckpt file")
+    return paths[0]
 
 
 def _beside(folder: Path, stated: Any, usual: str) -> Path:
-    """A file that the configuration names, wherever that was, in this folder."""
+    """Return the path in `folder` of the file name of `stated`, or of `usual` if the configuration states none."""
     named = folder / Path(str(stated)).name if stated else folder / usual
     return named if named.is_file() or not usual else folder / usual
 
 
 @dataclass(frozen=True)
-class Options:
-    """config.yaml."""
+class JoeyConfig:
+    """Content of config.yaml."""
 
     values: Mapping[str, Any]
 
     @classmethod
-    def read(cls, path: Path) -> "Options":
-        """Raises ModelError where JoeyNMT 2 has sections and this file has none: JoeyNMT 1 has `src: en`."""
+    def read(cls, path: Path) -> "JoeyConfig":
+        """Read the file. Raises: ModelError if a section is missing, as in files of JoeyNMT 1 (`src: en`)."""
         options = cls(read_yaml(path))
         wrong = [
-            f"{name} is {value!r}; accepted: a section, as JoeyNMT 2 has it"
+            f"{name} is {value!r}; accepted: a section with options, as in JoeyNMT 2"
             for name in SECTIONS
             if not isinstance(value := options.at(name), dict)
         ]
@@ -143,14 +143,14 @@ class Options:
         return options
 
     def at(self, path: str) -> Any:
-        """What stands at a path, such as `model.encoder`; an empty object where nothing does."""
-        found: Any = self.values
+        """Return the value at a path such as `model.encoder`, or an empty dictionary if the path has no value."""
+        value: Any = self.values
         for part in path.split("."):
-            found = found.get(part) if isinstance(found, dict) else None
-        return {} if found is None else found
+            value = value.get(part) if isinstance(value, dict) else None
+        return {} if value is None else value
 
     def problems(self) -> Iterator[str]:
-        """Every option whose value we cannot take."""
+        """Yield a message for each option with an unsupported value."""
         for side in ("encoder", "decoder"):
             yield from self._outside(f"model.{side}", STACK, {"activation": "relu", "alpha": 1.0})
         for side in ("src", "trg"):
@@ -158,11 +158,11 @@ class Options:
         for name in ("layer_norm", "activation", "hidden_size", "ff_size", "num_heads"):
             one, other = (self.at(f"model.{side}.{name}") for side in ("encoder", "decoder"))
             if one != other:
-                yield f"model.encoder.{name} is {one} and model.decoder.{name} {other}; accepted: equal ones"
+                yield f"model.encoder.{name} is {one} and model.decoder.{name} is {other}; accepted: equal values"
         if self._scaled("encoder") != self._scaled("decoder"):
             yield "embeddings are scaled on one side; accepted: both or none"
         if self.at("data.special_symbols.lang_tags"):
-            yield "data.special_symbols.lang_tags are there; accepted: none"
+            yield "data.special_symbols.lang_tags are set; accepted: none"
 
     def _outside(self, path: str, accepted: Mapping[str, tuple[Any, ...]], absent: Mapping[str, Any]) -> Iterator[str]:
         for name, values in accepted.items():
@@ -175,7 +175,10 @@ class Options:
         return self.at(f"model.{side}.embeddings.scale") is True
 
     def side(self, vocabulary: Path, sentencepiece: Path) -> Side:
-        """A line has a piece; the special ones come first whether the file lists them or not. Raises ModelError."""
+        """Read a vocabulary file with one piece on each line. The special pieces come first even if it omits them.
+
+        Raises: ModelError if the file cannot be read.
+        """
         try:
             lines = vocabulary.read_text(encoding="utf-8").split("\n")
         except (OSError, UnicodeDecodeError) as error:
@@ -187,7 +190,7 @@ class Options:
         return Side(ids, sentencepiece.read_bytes(), unk=unk, eos=eos, pad=pad, start=bos)
 
     def architecture(self) -> dict[str, Any]:
-        """The values of our ModelConfig."""
+        """Return the values of our ModelConfig."""
         encoder, decoder = self.at("model.encoder"), self.at("model.decoder")
         tied = [self.at(f"model.{name}") is True for name in ("tied_embeddings", "tied_softmax")]
         theirs = {"d_model": "hidden_size", "d_ff": "ff_size", "heads": "num_heads", "dropout": "dropout"}
@@ -206,14 +209,14 @@ class Options:
         }
 
     def decoding(self) -> dict[str, Any]:
-        """The values of our DecodingConfig: its penalty is that of Wu et al. 2016."""
+        """Return the values of our DecodingConfig. JoeyNMT too has the length penalty of Wu et al. 2016."""
         alpha = self.at("testing.beam_alpha") or 0
         size = self.at("testing.beam_size") or 5
         return {"beam_size": size, "length_penalty": max(0, alpha), "normalization": "gnmt"}
 
 
 def joeynmt_table(config: ModelConfig) -> Table:
-    """JoeyNMT's names (the sources) and ours (the targets)."""
+    """Return the table from JoeyNMT's weight names to ours."""
     return tuple(_rows(config))
 
 
@@ -226,9 +229,9 @@ def _rows(config: ModelConfig) -> Iterator[Row]:
     for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         for index in range(layers):
             for theirs, ours in _layer(side).items():
-                yield from _both(f"{side}.layers.{index}.{theirs}", f"{side}.layers.{index}.{ours}")
+                yield from parameter_rows(f"{side}.layers.{index}.{theirs}", f"{side}.layers.{index}.{ours}")
         if config.norm == "pre":
-            yield from _both(f"{side}.layer_norm", f"{side}.norm")
+            yield from parameter_rows(f"{side}.layer_norm", f"{side}.norm")
 
 
 def _layer(side: str) -> dict[str, str]:
@@ -238,8 +241,3 @@ def _layer(side: str) -> dict[str, str]:
         for layer, projection in PROJECTIONS.items()
     }
     return {**attentions, **NORMS[side], **FEED_FORWARD}
-
-
-def _both(theirs: str, ours: str) -> Iterator[Row]:
-    for kind in ("weight", "bias"):
-        yield Row((f"{theirs}.{kind}",), (f"{ours}.{kind}",))

@@ -1,4 +1,4 @@
-"""Every weight is placed exactly once, or an error names it: what all converters of this package hold to."""
+"""Tables between the weight names of two formats, which must use every weight of both exactly once."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -10,9 +10,9 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table: the weights `sources`, joined along their first dimension, become each of `targets`.
+    """Row of a table: each weight in `targets` is the concatenation of `sources` along the first dimension.
 
-    Several sources are a fused matrix (queries, keys and values); several targets are tied.
+    Several sources form a fused matrix (queries, keys and values); several targets are tied.
     """
 
     sources: tuple[str, ...]
@@ -22,8 +22,13 @@ class Row:
 Table = Sequence[Row]
 
 
-def misplaced(table: Table, sources: Collection[str], targets: Collection[str]) -> Iterator[str]:
-    """What is wrong with a table for these weights; nothing, if every one of them stands in it exactly once."""
+def parameter_rows(source: str, target: str, kinds: Sequence[str] = ("weight", "bias")) -> Iterator[Row]:
+    """Yield the rows of the weight and the bias of a layer, whose names in the two formats are given."""
+    return (Row((f"{source}.{kind}",), (f"{target}.{kind}",)) for kind in kinds)
+
+
+def find_misplaced(table: Table, sources: Collection[str], targets: Collection[str]) -> Iterator[str]:
+    """Yield a message for each source or target that is not in the table exactly once."""
     for side, names, used in (
         ("the source", sources, Counter(name for row in table for name in row.sources)),
         ("the target", targets, Counter(name for row in table for name in row.targets)),
@@ -35,10 +40,26 @@ def misplaced(table: Table, sources: Collection[str], targets: Collection[str]) 
 
 
 def place(table: Table, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The targets of a table that `misplaced` finds no fault with; tied ones share a tensor."""
+    """Return the target weights by name. The table must be correct (`find_misplaced`); tied targets share a tensor."""
     placed = {}
     for row in table:
         tensors = [weights[name] for name in row.sources]
         joined = torch.cat(tensors) if len(tensors) > 1 else tensors[0]
         placed.update(dict.fromkeys(row.targets, joined))
     return placed
+
+
+def drop_tied_copies(
+    weights: Mapping[str, Tensor], ties: Sequence[tuple[str, str]]
+) -> tuple[dict[str, Tensor], list[str]]:
+    """Return the weights without the second name of each tie, and a message for each tie whose weights differ.
+
+    A file may store tied weights under one name or under both.
+    """
+    kept, wrong = dict(weights), []
+    for name, copy in ties:
+        if copy in kept and name not in kept:
+            kept[name] = kept[copy]
+        elif copy in kept and not torch.equal(kept[name], kept[copy]):
+            wrong.append(f"{copy} differs from {name}, although the options tie the two; accepted: equal weights")
+    return {name: weight for name, weight in kept.items() if name not in {copy for _, copy in ties}}, wrong

@@ -1,6 +1,6 @@
-"""Models of Marian (https://marian-nmt.github.io): weights with their configuration inside, and vocabularies.
+"""Import of Marian models (https://marian-nmt.github.io).
 
-Names and options as in Marian's src/models/transformer.h.
+Names and options are those of src/models/transformer.h in Marian.
 """
 
 import re
@@ -18,16 +18,16 @@ from torch import Tensor
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
 from mt.interop.foreign import ForeignModel, Side
-from mt.interop.languages import THREE_LETTERS
 from mt.interop.mapping import Row, Table
 from mt.interop.marian_weights import CONFIG, read_weights
-from mt.interop.origin import AS_MARIAN, Origin, Wishes
+from mt.interop.origin import AS_MARIAN, ImportOptions, Origin
+from mt.languages import has_two_letter_code
 from mt.tokenizer import sentencepiece_ids
 
 BIAS = "decoder_ff_logit_out_b"
 OUTPUT, LEGACY_OUTPUT = "decoder_ff_logit_out_Wt", "decoder_ff_logit_out_W"  # [V, D], [D, V] (src/layers/output.cpp)
 UNKNOWN, END = "<unk>", "</s>"
-LONGEST = 512  # tokens: Marian's positions have no end, and transformers' conversions stop here
+LONGEST = 512  # tokens: Marian itself has no limit; the value is that of transformers' conversions
 
 OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "type": ("transformer",),
@@ -41,7 +41,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "transformer-train-position-embeddings": (False,),
     "transformer-train-positions": (False,),
     "transformer-tied-layers": ([],),
-    "transformer-preprocess": ("",),  # with "n" Marian normalises what asks in an attention, and not what is asked
+    "transformer-preprocess": ("",),  # with "n" Marian normalises only the queries of an attention
     "transformer-postprocess": ("dan",),
     "transformer-postprocess-top": ("",),
     "transformer-postprocess-emb": ("d", ""),
@@ -52,12 +52,12 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "ulr": (False,),
     "input-types": ([], ["sequence", "sequence"]),
 }
-"""Options of the configuration, and the values that we can take; the first is what one that is absent means."""
+"""Options of the configuration with the supported values; the first is the default."""
 
 
-def read_marian(origin: Origin, wishes: Wishes) -> ForeignModel:
-    """A folder of Marian's. Raises ModelError that names every file that is missing or cannot be read."""
-    files = Files.of(origin.folder)
+def read_marian(origin: Origin, import_options: ImportOptions) -> ForeignModel:
+    """Read a Marian folder. Raises: ModelError that lists the files that are missing or cannot be read."""
+    files = MarianFiles.find(origin.folder)
     arrays = read_weights(origin.folder / files.weights)
     options = _model_options(arrays, origin.folder / files.weights)
     sides = [
@@ -70,7 +70,7 @@ def read_marian(origin: Origin, wishes: Wishes) -> ForeignModel:
     return ForeignModel(
         name=origin.name,
         kind="Marian model",
-        architecture={**_architecture(options), **(AS_MARIAN if wishes.as_marian else {})},
+        architecture={**_architecture(options), **(AS_MARIAN if import_options.as_marian else {})},
         table=partial(marian_table, output=LEGACY_OUTPUT if LEGACY_OUTPUT in arrays else OUTPUT),
         weights={name: _as_torch(name, array) for name, array in arrays.items() if name != CONFIG},
         source=sides[0],
@@ -87,8 +87,8 @@ def read_marian(origin: Origin, wishes: Wishes) -> ForeignModel:
 
 
 @dataclass(frozen=True)
-class Files:
-    """Which files of a folder make the model: those that decoder.yml names, or the only ones of their kind."""
+class MarianFiles:
+    """Files of a model: the files that decoder.yml names, or without it the only file of each kind."""
 
     weights: str
     vocabularies: tuple[str, str]
@@ -96,27 +96,29 @@ class Files:
     decoder: Mapping[str, Any]
 
     @classmethod
-    def of(cls, folder: Path) -> "Files":
-        """Raises ModelError."""
+    def find(cls, folder: Path) -> "MarianFiles":
+        """Find the model's files in a folder. Raises: ModelError that lists every missing or ambiguous file."""
         decoder = next(
             (read_yaml(folder / name) for name in ("decoder.yml", "config.yml") if (folder / name).exists()), {}
         )
-        found: list[str] = []
+        wrong: list[str] = []
         models = decoder.get("models") or [*_names(folder, "*.npz"), *_names(folder, "*.bin")]
         vocabularies = decoder.get("vocabs") or _vocabularies(folder)
         if len(models) != 1:
-            found.append(f"models are {models}; accepted: one .npz or .bin file, or one that decoder.yml names")
+            wrong.append(f"model files: {models}; accepted: one .npz or .bin file, or a decoder.yml that names one")
         if len(vocabularies) == 1:
             vocabularies = vocabularies * 2
         if len(vocabularies) != 2:
-            found.append(f"vocabularies are {vocabularies}; accepted: one or two, or those that decoder.yml names")
+            wrong.append(f"vocabulary files: {vocabularies}; accepted: one or two, or a decoder.yml that names two")
         names = [Path(str(name)).name for name in (*models, *vocabularies)]
-        found += [f"{name} is missing" for name in dict.fromkeys(names) if not (folder / name).is_file()]
-        own = [name if name.endswith(".spm") else f"{side}.spm" for name, side in zip(names[-2:], SIDES, strict=False)]
-        found += [f"{name} is missing" for name in dict.fromkeys(own) if not (folder / name).is_file()]
-        if found:
-            raise ModelError(problems(f"{folder} is no Marian model that can be imported", dict.fromkeys(found)))
-        return cls(names[0], (names[1], names[2]), (own[0], own[1]), decoder)
+        wrong += [f"{name} is missing" for name in dict.fromkeys(names) if not (folder / name).is_file()]
+        pieces = [
+            name if name.endswith(".spm") else f"{side}.spm" for name, side in zip(names[-2:], SIDES, strict=False)
+        ]
+        wrong += [f"{name} is missing" for name in dict.fromkeys(pieces) if not (folder / name).is_file()]
+        if wrong:
+            raise ModelError(problems(f"{folder} is no Marian model that can be imported", dict.fromkeys(wrong)))
+        return cls(names[0], (names[1], names[2]), (pieces[0], pieces[1]), decoder)
 
 
 SIDES = ("source", "target")
@@ -127,26 +129,29 @@ def _names(folder: Path, pattern: str) -> list[str]:
 
 
 def _vocabularies(folder: Path) -> list[str]:
-    """Without decoder.yml: of the source, then of the target, or one for both."""
+    """Return the vocabulary files of a folder without decoder.yml: source and target, or one for both sides."""
     sides = [_names(folder, pattern) for pattern in ("*src.vocab.yml", "*trg.vocab.yml")]
     return [*sides[0], *sides[1]] if all(sides) else _names(folder, "*vocab.yml")
 
 
 def _model_options(arrays: Mapping[str, np.ndarray], path: Path) -> dict[str, Any]:
-    """The configuration that Marian keeps beside the weights, as bytes that end with zero."""
+    """Return the configuration, which Marian stores among the weights as zero-terminated bytes."""
     if CONFIG not in arrays:
-        raise ModelError(f"{path}: holds no {CONFIG}; accepted: the weights that Marian saves")
+        raise ModelError(f"{path}: has no entry {CONFIG}; accepted: a weight file that Marian wrote")
     try:
         options = yaml.safe_load(arrays[CONFIG].tobytes().rstrip(b"\0").decode())
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path}: its {CONFIG} is no YAML ({error})") from error
+        raise ModelError(f"{path}: its entry {CONFIG} is not YAML ({error})") from error
     if not isinstance(options, dict):
-        raise ModelError(f"{path}: its {CONFIG} holds no options")
+        raise ModelError(f"{path}: its entry {CONFIG} has no options; accepted: a YAML mapping")
     return options
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The options of a YAML file; none if it holds something else. Raises ModelError."""
+    """Return the mapping in a YAML file, or an empty one if the file holds another value.
+
+    Raises: ModelError if the file cannot be read.
+    """
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -155,16 +160,22 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def _side(vocabulary: Path, sentencepiece: Path) -> Side:
-    """Raises ModelError or TokenizerError."""
+    """Read a vocabulary and its SentencePiece model.
+
+    Raises: ModelError if the vocabulary cannot be read; TokenizerError if the SentencePiece model cannot be read.
+    """
     serialised = sentencepiece.read_bytes()
     ids = sentencepiece_ids(serialised, str(vocabulary)) if vocabulary.suffix == ".spm" else read_vocabulary(vocabulary)
     return Side(ids, serialised, unk=ids.get(UNKNOWN, -1), eos=ids.get(END, -1))
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:
-    """Pieces and their ids. Every piece is a string, `no` and `~` too. Raises ModelError."""
+    """Return the ids of the pieces in a YAML file. YAML's special scalars, such as `no` and `~`, are read as strings.
+
+    Raises: ModelError if the file cannot be read.
+    """
     try:
-        # In pure Python 60,000 pieces take ten seconds.
+        # PyYAML in pure Python takes ten seconds for 60,000 pieces.
         values = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
         return {str(piece): int(id) for piece, id in values.items()}
     except (OSError, AttributeError, TypeError, ValueError, yaml.YAMLError) as error:
@@ -176,11 +187,11 @@ def _option_problems(options: Mapping[str, Any]) -> Iterator[str]:
         if options.get(name, accepted[0]) not in accepted:
             yield f"{name} is {options[name]!r}; accepted: {', '.join(map(repr, accepted))}"
     if options.get("transformer-decoder-dim-ffn", 0) not in (0, options.get("transformer-dim-ffn")):
-        yield "transformer-decoder-dim-ffn is another than transformer-dim-ffn; accepted: the same"
+        yield "transformer-decoder-dim-ffn differs from transformer-dim-ffn; accepted: equal values"
 
 
 def _search_problems(search: Mapping[str, Any]) -> Iterator[str]:
-    """What a search of ours cannot do."""
+    """Yield a message for each unsupported option of the search."""
     if penalty := search.get("word-penalty"):
         yield f"word-penalty is {penalty!r}; accepted: 0"
 
@@ -192,11 +203,11 @@ def _size_problems(options: Mapping[str, Any], source: Side, target: Side) -> It
         return
     for name, side, size in zip(SIDES, (source, target), (stated[0], stated[-1]), strict=True):
         if size and len(side.ids) != size:
-            yield f"the {name}'s vocabulary has {len(side.ids)} pieces, dim-vocabs says {size}; accepted: equal sizes"
+            yield f"the {name} vocabulary has {len(side.ids)} pieces, but dim-vocabs says {size}; accepted: equal sizes"
 
 
 def _architecture(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of our ModelConfig, as transformers' conversions have them: see AS_MARIAN."""
+    """Return the values of our ModelConfig, with the positions that transformers' conversions have; see AS_MARIAN."""
     everything = options.get("tied-embeddings-all", False)
     activation = options.get("transformer-ffn-activation", "swish")
     theirs = {"encoder_layers": "enc-depth", "decoder_layers": "dec-depth", "d_model": "dim-emb"}
@@ -213,14 +224,13 @@ def _architecture(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _direction(name: str) -> str:
-    """OPUS-MT calls its folders en-de, or opus-mt-en-de; other names may end like that, so the codes must be known."""
-    said = re.search(r"(?:^|[-_])([a-z]{2,3}-[a-z]{2,3})$", name)
-    known = {*THREE_LETTERS, *THREE_LETTERS.values()}
-    return said[1] if said and known.issuperset(said[1].split("-")) else ""
+    """Return the direction in a folder name such as en-de or opus-mt-en-de, or an empty string if it has none."""
+    match = re.search(r"(?:^|[-_])([a-z]{2,3})-([a-z]{2,3})$", name)
+    return "-".join(match.groups()) if match and all(map(has_two_letter_code, match.groups())) else ""
 
 
 def _as_torch(name: str, array: np.ndarray) -> Tensor:
-    """Marian multiplies from the right, x W, and keeps vectors as rows; `Wt` is transposed already."""
+    """Return a weight in torch's layout: transposed, except `Wemb` and `Wt`, because Marian computes x W."""
     tensor = torch.from_numpy(array.copy())
     if tensor.dim() != 2 or name.endswith(("Wemb", "_Wt")):
         return tensor
@@ -230,7 +240,7 @@ def _as_torch(name: str, array: np.ndarray) -> Tensor:
 
 
 def marian_table(config: ModelConfig, output: str = OUTPUT) -> Table:
-    """Marian's names (the sources) and ours (the targets); `output` is that of the output layer."""
+    """Return the table from Marian's weight names to ours; `output` is Marian's name of the output layer."""
     return tuple(_rows(config, output))
 
 

@@ -1,6 +1,7 @@
-"""Our models in ONNX, for devices that have nothing but an ONNX runtime."""
+"""Export to ONNX, for devices that have only an ONNX runtime. The program in the exported README.md is greedy."""
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -8,51 +9,50 @@ import torch
 
 from mt.checkpoint import LoadedModel, load_model
 from mt.errors import ModelError
-from mt.interop.card import exported_card, targets
+from mt.files import atomic_folder
 from mt.interop.onnx_graph import AXES, DECODER, ENCODER, OPSET, decoder, encoder
-from mt.interop.output import check_output
+from mt.interop.output import check_output, exported_card, target_languages
 from mt.tokenizer import BOS, EOS, PAD, SOURCE_FILE, TARGET_FILE, UNK, VOCABULARY_FILE
-from mt.writing import written_aside
 
-try:
-    from onnx import save_model
-except ModuleNotFoundError:  # an optional dependency: `export_onnx` says so
-    save_model = None  # type: ignore[assignment]
-
-LARGEST = 2**31  # bytes that a protobuf message, and so a file, may have
+LARGEST = 2**31  # bytes: the limit of a protobuf message; an ONNX file is one message
 
 
 def export_onnx(model: Path, out: Path) -> None:
-    """Write the model directory `model` as `encoder.onnx` and `decoder.onnx` into the folder `out`, which is replaced.
+    """Export the model directory `model` as encoder.onnx and decoder.onnx in `out`; a model there is replaced.
 
-    Beside them lie the tokenizer, a `config.json` with ids and how to decode, and a README.md that shows how to use
-    all. Raises ModelError if onnx is not installed, the model cannot be loaded or is too large, or `out` is something
-    else.
+    The folder also gets the tokenizer, a `config.json` with ids and decoding options, and a README.md with a complete
+    program that decodes greedily. Raises: ModelError if onnx is not installed, the model cannot be loaded or is too
+    large, or `out` exists and is not a model.
     """
-    if save_model is None:
-        raise ModelError("onnx is not installed; accepted: pip install 'mt-service[interop]'")
+    if not all(map(find_spec, ("onnx", "onnxscript"))):
+        raise ModelError("onnx or onnxscript is not installed. Run pip install 'mt-service[interop]'")
     check_output(out, model)
     loaded = load_model(model, torch.device("cpu"))
     size = 4 * sum(weight.numel() for weight in loaded.model.parameters())
     if size >= LARGEST:
-        raise ModelError(f"{model}: {size / 2**30:.1f} GiB of weights; accepted: less than 2, all that ONNX files hold")
-    with written_aside(out) as aside:
-        save_model(encoder(loaded.model), str(aside / "encoder.onnx"))
-        save_model(decoder(loaded.model), str(aside / "decoder.onnx"))
+        raise ModelError(
+            f"{model}: {size / 2**30:.1f} GiB of weights; accepted: less than 2 GiB, the limit of an ONNX file"
+        )
+    with atomic_folder(out) as temporary:
+        encoder(loaded.model).save(temporary / "encoder.onnx")
+        decoder(loaded.model).save(temporary / "decoder.onnx")
         for name, content in loaded.tokenizer.files.items():
-            (aside / name).write_bytes(content)
-        (aside / "config.json").write_text(json.dumps(_config(loaded), indent=1) + "\n", encoding="utf-8")
-        (aside / "README.md").write_text(_card(loaded, model, out.name), encoding="utf-8")
+            (temporary / name).write_bytes(content)
+        (temporary / "config.json").write_text(json.dumps(_config(loaded), indent=1) + "\n", encoding="utf-8")
+        (temporary / "README.md").write_text(_card(loaded, model, out.name), encoding="utf-8")
 
 
 def _config(loaded: LoadedModel) -> dict[str, Any]:
-    """What a program must know that the graphs do not say."""
+    """Return the content of config.json: the ids and options that a program needs besides the graphs."""
     description = loaded.description
-    openings = {target: loaded.tokenizer.opening(target, description.directions) for target in targets(description)}
+    prefixes = {
+        target: loaded.tokenizer.source_prefix(target, description.directions)
+        for target in target_languages(description)
+    }
     return {
         "name": description.name,
-        "directions": description.directions,
-        "openings": openings,
+        "directions": description.directions.to_config(),
+        "source_prefixes": prefixes,
         "pad": PAD,
         "begin": BOS,
         "end": EOS,
@@ -63,15 +63,18 @@ def _config(loaded: LoadedModel) -> dict[str, Any]:
 
 
 def _card(loaded: LoadedModel, model: Path, name: str) -> str:
-    """Greedy search over the two files, and what goes in and out of them."""
+    """Return the text of README.md: a program for greedy search, and the inputs and outputs of both graphs."""
     description = loaded.description
     shape = description.model
-    target = targets(description)[0]
-    opening = loaded.tokenizer.opening(target, description.directions)
-    tag = f"{opening[0]}, " if opening else ""
-    hint = f"; {opening[0]} asks for {target!r}" if opening else ""
+    target = target_languages(description)[0]
+    prefix = loaded.tokenizer.source_prefix(target, description.directions)
+    tag = f"{prefix[0]}, " if prefix else ""
+    hint = f"; {prefix[0]} asks for {target!r}" if prefix else ""
     tokenizers, encode, decode = _text(loaded, name)
-    body = f"""```python
+    body = f"""This program decodes greedily: it takes the likeliest piece at each step. The scores in the card below \
+are those of beam search, which usually translates better and can be built on the same two files.
+
+```python
 {tokenizers}
 encoder = onnxruntime.InferenceSession("{name}/encoder.onnx")
 decoder = onnxruntime.InferenceSession("{name}/decoder.onnx")
@@ -80,21 +83,21 @@ mask = np.ones(source.shape, bool)
 cross_keys, cross_values = encoder.run(None, {{"source": source, "source_mask": mask}})
 read = {{"cross_keys": cross_keys, "cross_values": cross_values, "source_mask": mask}}
 keys = values = np.zeros(({shape.decoder_layers}, 1, 1, {shape.heads}, 0, {shape.d_model // shape.heads}), np.float32)
-tokens, found = np.array([[{BOS}]]), []  # {BOS} begins a translation
+tokens, ids_out = np.array([[{BOS}]]), []  # {BOS} begins a translation
 for _ in range(min(2 * source.size + 10, {shape.max_length})):
     logits, keys, values = decoder.run(None, {{"tokens": tokens, "keys": keys, "values": values, **read}})
-    logits[..., :{EOS}] = -np.inf  # what is never written
+    logits[..., :{EOS}] = -np.inf  # ids that no translation contains
     tokens = logits.argmax(-1)
     if tokens.item() == {EOS}:
         break
-    found.append(tokens.item())
+    ids_out.append(tokens.item())
 print({decode})
 ```
 
 {_signatures()}
-Opset {OPSET}, float32. Masks are True on tokens and False on padding ({PAD}). The beams of a sentence share what the
-encoder gave; when one goes on from another, so must its keys and values. Logits become probabilities by a softmax over
-all pieces. `config.json` names the ids, and says how the model is decoded by default.
+Opset {OPSET}, float32. Masks are True on tokens and False on padding ({PAD}). The beams of a sentence share the
+outputs of the encoder. When beam i continues beam j, copy the keys and values of beam j to beam i. A softmax over all
+pieces turns logits into probabilities. `config.json` holds the ids and the default decoding options.
 """
     return exported_card(description, "ONNX", body, model)
 
@@ -106,11 +109,11 @@ import sentencepiece
 
 
 def _text(loaded: LoadedModel, name: str) -> tuple[str, str, str]:
-    """Python that imports packages and makes tokenizers, that encodes a text, and that decodes what was found."""
+    """Return three strings of Python code: imports and tokenizers, an encoding expression, a decoding expression."""
     files = loaded.tokenizer.files
     tokenizer = f'tokenizer = sentencepiece.SentencePieceProcessor(model_file="{name}/{SOURCE_FILE}")'
     if VOCABULARY_FILE not in files:
-        return f"{IMPORTS}\n{tokenizer}", 'tokenizer.encode("A text.")', "tokenizer.decode(found)"
+        return f"{IMPORTS}\n{tokenizer}", 'tokenizer.encode("A text.")', "tokenizer.decode(ids_out)"
     lines = [
         "import json\nfrom pathlib import Path\n",
         IMPORTS,
@@ -123,15 +126,15 @@ def _text(loaded: LoadedModel, name: str) -> tuple[str, str, str]:
     target = "target" if TARGET_FILE in files else "tokenizer"
     key = "target_pieces" if json.loads(files[VOCABULARY_FILE]).get("target_pieces") else "pieces"
     encode = f'(ids.get(piece, {UNK}) for piece in tokenizer.encode("A text.", out_type=str))'
-    pieces = f'[vocabulary["{key}"][id] for id in found]'
+    pieces = f'[vocabulary["{key}"][id] for id in ids_out]'
     return "\n".join(lines), encode, f'{target}.decode_pieces({pieces}).replace("\u2581", " ").strip()'
 
 
 def _signatures() -> str:
-    """The inputs and outputs of both files."""
+    """Return a Markdown table of the inputs and outputs of both graphs."""
     lines = ["| file | value | type and shape |", "|---|---|---|"]
     for file, (inputs, outputs) in (("encoder.onnx", ENCODER), ("decoder.onnx", DECODER)):
         for kind, values in (("in", inputs), ("out", outputs)):
             lines += [f"| `{file}` | {kind}: `{value}` | {shape} |" for value, shape in values.items()]
-    axes = (f"{axis} `{called}`" for axis, called in AXES.items() if axis.isalpha())
-    return "\n".join(lines) + f"\n\nL decoder layers, H heads, V pieces; and of any size: {', '.join(axes)}.\n"
+    axes = (f"{axis} `{name}`" for axis, name in AXES.items() if axis.isalpha())
+    return "\n".join(lines) + f"\n\nL decoder layers, H heads, V pieces. Axes of any size: {', '.join(axes)}.\n"

@@ -1,4 +1,4 @@
-"""Where a model comes from: its folder, its name, its licence and the checksums of what was read."""
+"""Origin of an imported model: folder, name, licence and checksums; and safe reading of pickles."""
 
 import hashlib
 import re
@@ -13,16 +13,17 @@ from torch import Tensor
 from mt.errors import ModelError, problems
 
 AS_MARIAN: Mapping[str, Any] = {"positions": "tensor2tensor", "norm_epsilon": 1e-6}
-"""How Marian itself computes (sinusoidalPositionEmbeddings in its src/graph/node_initializers.cpp, layerNorm in
-src/models/transformer.h). transformers and CTranslate2 convert its models with frequencies that are a little higher."""
+"""Values of our ModelConfig for Marian's own computation (sinusoidalPositionEmbeddings in
+src/graph/node_initializers.cpp, layerNorm in src/models/transformer.h). Models that transformers or CTranslate2
+converted from Marian have positions of slightly higher frequencies."""
 
-ALLOWED_PICKLE = "--allow-pickle, which reads no more than plain values from it"
+ALLOWED_PICKLE = "--allow-pickle, which reads only plain values from it"
 UNSTATED = "not stated there; ask its authors before passing it on"
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """How to read: whether pickles may be, and whether a model of Marian's is to compute exactly as it does there."""
+class ImportOptions:
+    """Options of an import. With `as_marian` an imported Marian model computes exactly as in Marian; see AS_MARIAN."""
 
     allow_pickle: bool = False
     as_marian: bool = False
@@ -30,14 +31,14 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Origin:
-    """A folder with a model. `revision` is set for one that was fetched from the hub."""
+    """Folder of the model to import. `revision` is the commit on the hub, empty for a local folder."""
 
     folder: Path
     name: str
     revision: str = ""
 
     def licence(self) -> str:
-        """What the front matter of README.md, else the first line of LICENSE, says."""
+        """Return the licence stated in the front matter of README.md, or else the first line of LICENSE."""
         for name, pattern in (("README.md", r"^license:\s*(\S+)"), ("LICENSE", r"^\s*(\S.*)$")):
             path = self.folder / name
             text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
@@ -46,7 +47,7 @@ class Origin:
         return UNSTATED
 
     def provenance(self, files: Iterable[str]) -> list[str]:
-        """Lines for the card."""
+        """Return lines for README.md: the revision, the licence and the checksums of `files`."""
         lines = [f"Revision: {self.revision} on the Hugging Face hub."] if self.revision else []
         lines.append(f"Licence: {self.licence()}.")
         for name in files:
@@ -55,35 +56,38 @@ class Origin:
         return lines
 
 
-def need_pickles(path: Path, wishes: Wishes) -> None:
-    """Raises ModelError unless pickles may be read."""
-    if not wishes.allow_pickle:
-        raise ModelError(f"{path}: is a pickle; accepted: {ALLOWED_PICKLE}")
+def require_pickles(path: Path, options: ImportOptions) -> None:
+    """Raise ModelError unless the options allow pickles."""
+    if not options.allow_pickle:
+        raise ModelError(f"{path} is a pickle. To read it, give {ALLOWED_PICKLE}")
 
 
 def load_pickle(path: Path, records: Sequence[type] = ()) -> dict[str, Any]:
-    """What torch.save wrote: tensors, numbers, strings and their containers, besides instances of `records`.
+    """Return a dictionary that torch.save wrote: tensors, numbers, strings, containers, and instances of `records`.
 
-    Nothing else in a pickle is executed: torch's own reader refuses it (`weights_only`). Raises ModelError.
+    Raises: ModelError if the file is damaged or contains anything else, which torch's `weights_only` reader refuses.
     """
     try:
         with torch.serialization.safe_globals(list(records)):
-            found = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # IndexError, struct.error ...: torch's reader trips over damage in many ways
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # IndexError, struct.error ...: damaged files raise errors of many types
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(f"{path}: cannot be read without running code in it, or is damaged ({reason})") from error
-    if not isinstance(found, dict):
-        raise ModelError(f"{path}: holds {type(found).__name__}; accepted: a dictionary")
-    return found
+        raise ModelError(f"{path}: is damaged, or a pickle that runs code when it is read ({reason})") from error
+    if not isinstance(content, dict):
+        raise ModelError(f"{path}: holds an object of type {type(content).__name__}; accepted: a dictionary")
+    return content
 
 
-def named_tensors(found: Mapping[Any, Any], path: Path) -> dict[str, Tensor]:
-    """The weights that a pickle, `path`, holds. Raises ModelError that lists what else is among them."""
+def named_tensors(content: Mapping[Any, Any], path: Path) -> dict[str, Tensor]:
+    """Return `content`, the weights in the pickle `path`, checked.
+
+    Raises: ModelError that lists every name that is not a string and every value that is not a tensor.
+    """
     wrong = [
-        f"{name!r} is of the type {type(value).__name__}" if isinstance(name, str) else f"{name!r} is no name"
-        for name, value in found.items()
+        f"{name!r} is of type {type(value).__name__}" if isinstance(name, str) else f"{name!r} is not a string"
+        for name, value in content.items()
         if not (isinstance(name, str) and isinstance(value, Tensor))
     ]
     if wrong:
-        raise ModelError(problems(f"{path} holds more than weights; accepted: tensors, each under its name", wrong))
-    return dict(found)
+        raise ModelError(problems(f"{path} holds values that are not weights; accepted: named tensors only", wrong))
+    return dict(content)

@@ -1,24 +1,43 @@
-"""Where a converter may write."""
+"""Output folders of converters: the check before writing, and the README.md of an exported model."""
 
+import re
 from pathlib import Path
 
+from mt.checkpoint import Description
 from mt.errors import ModelError
 
-WEIGHTS = ("model.safetensors", "model.bin", "encoder.onnx")  # of our own models, and of what exports leave
+WEIGHTS = ("model.safetensors", "model.bin", "encoder.onnx")  # of our models and of exported ones
 
 
 def check_output(out: Path, source: Path) -> None:
-    """Raises ModelError if writing the folder `out` would destroy the source, or something that is no model."""
+    """Raise ModelError if writing `out` would overwrite the model `source` or a folder that is not a model."""
     if out.resolve() in (source.resolve(), *source.resolve().parents):
         raise ModelError(f"{out}: would replace the model that is read; accepted: another folder")
-    if out.exists() and not _may_go(out):
+    if out.exists() and not _is_replaceable(out):
         raise ModelError(f"{out}: exists and is no model; accepted: a new folder, an empty one, or a model to replace")
 
 
-def _may_go(out: Path) -> bool:
-    """Whether there is nothing but a model, if anything."""
+def exported_card(description: Description, tool: str, body: str, model: Path) -> str:
+    """Return the text of README.md: `body`, an example for `tool`, followed by the README.md of the folder `model`."""
+    path = model / "README.md"
+    card = re.sub("^#", "###", path.read_text(encoding="utf-8"), flags=re.MULTILINE) if path.is_file() else ""
+    origin = f"\n## The card of the model\n\n{card}" if card else ""
+    return f"""# {description.name} for {tool}
+
+Translates {description.directions}. Exported by `mt-service export`.
+
+{body}{origin}"""
+
+
+def target_languages(description: Description) -> list[str]:
+    """Return the target languages of the model, sorted."""
+    return sorted(description.directions.targets)
+
+
+def _is_replaceable(out: Path) -> bool:
+    """Return whether a folder is empty, or contains a model and no subfolder."""
     if not out.is_dir():
         return False
-    inside = list(out.iterdir())
-    a_model = (out / "config.json").is_file() and any((out / name).is_file() for name in WEIGHTS)
-    return not inside or (a_model and not any(each.is_dir() for each in inside))
+    paths = list(out.iterdir())
+    is_model = (out / "config.json").is_file() and any((out / name).is_file() for name in WEIGHTS)
+    return not paths or (is_model and not any(path.is_dir() for path in paths))

@@ -1,8 +1,8 @@
-"""The order of the numbers in the residual stream, which is ours to choose.
+"""Permutation of the residual stream of a model, from interleaved to concatenated sinusoidal positions.
 
-What is added up between the layers, embeddings, positions and the outputs of sublayers, is a vector of D numbers.
-Whoever permutes it in all that writes to it, reads from it or normalises it has the same model: heads and inner layers
-lie behind projections, and notice nothing. So sines and cosines that stand in turn can be sorted, the sines first.
+The residual stream is a vector of D numbers: the sum of embeddings, positions and sublayer outputs. A permutation of
+its dimensions leaves the outputs of a model unchanged if it is applied to all weights that write, read or normalise
+the vector. The permutation here moves all sines of the positions before all cosines.
 """
 
 import re
@@ -17,13 +17,13 @@ APART = re.compile(r"(query|key|value|inner)\.bias|embedding\.bias")
 
 
 def sines_first(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The state dictionary of a model with interleaved positions -> that of the same model with concatenated ones."""
+    """Convert the state dictionary of a model with interleaved positions to concatenated positions."""
     return {name: _sorted(name, weight) for name, weight in weights.items()}
 
 
 def _sorted(name: str, weight: Tensor) -> Tensor:
     matches = [pattern.search(name) is not None for pattern in (READS, WRITES, APART)]
-    assert sum(matches) == 1, f"{name} is of a kind that is not known here"
+    assert sum(matches) == 1, f"{name} matches {sum(matches)} of the three patterns; accepted: one"
     if matches[2]:
         return weight
     axis = weight.dim() - 1 if matches[0] else 0

@@ -1,9 +1,11 @@
-"""Where the compiled kernels come from: built ahead into the package, or once on this machine into a cache.
+"""Build of the compiled kernels, in advance for a package or at the first use into a cache folder.
 
-`python -m mt.kernels.build [DIRECTORY]` builds all that this machine's compiler can, for a wheel or an image.
+`python -m mt.kernels.build [DIRECTORY]` builds the targets that this machine's compiler supports, for a wheel or an
+image.
 """
 
 import hashlib
+import logging
 import os
 import platform
 import shlex
@@ -18,12 +20,14 @@ from tempfile import TemporaryDirectory
 
 SOURCES = Path(__file__).parent / "cpu"
 PREBUILT = Path(__file__).parent / "prebuilt"
-OPTIONS = ("-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-w")
+OPTIONS = ("-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Target:
-    """An instruction set: the processor flags that it needs, as Linux names them, and the compiler's options."""
+    """An instruction set with the processor flags that it needs (names of /proc/cpuinfo) and its compiler options."""
 
     name: str
     flags: frozenset[str]
@@ -32,7 +36,7 @@ class Target:
 
 V3 = frozenset({"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe"})
 V4 = V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
-TARGETS = (  # the best first
+TARGETS = (  # fastest first
     Target("avx512vnni", V4 | {"avx512_vnni"}, ("-march=x86-64-v4", "-mavx512vnni")),
     Target("avxvnni", V3 | {"avx_vnni"}, ("-march=x86-64-v3", "-mavxvnni")),
     Target("avx2", V3, ("-march=x86-64-v3",)),
@@ -41,15 +45,14 @@ TARGETS = (  # the best first
 
 
 def fitting_targets() -> list[Target]:
-    """The targets that this processor can run, best first."""
+    """Return the targets that this processor can run, fastest first."""
     return [target for target in TARGETS if target.flags <= _processor_flags()]
 
 
 def find_libraries() -> Iterator[Path]:
-    """Libraries for this processor, best first, until the caller has found one that it can use.
+    """Yield libraries for this processor, fastest first. The caller stops at the first library that can be loaded.
 
-    A target's library is compiled when the caller asks on after those that are there: there are none, or they do not
-    serve. Nothing without a compiler that can.
+    For each target, existing libraries are yielded first. The target is compiled only if the caller continues.
     """
     cache = _cache()
     for target in fitting_targets():
@@ -61,29 +64,33 @@ def find_libraries() -> Iterator[Path]:
 
 
 def compile_library(target: Target, folder: Path) -> Path | None:
-    """Compile for a target into a folder; None if there is no compiler, or it does not know the instructions."""
-    compiler = shlex.split(os.environ.get("CXX") or "c++")  # such as "ccache g++"
+    """Compile the library of a target into a folder. If the compilation fails, log the reason and return None."""
+    compiler = shlex.split(os.environ.get("CXX") or "c++")  # for example "ccache g++"
     if shutil.which(compiler[0]) is None:
+        logger.info("CPU kernels for %s: there is no compiler %r; CXX may name another", target.name, compiler[0])
         return None
     path = folder / f"{target.name}.so"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder) as aside:  # renamed when whole: others may be building it too
-            built = Path(aside) / path.name
+        with TemporaryDirectory(dir=folder) as temporary:  # renamed at the end: other processes may build it too
+            built = Path(temporary) / path.name
             command = [*compiler, *OPTIONS, *target.options, str(SOURCES / "library.cpp"), "-o", str(built)]
-            if subprocess.run(command, capture_output=True, check=False).returncode:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+            if done.returncode:
+                logger.warning("CPU kernels for %s: %s failed:\n%s", target.name, shlex.join(command), done.stderr)
                 return None
             with built.open("ab") as file:
                 file.write(_fingerprint())
             built.replace(path)
-    except OSError:
+    except OSError as error:
+        logger.warning("CPU kernels for %s: %s cannot be written: %s", target.name, path, error)
         return None
     return path
 
 
 @lru_cache(maxsize=1)
 def _processor_flags() -> frozenset[str]:
-    """What Linux says of the processor; nothing elsewhere."""
+    """Return the flags in /proc/cpuinfo, or an empty set if the file does not exist."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -92,25 +99,25 @@ def _processor_flags() -> frozenset[str]:
 
 
 def _fingerprint() -> bytes:
-    """Of the sources and of how they are compiled; each library ends with it."""
+    """Return a digest of the sources and the compiler options. The digest is appended to each library."""
     content = b"".join(path.read_bytes() for path in sorted(SOURCES.iterdir()))
     options = " ".join((*OPTIONS, platform.machine(), *(option for t in TARGETS for option in t.options)))
     return hashlib.sha256(content + options.encode()).hexdigest()[:16].encode()
 
 
 def _is_sound(path: Path) -> bool:
-    """Whether a library was compiled from these sources, and is whole: half of one would kill whoever loads it."""
+    """Return whether a file is a complete library of these sources. Loading a truncated file can crash the process."""
     expected = _fingerprint()
     try:
         with path.open("rb") as file:
             file.seek(-len(expected), os.SEEK_END)
             return file.read() == expected
-    except OSError:  # there is none, or it is shorter than that
+    except OSError:  # missing, or shorter than a digest
         return False
 
 
 def _cache() -> Path | None:
-    """A folder of this user's for what these sources compile to; none for one who has no home."""
+    """Return this user's cache folder for these sources, or None if the user has no home directory."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser(os.path.join("~", ".cache"))
     return Path(root) / "mt-service" / _fingerprint().decode() if os.path.isabs(root) else None
 
@@ -118,8 +125,9 @@ def _cache() -> Path | None:
 def main(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0]) if arguments else PREBUILT
     targets = TARGETS if platform.machine() == "x86_64" else TARGETS[-1:]
+    logging.basicConfig(format="%(message)s", level=logging.INFO)
     built = [target.name for target in targets if compile_library(target, folder)]
-    print(f"{folder}: {', '.join(built) or 'nothing: no C++ compiler was found'}")
+    print(f"{folder}: {', '.join(built) or 'no library was built'}")
     return 0 if len(built) == len(targets) else 1
 
 

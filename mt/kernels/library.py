@@ -1,13 +1,13 @@
-"""The compiled encoder-decoder for CPUs (cpu/*.hpp): weights in float32 or int8, one thread a batch.
+"""Bindings of the compiled encoder-decoder for CPUs (cpu/*.hpp), with weights in float32 or int8.
 
-It is a fast twin of mt/model, mt/decoding/beam.py and their cache. Long calls leave the interpreter's lock, so batches
-of one model decode in as many threads at once. Nothing here synchronises: a batch belongs to one thread at a time.
+The library implements mt/model and mt/decoding/beam.py. Long calls release Python's interpreter lock, so that several
+threads can decode batches of one model in parallel. A batch is not synchronized: only one thread at a time may use it.
 """
 
 import ctypes
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint8, c_void_p
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,14 @@ from mt.kernels.shortlist import Shortlist
 
 INTERFACE = 4
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results")
-"""Calls that are over before another thread could take the interpreter's lock, so that they keep it."""
+"""Short functions, which are called without releasing Python's interpreter lock."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
 
+logger = logging.getLogger(__name__)
 
-class Config(ctypes.Structure):
-    """As in cpu/model.hpp."""
+
+class KernelConfig(ctypes.Structure):
+    """Sizes and options of a model: struct Config of cpu/model.hpp."""
 
     _fields_ = [
         *((name, c_int32) for name in ("d_model", "d_ff", "heads", "encoder_layers", "decoder_layers", "vocabulary")),
@@ -35,8 +37,8 @@ class Config(ctypes.Structure):
     ]
 
 
-class Wish(ctypes.Structure):
-    """What a caller asks of a sentence, as in cpu/search.hpp. Lengths count tokens with EOS."""
+class SearchParams(ctypes.Structure):
+    """Search parameters of one sentence: struct SearchParams of cpu/search.hpp. Lengths include EOS."""
 
     _fields_ = [
         *((name, c_int32) for name in ("longest", "shortest", "n_best", "gnmt")),
@@ -44,14 +46,8 @@ class Wish(ctypes.Structure):
     ]
 
 
-@dataclass(frozen=True)
-class Found:
-    """A hypothesis: ids without BOS and EOS, its score, and log-probabilities, the last of them that of EOS."""
-
-    tokens: tuple[int, ...]
-    score: float
-    log_probability: float
-    each: tuple[float, ...]
+HypothesisFields = tuple[tuple[int, ...], float, float, tuple[float, ...]]
+"""Fields of a Hypothesis: tokens, score, log_probability, token_log_probabilities."""
 
 
 SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
@@ -61,13 +57,13 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "mt_tensors_new": (c_void_p, []),
     "mt_tensors_free": (None, [c_void_p]),
     "mt_tensors_add": (c_int, [c_void_p, c_char_p, c_void_p, c_int64, c_int64]),
-    "mt_model_new": (c_void_p, [POINTER(Config), c_void_p]),
+    "mt_model_new": (c_void_p, [POINTER(KernelConfig), c_void_p]),
     "mt_model_free": (None, [c_void_p]),
     "mt_shortlist_new": (c_void_p, [c_void_p, c_int, *[c_void_p] * 3]),
     "mt_shortlist_free": (None, [c_void_p]),
     "mt_batch_new": (c_void_p, [c_void_p, c_int, c_void_p]),
     "mt_batch_free": (None, [c_void_p]),
-    "mt_batch_join": (c_int, [c_void_p, c_int, c_void_p, c_void_p, POINTER(Wish)]),
+    "mt_batch_join": (c_int, [c_void_p, c_int, c_void_p, c_void_p, POINTER(SearchParams)]),
     "mt_batch_extend": (c_int, [c_void_p, c_void_p]),
     "mt_batch_select": (c_int, [c_void_p, c_int, c_void_p]),
     "mt_batch_logits": (c_int, [c_void_p, c_void_p, c_void_p]),
@@ -79,19 +75,27 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
 
 @lru_cache(maxsize=1)
 def load_library() -> ctypes.CDLL | None:
-    """The library for this processor, or None where there is none and no compiler to make it."""
+    """Return the library for this processor, after building it if necessary. If that fails, log why and return None."""
     for path in find_libraries():
         if (library := open_library(path)) is not None:
             library.mt_keep_memory()
             return library
+    logger.warning(
+        "No compiled kernels could be built or loaded for this CPU: models decode in plain torch, which is slower. "
+        "The kernels need a C++ compiler (c++, or the one that CXX names)."
+    )
     return None
 
 
 def open_library(path: Path) -> ctypes.CDLL | None:
-    """A library whose calls raise RuntimeError where they fail; None if it is damaged or has another interface."""
+    """Load a library. Calls that fail raise RuntimeError.
+
+    Returns None, and logs the reason, if the library is damaged or has another interface version.
+    """
     try:
         library, quick = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
-        if library.mt_interface() != INTERFACE:
+        if (interface := library.mt_interface()) != INTERFACE:
+            logger.warning("%s has interface version %d, not %d", path, interface, INTERFACE)
             return None
         for name, (result, arguments) in SIGNATURES.items():
             function = getattr(quick if name in QUICK else library, name)
@@ -99,7 +103,8 @@ def open_library(path: Path) -> ctypes.CDLL | None:
             function.restype, function.argtypes = result, arguments
             if result in (c_int, c_void_p):
                 function.errcheck = _raising(library)
-    except (OSError, AttributeError):  # no library at all, or one that lacks a function
+    except (OSError, AttributeError) as error:  # not a library, or a function is missing
+        logger.warning("%s cannot be loaded: %s", path, error)
         return None
     return library
 
@@ -114,7 +119,7 @@ def _raising(library: ctypes.CDLL) -> Callable[[Any, Any, Any], Any]:
 
 
 class CpuModel:
-    """Packed weights, shared by any number of batches."""
+    """Packed weights of a model. Any number of batches can share them."""
 
     def __init__(
         self,
@@ -124,13 +129,13 @@ class CpuModel:
         special: Sequence[int],
         int8: bool,
     ) -> None:
-        """`weights` is a Transformer's state_dict with its `embedding.positions`; `special` are pad, unk, bos, eos."""
+        """Pack a state_dict that includes `embedding.positions`. `special` are the ids of pad, unk, bos and eos."""
         self.library = library
         self.d_model, self.decoder_layers = config.d_model, config.decoder_layers
         self.vocabulary_size = weights["embedding.tokens.weight"].shape[0]
         tensors = {name: tensor.detach().float().contiguous() for name, tensor in weights.items()}
         pad, unk, bos, eos = special
-        described = Config(
+        kernel_config = KernelConfig(
             d_model=config.d_model,
             d_ff=config.d_ff,
             heads=config.heads,
@@ -148,14 +153,14 @@ class CpuModel:
             scale=config.d_model**0.5 if config.scale_embedding else 1.0,
             norm_epsilon=config.norm_epsilon,
         )
-        listed = library.mt_tensors_new()
+        tensor_list = library.mt_tensors_new()
         try:
             for name, tensor in tensors.items():
                 rows = tensor.shape[0] if tensor.dim() > 1 else 1
-                library.mt_tensors_add(listed, name.encode(), tensor.data_ptr(), rows, tensor.shape[-1])
-            self.handle = library.mt_model_new(byref(described), listed)
+                library.mt_tensors_add(tensor_list, name.encode(), tensor.data_ptr(), rows, tensor.shape[-1])
+            self.handle = library.mt_model_new(byref(kernel_config), tensor_list)
         finally:
-            library.mt_tensors_free(listed)
+            library.mt_tensors_free(tensor_list)
 
     def __del__(self) -> None:
         if getattr(self, "handle", None):
@@ -163,12 +168,12 @@ class CpuModel:
 
 
 class CpuShortlist:
-    """A shortlist for a model, shared by any number of batches; it holds the output weights once more."""
+    """A shortlist for a model, with a copy of the output weights. Any number of batches can share it."""
 
     def __init__(self, model: CpuModel, shortlist: Shortlist) -> None:
         assert shortlist.vocabulary_size == model.vocabulary_size
         self.model = model
-        always, offsets, allowed = (each.contiguous() for each in shortlist.tensors().values())
+        always, offsets, allowed = (tensor.contiguous() for tensor in shortlist.tensors().values())
         self.handle = model.library.mt_shortlist_new(
             model.handle, len(always), always.data_ptr(), offsets.data_ptr(), allowed.data_ptr()
         )
@@ -179,16 +184,17 @@ class CpuShortlist:
 
 
 class CpuBatch:
-    """Sentences in flight with `beams` rows each. Drive it by `advance`, or by `logits` and `reorder`, not by both.
+    """Batch of sentences with `beams` rows each.
 
-    With a shortlist, `advance` finds translations of its tokens, with log-probabilities as if there were no others.
+    Call either `advance`, which searches, or `logits` and `reorder` for a search outside of the library. With a
+    shortlist, `advance` uses only the tokens of the shortlist and normalizes log-probabilities over these tokens.
     """
 
     def __init__(self, model: CpuModel, beams: int, shortlist: CpuShortlist | None = None) -> None:
         self.model = model
         self.shortlist = shortlist
         self.beams = beams
-        self._longest: list[int] = []  # tokens that a translation may have, by sentence
+        self._longest: list[int] = []  # longest translation of each sentence, in tokens
         self._n_best: list[int] = []
         self._handle = model.library.mt_batch_new(model.handle, beams, shortlist and shortlist.handle)
 
@@ -200,21 +206,21 @@ class CpuBatch:
     def sentences(self) -> int:
         return len(self._longest)
 
-    def join(self, sources: Sequence[Sequence[int]], wishes: Sequence[Wish]) -> None:
-        """Encode sources, ids that end with EOS, and append their sentences."""
+    def join(self, sources: Sequence[Sequence[int]], params: Sequence[SearchParams]) -> None:
+        """Encode sources, lists of ids that end with EOS, and append their sentences to the batch."""
         ids = [id for source in sources for id in source]
         self.model.library.mt_batch_join(
             self._handle,
             len(sources),
             (c_int32 * len(ids))(*ids),
             (c_int32 * len(sources))(*map(len, sources)),
-            (Wish * len(wishes))(*wishes),
+            (SearchParams * len(params))(*params),
         )
-        self._longest += [wish.longest for wish in wishes]
-        self._n_best += [wish.n_best for wish in wishes]
+        self._longest += [sentence.longest for sentence in params]
+        self._n_best += [sentence.n_best for sentence in params]
 
     def extend(self, other: "CpuBatch") -> None:
-        """Append another batch's sentences; it is empty then."""
+        """Move the sentences of another batch to the end of this batch."""
         assert (self.beams, self.model, self.shortlist) == (other.beams, other.model, other.shortlist)
         self.model.library.mt_batch_extend(self._handle, other._handle)
         self._longest += other._longest
@@ -222,44 +228,48 @@ class CpuBatch:
         other._longest, other._n_best = [], []
 
     def select(self, places: Sequence[int]) -> None:
-        """Keep these sentences, in this order."""
+        """Keep the sentences at these places, in this order."""
         self.model.library.mt_batch_select(self._handle, len(places), (c_int32 * len(places))(*places))
         self._longest = [self._longest[place] for place in places]
         self._n_best = [self._n_best[place] for place in places]
 
     def advance(self, steps: int) -> tuple[int, list[int]]:
-        """Up to so many steps, until one of them finishes a sentence: steps taken, places of all that are finished."""
+        """Step until a sentence finishes, at most `steps` times.
+
+        Returns the number of steps taken and the places of the finished sentences.
+        """
         finished = (c_uint8 * self.sentences)()
         taken = self.model.library.mt_batch_advance(self._handle, steps, finished)
         return taken, [place for place, over in enumerate(bytes(finished)) if over]
 
-    def results(self, place: int) -> list[Found]:
-        """The hypotheses of a finished sentence, best first; none if its scores were not numbers."""
+    def results(self, place: int) -> list[HypothesisFields]:
+        """Return the hypotheses of a finished sentence, best first; an empty list if its scores were not finite."""
         count, room = self._n_best[place], self._longest[place]
         lengths, tokens = (c_int32 * count)(), (c_int32 * (count * room))()
-        each = (c_float * (count * room))()
+        token_log_probs = (c_float * (count * room))()
         scores, totals = (c_float * count)(), (c_float * count)()
-        found = self.model.library.mt_batch_results(self._handle, place, room, lengths, tokens, each, scores, totals)
+        results = self.model.library.mt_batch_results
+        number = results(self._handle, place, room, lengths, tokens, token_log_probs, scores, totals)
         return [
-            Found(
+            (
                 tuple(tokens[i * room : i * room + lengths[i]]),
                 scores[i],
                 totals[i],
-                tuple(each[i * room : i * room + lengths[i] + 1]),
+                tuple(token_log_probs[i * room : i * room + lengths[i] + 1]),
             )
-            for i in range(found)
+            for i in range(number)
         ]
 
     def logits(self, tokens: Tensor) -> Tensor:
-        """Append tokens, int64 [R], to the rows: logits of the next ones, [R, V]."""
+        """Append tokens, int64 [R], to the rows. Return the logits [R, V] of the next tokens."""
         assert len(tokens) == self.sentences * self.beams
-        fed = tokens.to(torch.int32).contiguous()
-        out = torch.empty(len(fed), self.model.vocabulary_size)
-        self.model.library.mt_batch_logits(self._handle, fed.data_ptr(), out.data_ptr())
-        return out
+        ids = tokens.to(torch.int32).contiguous()
+        logits = torch.empty(len(ids), self.model.vocabulary_size)
+        self.model.library.mt_batch_logits(self._handle, ids.data_ptr(), logits.data_ptr())
+        return logits
 
     def reorder(self, rows: Tensor) -> None:
-        """Row r goes on from row rows[r], of the same sentence: int64 [R]."""
+        """Replace the state of each row r by that of row rows[r] of the same sentence, for int64 rows [R]."""
         assert len(rows) == self.sentences * self.beams
-        rows = rows.contiguous()  # held by a name until the call returns
+        rows = rows.contiguous()  # the variable keeps the memory alive until the call returns
         self.model.library.mt_batch_reorder(self._handle, rows.data_ptr())

@@ -1,8 +1,9 @@
-"""Which target tokens may come out of a sentence: a few hundred of a vocabulary of thousands.
+"""Shortlist: the few hundred tokens of the vocabulary that the translation of a sentence may contain.
 
-Those that always may; the likely translations of the source's tokens; and the source's own tokens, so that what is
-copied (names, numbers, addresses) can be: L'Hostis et al. 2016, "Vocabulary Selection Strategies for NMT", section 3.
-Whatever the lists say, any text can be spelt: characters of alphabets, digits, signs and bytes always may come out.
+The shortlist of a sentence contains tokens that are always allowed, likely translations of the source's tokens, and the
+source's tokens themselves, so that names, numbers and addresses can be copied (L'Hostis et al. 2016, "Vocabulary
+Selection Strategies for NMT", section 3). Letters of alphabets, digits, signs and bytes are always allowed, so that any
+text can be written.
 """
 
 import unicodedata
@@ -13,14 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-SPACE = "\u2581"  # with which SentencePiece begins a word
+SPACE = "\u2581"  # SentencePiece's mark at the beginning of a word
 
 
 @dataclass(frozen=True)
 class Shortlist:
-    """For each source token the target tokens that it allows, beside those that are allowed always.
+    """Target tokens that are always allowed, and target tokens that each source token allows.
 
-    `always` ascends; the tokens that t allows, itself among them, are allowed[offsets[t] : offsets[t + 1]].
+    `always` is in ascending order. Source token t allows itself and allowed[offsets[t] : offsets[t + 1]].
     """
 
     always: Tensor  # int32 [A]
@@ -31,7 +32,7 @@ class Shortlist:
     def build(
         cls, pieces: Sequence[str], eos: int, frequent: Iterable[int], translations: Iterable[tuple[int, int]]
     ) -> "Shortlist":
-        """Of a vocabulary's pieces, its frequent target tokens, and pairs of a source token and a translation."""
+        """Build a shortlist from the vocabulary's pieces, frequent target tokens, and (source, target) translations."""
         ids = {piece: id for id, piece in enumerate(pieces)}
         allowed = [{id, *twins(piece, ids)} for id, piece in enumerate(pieces)]
         for source, target in translations:
@@ -49,7 +50,7 @@ class Shortlist:
         return len(self.offsets) - 1
 
     def ids(self, source: Sequence[int]) -> Tensor:
-        """What may come out of a source: int64, ascending."""
+        """Return the target tokens that are allowed for a source, int64 in ascending order."""
         parts = [self.allowed[self.offsets[token] : self.offsets[token + 1]] for token in source]
         return torch.tensor(np.unique(torch.cat([self.always, *parts]).numpy()), dtype=torch.int64)
 
@@ -58,17 +59,17 @@ class Shortlist:
 
 
 def twins(piece: str, ids: dict[str, int]) -> Iterator[int]:
-    """The piece's like at another place in a text, which is how it may have to be copied: with a space, or without."""
+    """Yield the id of a piece with its leading space removed or added, which a copy of the piece may need."""
     other = piece[1:] if piece.startswith(SPACE) else SPACE + piece
     if other in ids:
         yield ids[other]
 
 
 def spells(piece: str) -> bool:
-    """Whether a piece is a byte, a digit, a sign, or a letter of an alphabet, with or without a space.
+    """Return whether a piece is a byte, a digit, a sign or a letter of an alphabet, with or without a space.
 
-    The characters of which scripts have hundreds or thousands (CJK ideographs, Hangul, kana) are none: they come out
-    where they are frequent, translate something, or stand in the source; or else as bytes.
+    CJK ideographs, Hangul and kana are not letters of an alphabet, because there are too many. Such a character is
+    allowed if it is frequent, translates a source token or occurs in the source; otherwise bytes can write it.
     """
     if len(piece) == 6 and piece.startswith("<0x"):
         return True
@@ -79,27 +80,31 @@ def spells(piece: str) -> bool:
 
 
 def flaws(tensors: dict[str, Tensor], vocabulary_size: int, eos: int) -> list[str]:
-    """What keeps these tensors from being the shortlist of a vocabulary; nothing if they can be one."""
+    """Return the problems of a shortlist's tensors; an empty list if they are valid for the vocabulary."""
     types = {"always": torch.int32, "offsets": torch.int64, "allowed": torch.int32}
-    found = [
-        f"{name} is missing, or not a list of {dtype}"
+    invalid = [
+        f"{name} is missing or not a 1-D tensor of {dtype}"
         for name, dtype in types.items()
         if name not in tensors or tensors[name].dtype != dtype or tensors[name].dim() != 1
     ]
-    if found:
-        return found
+    if invalid:
+        return invalid
     always, offsets, allowed = (tensors[name] for name in types)
     if len(offsets) != vocabulary_size + 1:
-        return [f"it is for {len(offsets) - 1} tokens; accepted: {vocabulary_size}, those of the tokenizer"]
+        return [
+            f"the shortlist is for {len(offsets) - 1} tokens; accepted: {vocabulary_size}, the number in the tokenizer"
+        ]
     if offsets[0] != 0 or offsets[-1] != len(allowed) or not bool((offsets.diff() >= 0).all()):
-        found.append("offsets do not divide what is allowed; accepted: ascending from 0 to its length")
+        invalid.append(
+            f"offsets are not valid; accepted: ascending numbers from 0 to {len(allowed)}, the length of allowed"
+        )
     for name, ids in (("always", always), ("allowed", allowed)):
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < vocabulary_size:
-            found.append(
-                f"{name} holds ids from {int(ids.min())} to {int(ids.max())}; accepted: below {vocabulary_size}"
+            invalid.append(
+                f"{name} has ids from {int(ids.min())} to {int(ids.max())}; accepted: 0 to {vocabulary_size - 1}"
             )
     if not bool((always.diff() > 0).all()):
-        found.append("always is not in order; accepted: ascending, each id once")
+        invalid.append("always is not sorted or repeats an id; accepted: ascending ids, each once")
     if eos not in always:
-        found.append(f"always lacks the end of the sentence; accepted: with {eos} in it")
-    return found
+        invalid.append(f"always lacks EOS; accepted: ids that include {eos}")
+    return invalid

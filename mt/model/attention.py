@@ -10,11 +10,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from mt.model.module import Module
+
 AttentionFunction = Callable[[Tensor, Tensor, Tensor, Tensor | None, float], Tensor]
 
 
 def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """softmax(Q K^T / sqrt(d_k)), the weights of equation 1: q [B, H, T, d_k], k [B, H, S, d_k] -> [B, H, T, S].
+    """Return softmax(Q K^T / sqrt(d_k)) of equation 1, from q [B, H, T, d_k] and k [B, H, S, d_k]: [B, H, T, S].
 
     Each query must be allowed at least one key.
     """
@@ -25,25 +27,27 @@ def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tenso
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, dropout: float = 0.0) -> Tensor:
-    """softmax(Q K^T / sqrt(d_k)) V, equation 1: q [B, H, T, d_k], k and v [B, H, S, d_k] -> [B, H, T, d_k].
+    """Return softmax(Q K^T / sqrt(d_k)) V, equation 1.
 
-    The reference path; `fused_attention` computes the same. `dropout` falls on the weights.
+    q is [B, H, T, d_k], k and v are [B, H, S, d_k], the result is [B, H, T, d_k]. This is the reference for
+    `fused_attention`. `dropout` is the probability with which an attention weight becomes 0.
     """
     return nn.functional.dropout(attention_weights(q, k, mask), dropout) @ v
 
 
 def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, dropout: float = 0.0) -> Tensor:
-    """`attention` in one kernel, chosen by torch for the device.
+    """Return the result of `attention`, computed by the fused kernel that torch chooses for the device.
 
-    But in bf16 a CPU's fused kernel takes six times as long as the plain one (128 x 4 heads, 16 x 16, with gradients).
+    bf16 on a CPU runs `attention` itself, because the fused kernel with gradients takes six times as long
+    (B = 128, H = 4, T = S = 16).
     """
     if q.dtype == torch.bfloat16 and q.device.type == "cpu":
         return attention(q, k, v, mask, dropout)
     return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
 
 
-class MultiHeadAttention(nn.Module):
-    """Concat(head_1 .. head_h) W^O with head_i = attention(Q W_i^Q, K W_i^K, V W_i^V): it only projects."""
+class MultiHeadAttention(Module):
+    """Multi-head attention: Concat(head_1 .. head_h) W^O with head_i = attend(Q W_i^Q, K W_i^K, V W_i^V)."""
 
     def __init__(
         self, d_model: int, heads: int, dropout: float = 0.0, attend: AttentionFunction = fused_attention
@@ -58,25 +62,24 @@ class MultiHeadAttention(nn.Module):
         self.output = nn.Linear(d_model, d_model)
 
     def forward(self, x: Tensor, memory: Tensor, mask: Tensor | None = None) -> Tensor:
-        """x [B, T, D] attends to memory [B, S, D] -> [B, T, D]."""
+        """Attend from x [B, T, D] to memory [B, S, D]. Return [B, T, D]."""
         keys, values = self.keys_values(memory)
         return self.attend(x, keys, values, mask)
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """memory [B, S, D] -> keys and values [B, H, S, d_k], which a cache may hold."""
+        """Project memory [B, S, D] to keys and values, each [B, H, S, d_k]. A decoder cache can store them."""
         return self._split(self.key(memory)), self._split(self.value(memory))
 
     def attend(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
-        """x [B, T, D] attends to keys and values [B, H, S, d_k] -> [B, T, D]."""
+        """Attend from x [B, T, D] to keys and values, each [B, H, S, d_k]. Return [B, T, D]."""
         heads = self.attention(self._split(self.query(x)), keys, values, mask, self.dropout if self.training else 0.0)
         joined: Tensor = self.output(heads.transpose(1, 2).flatten(2))  # [B, H, T, d_k] -> [B, T, D]
         return joined
 
     def weights(self, x: Tensor, memory: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The attention weights behind `forward`: [B, H, T, S]."""
+        """Return the attention weights [B, H, T, S] that `forward` computes from the same arguments."""
         return attention_weights(self._split(self.query(x)), self._split(self.key(memory)), mask)
 
     def _split(self, x: Tensor) -> Tensor:
-        """[B, T, D] -> [B, H, T, d_k]."""
-        heads: Tensor = x.unflatten(-1, (self.heads, -1))  # type: ignore[no-untyped-call]
-        return heads.transpose(1, 2)
+        """Split x [B, T, D] into heads [B, H, T, d_k]."""
+        return x.view(*x.shape[:-1], self.heads, -1).transpose(1, 2)

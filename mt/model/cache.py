@@ -1,24 +1,25 @@
-"""What a decoder keeps between steps: the keys and values of what it has written, and those of the source."""
+"""Cache of a decoder: the keys and values of the target tokens so far and of the source."""
 
 import torch
 from torch import Tensor
 
-BLOCK = 32  # columns are allocated by the block, so that most steps find room
+BLOCK = 32  # columns that are allocated together, so that most steps need no allocation
 
 
 class DecoderCache:
     """Keys and values for B sentences with K beams each: R = B x K rows, row r of sentence r // K.
 
-    Self-attention: `[C, L, R, H, d_k]` buffers with columns first, so that the part in use is contiguous. All rows
-    write to the same column, `length`; a row that joined later simply begins at a later column, its sentence's
-    `start`. Two sentences, the second joined when the first had written 3 tokens, one step later:
+    Self-attention uses buffers `[C, L, R, H, d_k]` of C columns. The columns come first, so that the used part is
+    contiguous. All rows write to the same column, `length`. The tokens of a sentence begin at its column `start`, which
+    is larger if the sentence joined later. In this example, sentence 1 joined after sentence 0 had written 3 tokens,
+    and then both sentences wrote one token:
 
-        column      0 1 2 3 | 4 = length, written next
+        column      0 1 2 3 | 4 = length: the column of the next tokens
         sentence 0  x x x x |     start 0, position 4
         sentence 1  . . . x |     start 3, position 1
 
-    Cross-attention: keys and values `[B, H, S, d_k]` a layer, once a sentence: its beams are extra queries.
-    A decoder without cross-attention has none, and `memory_mask` is None.
+    Cross-attention uses keys and values `[B, H, S, d_k]` in each layer. The beams of a sentence share its keys and
+    values. For a decoder without cross-attention, `cross` is empty and `memory_mask` is None.
     """
 
     def __init__(
@@ -28,14 +29,14 @@ class DecoderCache:
         memory_mask: Tensor | None,
         beams: int,
     ) -> None:
-        """`keys` is an empty buffer [0, L, R, H, d_k] that gives shapes, dtype and device."""
+        """Create a cache without columns. `keys` [0, L, R, H, d_k] sets the shapes, the dtype and the device."""
         self.beams = beams
         self.cross = cross
         self.memory_mask = memory_mask  # [B, 1, 1, S]
         self.length = 0
         self.starts = [0] * (keys.shape[2] // beams)
         self._buffers = [keys, keys.clone()]  # keys, values
-        self._spares = [keys.clone(), keys.clone()]  # `reorder` copies there, then they change places
+        self._spares = [keys.clone(), keys.clone()]  # `reorder` copies into the spares and swaps them with the buffers
         self._describe_rows()
 
     @property
@@ -47,30 +48,30 @@ class DecoderCache:
         return self.sentences * self.beams
 
     def _describe_rows(self) -> None:
-        """The starts as tensors, made when sentences come or go rather than at each step."""
+        """Compute the starts as tensors. This runs when sentences join or leave, not at each step."""
         self._row_starts: Tensor | None = None
         if any(self.starts):
             starts = torch.tensor(self.starts, device=self._buffers[0].device)
             self._row_starts = starts.repeat_interleave(self.beams)  # [R]
 
     def positions(self, limit: int) -> Tensor:
-        """The position, counted from 0, of the token that each row writes next: [R, 1].
+        """Return the position, counted from 0, of the token that each row writes next: [R, 1].
 
-        Rows of a finished sentence, which go on until they are dropped, stay below `limit`.
+        The rows of a finished sentence continue until the sentence is dropped. Their positions stay below `limit`.
         """
         if self._row_starts is None:
             return torch.full((self.rows, 1), min(self.length, limit - 1), device=self._buffers[0].device)
         return (self.length - self._row_starts).clamp(max=limit - 1).unsqueeze(1)
 
     def mask(self) -> Tensor | None:
-        """Which columns, the next one included, each row may attend to: [R, 1, 1, length + 1], or None for all."""
+        """Return a bool mask [R, 1, 1, length + 1], true for columns a row may attend to; None if all are allowed."""
         if self._row_starts is None:
             return None
         columns = torch.arange(self.length + 1, device=self._row_starts.device)
         return (columns >= self._row_starts.unsqueeze(1))[:, None, None, :]
 
     def append(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Write keys and values [R, H, 1, d_k] of a layer; returns all of them so far, [R, H, length + 1, d_k]."""
+        """Write a layer's keys and values [R, H, 1, d_k]. Return all its keys and values [R, H, length + 1, d_k]."""
         if self.length == self._buffers[0].shape[0]:
             self._grow()
         written = []
@@ -80,11 +81,11 @@ class DecoderCache:
         return written[0], written[1]
 
     def advance(self) -> None:
-        """All layers have appended: the next column."""
+        """Go to the next column, after all layers have appended."""
         self.length += 1
 
     def reorder(self, rows: Tensor) -> None:
-        """Row r goes on from what row rows[r], of the same sentence, has written: rows [R]."""
+        """Replace the contents of each row r by those of row rows[r] of the same sentence, for rows [R]."""
         if self._spares[0].shape != self._buffers[0].shape:
             self._spares = [torch.zeros_like(buffer) for buffer in self._buffers]
         for buffer, spare in zip(self._buffers, self._spares, strict=True):
@@ -92,7 +93,7 @@ class DecoderCache:
         self._buffers, self._spares = self._spares, self._buffers
 
     def select(self, sentences: Tensor) -> None:
-        """Keep these sentences [B'], in this order, with all their beams; columns that none needs are dropped."""
+        """Keep these sentences [B'] with all their beams, in this order. Drop columns that are no longer used."""
         kept = sentences.tolist()
         first = min((self.starts[sentence] for sentence in kept), default=0)
         rows = (sentences.unsqueeze(1) * self.beams + torch.arange(self.beams, device=sentences.device)).flatten()
@@ -108,8 +109,8 @@ class DecoderCache:
         self._describe_rows()
 
     def extend(self, other: "DecoderCache") -> None:
-        """Append another cache's sentences, which may be at another step; `other` is used up."""
-        assert self.beams == other.beams, "sentences are grouped by their number of beams"
+        """Append the sentences of another cache, at any step. `other` must not be used afterwards."""
+        assert self.beams == other.beams, f"beams: {self.beams} and {other.beams} cannot share a cache"
         length = max(self.length, other.length)
         self._buffers = [
             torch.cat((_shift(mine, self.length, length), _shift(theirs, other.length, length)), dim=2)
@@ -140,13 +141,13 @@ class DecoderCache:
 
 
 def _shift(buffer: Tensor, length: int, to: int) -> Tensor:
-    """The used columns of a buffer, moved right so that they end at column `to`; zeros, which a mask hides, before."""
+    """Move the used columns of a buffer right, until they end at column `to`. Fill the columns before with zeros."""
     used = buffer[:length]
     return torch.cat((used.new_zeros(to - length, *used.shape[1:]), used)) if to > length else used
 
 
 def _pad(x: Tensor, width: int, dim: int) -> Tensor:
-    """Zeros, or False, at the end of a dimension."""
+    """Pad dimension `dim` to `width` entries, with zeros or False at the end."""
     missing = width - x.shape[dim]
     shape = list(x.shape)
     shape[dim] = missing

@@ -7,19 +7,20 @@ from torch import Tensor, nn
 
 from mt.config import ModelConfig
 from mt.model.dropout import Dropout
+from mt.model.module import Module
 
 NEVER = -1000.0
-"""The bias of a piece that must not come out: a probability of 0, and a logit that sums survive."""
+"""Output bias of a token that must not be produced: low enough for probability 0, and finite."""
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
-    """PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos of the same: [length, d_model]."""
+    """Return PE [length, d_model]: PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(the same angle)."""
     angle = _angles(length, d_model, d_model)
     return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1).float()
 
 
 def position_table(config: ModelConfig, length: int) -> Tensor:
-    """What is added to the embeddings of the first `length` tokens of a sentence: [length, d_model]."""
+    """Return the positional encodings of the first `length` tokens of a sentence: [length, d_model]."""
     d_model, first = config.d_model, config.first_position
     if config.positions == "interleaved":
         return sinusoidal_positions(first + length, d_model)[first:]
@@ -28,22 +29,22 @@ def position_table(config: ModelConfig, length: int) -> Tensor:
 
 
 def _angles(length: int, d_model: int, denominator: int) -> Tensor:
-    """pos / 10000^(2i/denominator): float64 [length, d_model / 2]."""
+    """Return the angles pos / 10000^(2i/denominator): float64 [length, d_model / 2]."""
     position = torch.arange(length, dtype=torch.float64).unsqueeze(1)
     frequency = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10000.0) / denominator))
     return position * frequency
 
 
-class Embedding(nn.Module):
-    """Scaled token embeddings plus positions, with dropout; and, tied to them, the output layer.
+class Embedding(Module):
+    """Scaled token embeddings plus positional encodings, with dropout, and the output layer.
 
-    One [V, D] matrix serves source, target and output (section 3.4; Press and Wolf 2017), unless options untie them.
+    By default source, target and output layer share one [V, D] matrix (section 3.4; Press and Wolf 2017).
     """
 
     positions: Tensor
 
     def __init__(self, vocabulary_size: int, config: ModelConfig, output: bool = True) -> None:
-        """Without `output` there is no output layer: an encoder has none."""
+        """Create the parameters. `output` is False for an encoder, which has no output layer."""
         super().__init__()
         d_model = config.d_model
         self.scale = math.sqrt(d_model) if config.scale_embedding else 1.0
@@ -59,16 +60,15 @@ class Embedding(nn.Module):
             self.bias = nn.Parameter(torch.zeros(vocabulary_size))
 
     def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
-        """tokens [B, T] -> [B, T, D]; positions [B, T] count from 0 unless given."""
+        """Embed tokens [B, T] at positions [B, T], by default 0, 1, ... of each sentence. Return [B, T, D]."""
         encoding = self.positions[: tokens.shape[1]] if positions is None else self.positions[positions]
-        embedded: Tensor = self.dropout(self.tokens(tokens) * self.scale + encoding)
-        return embedded
+        return self.dropout(self.tokens(tokens) * self.scale + encoding)
 
     @property
     def projection(self) -> Tensor:
-        """The weight [V, D] of the output layer."""
+        """Weight [V, D] of the output layer."""
         return self.tokens.weight if self.output is None else self.output
 
     def project(self, states: Tensor) -> Tensor:
-        """states [..., D] -> logits [..., V]."""
+        """Return the logits [..., V] of decoder states [..., D]."""
         return nn.functional.linear(states, self.projection, self.bias)

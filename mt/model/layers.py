@@ -8,12 +8,13 @@ from mt.config import ModelConfig
 from mt.model.attention import AttentionFunction, MultiHeadAttention, fused_attention
 from mt.model.cache import DecoderCache
 from mt.model.dropout import Dropout
+from mt.model.module import Module
 
 ACTIVATIONS: Mapping[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "swish": nn.SiLU}
 
 
-class FeedForward(nn.Module):
-    """max(0, x W_1 + b_1) W_2 + b_2, at each position alike (equation 2); or another activation."""
+class FeedForward(Module):
+    """Feed-forward network: activation(x W_1 + b_1) W_2 + b_2 at each position (equation 2 with ReLU)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -23,15 +24,15 @@ class FeedForward(nn.Module):
         self.outer = nn.Linear(config.d_ff, config.d_model)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., D] -> [..., D]."""
+        """Apply the network to x [..., D]. Return [..., D]."""
         out: Tensor = self.outer(self.dropout(self.activation(self.inner(x))))
         return out
 
 
-class Sublayer(nn.Module):
+class Sublayer(Module):
     """Residual connection, LayerNorm and dropout around a function.
 
-    post (section 3.1): norm(x + dropout(f(x))); pre (Xiong et al. 2020): x + dropout(f(norm(x))).
+    Post-norm (section 3.1) is norm(x + dropout(f(x))). Pre-norm (Xiong et al. 2020) is x + dropout(f(norm(x))).
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -41,14 +42,15 @@ class Sublayer(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        """[B, T, D] -> [B, T, D]."""
+        """Apply the sublayer of a function to x [B, T, D]. Return [B, T, D]."""
         if self.pre:
-            return x + self.dropout(function(self.norm(x)))  # type: ignore[no-any-return]
-        return self.norm(x + self.dropout(function(x)))  # type: ignore[no-any-return]
+            return x + self.dropout(function(self.norm(x)))
+        normed: Tensor = self.norm(x + self.dropout(function(x)))
+        return normed
 
 
-class EncoderLayer(nn.Module):
-    """Self-attention, then feed-forward."""
+class EncoderLayer(Module):
+    """Encoder layer: self-attention, then feed-forward."""
 
     def __init__(self, config: ModelConfig, attend: AttentionFunction = fused_attention) -> None:
         super().__init__()
@@ -58,13 +60,13 @@ class EncoderLayer(nn.Module):
         self.around_feed_forward = Sublayer(config)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """x [B, S, D], mask [B, 1, 1, S] -> [B, S, D]."""
+        """Apply the layer to x [B, S, D] with mask [B, 1, 1, S]. Return [B, S, D]."""
         x = self.around_self_attention(x, lambda h: self.self_attention(h, h, mask))
-        return self.around_feed_forward(x, self.feed_forward)  # type: ignore[no-any-return]
+        return self.around_feed_forward(x, self.feed_forward)
 
 
-class DecoderLayer(nn.Module):
-    """Causal self-attention, cross-attention unless it is a language model's, then feed-forward."""
+class DecoderLayer(Module):
+    """Decoder layer: causal self-attention, cross-attention (not in a language model), then feed-forward."""
 
     def __init__(
         self, config: ModelConfig, cross_attention: bool = True, attend: AttentionFunction = fused_attention
@@ -80,16 +82,19 @@ class DecoderLayer(nn.Module):
         self.around_feed_forward = Sublayer(config)
 
     def forward(self, x: Tensor, mask: Tensor, memory: Tensor | None, memory_mask: Tensor | None) -> Tensor:
-        """x [B, T, D], mask [T, T], memory [B, S, D], memory_mask [B, 1, 1, S] -> [B, T, D]."""
+        """Apply the layer to x [B, T, D]: mask [T, T], memory [B, S, D], memory_mask [B, 1, 1, S]. Return [B, T, D]."""
         x = self.around_self_attention(x, lambda h: self.self_attention(h, h, mask))
         cross = self.cross_attention
         if cross is not None:
             assert memory is not None
             x = self.around_cross_attention(x, lambda h: cross(h, memory, memory_mask))
-        return self.around_feed_forward(x, self.feed_forward)  # type: ignore[no-any-return]
+        return self.around_feed_forward(x, self.feed_forward)
 
     def step(self, x: Tensor, cache: DecoderCache, layer: int, mask: Tensor | None) -> Tensor:
-        """One position for each row: x [R, 1, D], mask [R, 1, 1, length + 1] -> [R, 1, D]; writes to the cache."""
+        """Apply the layer to one position of each row, x [R, 1, D], and write its keys and values to the cache.
+
+        `mask` is [R, 1, 1, length + 1]. Returns [R, 1, D].
+        """
 
         def attend_to_written(h: Tensor) -> Tensor:
             keys, values = cache.append(layer, *self.self_attention.keys_values(h))
@@ -103,10 +108,10 @@ class DecoderLayer(nn.Module):
         x = self.around_self_attention(x, attend_to_written)
         if self.cross_attention is not None:
             x = self.around_cross_attention(x, attend_to_source)
-        return self.around_feed_forward(x, self.feed_forward)  # type: ignore[no-any-return]
+        return self.around_feed_forward(x, self.feed_forward)
 
     def cross_weights(self, x: Tensor, mask: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
-        """The cross-attention weights behind `forward`: [B, H, T, S]."""
+        """Return the cross-attention weights [B, H, T, S] that `forward` computes from the same arguments."""
         assert self.cross_attention is not None
         x = self.around_self_attention(x, lambda h: self.self_attention(h, h, mask))
         normed = self.around_cross_attention.norm(x) if self.around_cross_attention.pre else x
@@ -114,5 +119,5 @@ class DecoderLayer(nn.Module):
 
 
 def layers_of(model: nn.Module) -> Iterator[EncoderLayer | DecoderLayer]:
-    """Every encoder and decoder layer inside of a module."""
+    """Yield every encoder and decoder layer inside a module."""
     return (module for module in model.modules() if isinstance(module, EncoderLayer | DecoderLayer))

@@ -1,4 +1,4 @@
-"""The encoder-decoder of "Attention Is All You Need", and a decoder-only language model out of the same blocks.
+"""The encoder-decoder of "Attention Is All You Need", and a decoder-only language model with the same layers.
 
 Shapes: B sentences, S source length, T target length, R = B x K rows of K beams, D d_model, V vocabulary.
 Source masks are boolean [B, S], True on tokens, False on padding.
@@ -12,80 +12,86 @@ from mt.model.attention import AttentionFunction, fused_attention
 from mt.model.cache import DecoderCache
 from mt.model.embedding import Embedding
 from mt.model.layers import DecoderLayer, EncoderLayer
+from mt.model.module import Module, module_list
 
 
 def causal_mask(length: int, device: torch.device) -> Tensor:
-    """True where a position may attend: to itself and to what stands before it, [T, T]."""
+    """Return bool [T, T], true where query position t may attend to key position s: s <= t."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
 def closing_norm(config: ModelConfig) -> nn.Module:
-    """What stands after the last layer of a stack."""
+    """Return the module after the last layer: a LayerNorm with pre-norm, else the identity."""
     return nn.LayerNorm(config.d_model, config.norm_epsilon) if config.norm == "pre" else nn.Identity()
 
 
-class Encoder(nn.Module):
-    """A stack of encoder layers; with pre-norm a last LayerNorm closes it."""
+class Encoder(Module):
+    """A stack of encoder layers. With pre-norm, a LayerNorm follows the last layer."""
 
     def __init__(self, config: ModelConfig, attend: AttentionFunction = fused_attention) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(EncoderLayer(config, attend) for _ in range(config.encoder_layers))
+        self.layers = module_list(EncoderLayer(config, attend) for _ in range(config.encoder_layers))
         self.norm = closing_norm(config)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """x [B, S, D], mask [B, 1, 1, S] -> [B, S, D]."""
+        """Encode x [B, S, D] with mask [B, 1, 1, S]. Return [B, S, D]."""
         for layer in self.layers:
             x = layer(x, mask)
-        return self.norm(x)  # type: ignore[no-any-return]
+        x = self.norm(x)
+        return x
 
 
-class Decoder(nn.Module):
-    """A stack of decoder layers; with pre-norm a last LayerNorm closes it."""
+class Decoder(Module):
+    """A stack of decoder layers. With pre-norm, a LayerNorm follows the last layer."""
 
     def __init__(
         self, config: ModelConfig, cross_attention: bool = True, attend: AttentionFunction = fused_attention
     ) -> None:
         super().__init__()
         self.heads = config.heads
-        self.layers = nn.ModuleList(DecoderLayer(config, cross_attention, attend) for _ in range(config.decoder_layers))
+        self.layers = module_list(DecoderLayer(config, cross_attention, attend) for _ in range(config.decoder_layers))
         self.norm = closing_norm(config)
 
     def forward(self, x: Tensor, memory: Tensor | None, memory_mask: Tensor | None) -> Tensor:
-        """x [B, T, D], memory [B, S, D], memory_mask [B, 1, 1, S] -> [B, T, D]."""
+        """Decode x [B, T, D] with memory [B, S, D] and memory_mask [B, 1, 1, S]. Return [B, T, D]."""
         mask = causal_mask(x.shape[1], x.device)
         for layer in self.layers:
             x = layer(x, mask, memory, memory_mask)
-        return self.norm(x)  # type: ignore[no-any-return]
+        x = self.norm(x)
+        return x
 
     def start(self, memory: Tensor | None, memory_mask: Tensor | None, rows: int, beams: int) -> DecoderCache:
-        """An empty cache for `rows` rows, with the cross-attention keys and values of memory [B, S, D] in it."""
+        """Return a cache for `rows` rows with no target tokens and the cross-attention keys and values of memory."""
         cross = []
         if memory is not None:
-            cross = [layer.cross_attention.keys_values(memory) for layer in self.layers]  # type: ignore[union-attr, operator]
+            cross = [
+                layer.cross_attention.keys_values(memory) for layer in self.layers if layer.cross_attention is not None
+            ]
         like = next(self.parameters()) if memory is None else memory
         d_k = like.shape[-1] // self.heads
         return DecoderCache(like.new_zeros(0, len(self.layers), rows, self.heads, d_k), cross, memory_mask, beams)
 
     def step(self, x: Tensor, cache: DecoderCache) -> Tensor:
-        """One position for each row: x [R, 1, D] -> [R, 1, D]."""
+        """Decode one position of each row, x [R, 1, D], and append it to the cache. Return [R, 1, D]."""
         mask = cache.mask()
         for index, layer in enumerate(self.layers):
-            x = layer.step(x, cache, index, mask)  # type: ignore[operator]
+            x = layer.step(x, cache, index, mask)
         cache.advance()
-        return self.norm(x)  # type: ignore[no-any-return]
+        x = self.norm(x)
+        return x
 
     def cross_weights(self, x: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
-        """The cross-attention weights of every layer: [L, B, H, T, S]."""
+        """Return the cross-attention weights of every layer: [L, B, H, T, S]."""
         mask = causal_mask(x.shape[1], x.device)
         weights = []
         for layer in self.layers:
-            weights.append(layer.cross_weights(x, mask, memory, memory_mask))  # type: ignore[operator]
+            weights.append(layer.cross_weights(x, mask, memory, memory_mask))
             x = layer(x, mask, memory, memory_mask)
         return torch.stack(weights)
 
 
-class Transformer(nn.Module):
-    """forward = decode(encode()), over one vocabulary whose embeddings are tied three ways, or as the options say."""
+class Transformer(Module):
+    """Encoder-decoder over one vocabulary, or over a source and a target vocabulary."""
 
     def __init__(
         self,
@@ -94,9 +100,9 @@ class Transformer(nn.Module):
         attend: AttentionFunction = fused_attention,
         source_vocabulary_size: int | None = None,
     ) -> None:
-        """Source and target have one vocabulary, unless that of the source is given a size of its own."""
+        """Build a model. `source_vocabulary_size` is None if source and target share one vocabulary."""
         super().__init__()
-        assert source_vocabulary_size is None or not config.tie_source, "two vocabularies have one matrix each"
+        assert source_vocabulary_size is None or not config.tie_source, "tie_source requires one vocabulary"
         self.config = config
         self.vocabulary_size = vocabulary_size
         self.embedding = Embedding(vocabulary_size, config)
@@ -108,39 +114,39 @@ class Transformer(nn.Module):
         _initialise(self)
 
     def forward(self, source: Tensor, source_mask: Tensor, target: Tensor) -> Tensor:
-        """source [B, S], source_mask [B, S], target [B, T] that begins with BOS -> logits [B, T, V]."""
+        """Return logits [B, T, V] of source [B, S], source_mask [B, S] and target [B, T], which begins with BOS."""
         states = self.decode(target, self.encode(source, source_mask), source_mask)
         return self.embedding.project(states)
 
     def encode(self, source: Tensor, source_mask: Tensor) -> Tensor:
-        """source [B, S], source_mask [B, S] -> memory [B, S, D]."""
+        """Encode source [B, S] with source_mask [B, S] into memory [B, S, D]."""
         embed = self.embedding if self.source_embedding is None else self.source_embedding
-        return self.encoder(embed(source), _over_keys(source_mask))  # type: ignore[no-any-return]
+        return self.encoder(embed(source), _over_keys(source_mask))
 
     def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor) -> Tensor:
-        """target [B, T], memory [B, S, D] -> states [B, T, D], which `embedding.project` turns into logits.
+        """Return states [B, T, D] of target [B, T] and memory [B, S, D]; `embedding.project` maps states to logits.
 
         Padding at the end of a target needs no mask: no earlier position attends to it.
         """
-        return self.decoder(self.embedding(target), memory, _over_keys(source_mask))  # type: ignore[no-any-return]
+        return self.decoder(self.embedding(target), memory, _over_keys(source_mask))
 
     def start(self, memory: Tensor, source_mask: Tensor, beams: int) -> DecoderCache:
-        """The cache of a search with `beams` rows for each sentence of memory [B, S, D]."""
+        """Return the cache of a search that has `beams` rows for each sentence of memory [B, S, D]."""
         return self.decoder.start(memory, _over_keys(source_mask), memory.shape[0] * beams, beams)
 
     def decode_step(self, tokens: Tensor, cache: DecoderCache) -> Tensor:
-        """Each row's newest token [R] -> logits of its next one [R, V]; the cache grows by one column."""
+        """Append the newest token of each row, tokens [R], to the cache. Return the logits [R, V] of the next token."""
         states = self.decoder.step(self.embedding(tokens.unsqueeze(1), cache.positions(self.config.max_length)), cache)
         return self.embedding.project(states.squeeze(1))
 
     def cross_attention(self, source: Tensor, source_mask: Tensor, target: Tensor) -> Tensor:
-        """Weights with which each target position [B, T] attends to each source position: [L, B, H, T, S]."""
+        """Return the cross-attention weights [L, B, H, T, S] of source [B, S] and target [B, T]."""
         memory = self.encode(source, source_mask)
         return self.decoder.cross_weights(self.embedding(target), memory, _over_keys(source_mask))
 
 
-class LanguageModel(nn.Module):
-    """A decoder without cross-attention over tied embeddings; `encoder_layers` of its configuration is not used."""
+class LanguageModel(Module):
+    """Decoder-only language model with tied embeddings. It does not use `encoder_layers` of its configuration."""
 
     def __init__(self, config: ModelConfig, vocabulary_size: int, attend: AttentionFunction = fused_attention) -> None:
         super().__init__()
@@ -151,34 +157,34 @@ class LanguageModel(nn.Module):
         _initialise(self)
 
     def forward(self, target: Tensor) -> Tensor:
-        """target [B, T] that begins with BOS -> logits [B, T, V]."""
+        """Return logits [B, T, V] of target [B, T], which begins with BOS."""
         return self.embedding.project(self.decode(target))
 
     def decode(self, target: Tensor) -> Tensor:
-        """target [B, T] -> states [B, T, D], as `Transformer.decode` without a memory."""
-        return self.decoder(self.embedding(target), None, None)  # type: ignore[no-any-return]
+        """Return states [B, T, D] of target [B, T]; `embedding.project` maps states to logits."""
+        return self.decoder(self.embedding(target), None, None)
 
     def start(self, rows: int) -> DecoderCache:
-        """The cache of `rows` sequences."""
+        """Return the cache of `rows` sequences."""
         return self.decoder.start(None, None, rows, 1)
 
     def decode_step(self, tokens: Tensor, cache: DecoderCache) -> Tensor:
-        """Each row's newest token [R] -> logits of its next one [R, V]."""
+        """Append the newest token of each row, tokens [R], to the cache. Return the logits [R, V] of the next token."""
         states = self.decoder.step(self.embedding(tokens.unsqueeze(1), cache.positions(self.config.max_length)), cache)
         return self.embedding.project(states.squeeze(1))
 
 
 AnyModel = Transformer | LanguageModel
-"""What is trained."""
+"""A model that can be trained."""
 
 
 def _over_keys(mask: Tensor) -> Tensor:
-    """[B, S] -> [B, 1, 1, S]."""
+    """Return a source mask [B, S] as an attention mask [B, 1, 1, S]."""
     return mask[:, None, None, :]
 
 
 def _initialise(model: nn.Module) -> None:
-    """Xavier-uniform matrices and zero biases; embeddings keep their own initial values."""
+    """Set linear layers to Xavier-uniform weights and zero biases. Embeddings keep their initial values."""
     for module in model.modules():
         if isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight)

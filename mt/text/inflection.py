@@ -1,7 +1,9 @@
-"""Endings of words, as far as they can be told without a dictionary: which words are forms of one that is given."""
+"""Generates inflected forms of words from the regular endings of each language, without a dictionary."""
 
 import re
 from collections.abc import Iterator
+
+from mt.languages import primary_language
 
 _SPACE = re.compile(r"\s+")
 _ENDINGS = {
@@ -24,29 +26,31 @@ _ENDINGS = {
 }
 _SINGULAR = {"de": "s es n en", "en": "", "es": "", "fr": "", "nl": "", "pt": ""}
 _ADJECTIVAL = {"de": ("e", "em", "en", "er", "es")}
-"""What the words before the last one of a term may end in, one for another."""
+"""Endings of adjectives, by language. An adjective before the noun of a term may have each of these endings."""
 
 _ENDS_IN_VOWEL = {"cs", "it", "pl", "ru", "sk", "uk"}
-"""Where endings take the place of the vowel that a word ends in."""
+"""Languages in which an ending replaces the last vowel of a word."""
 
 _VOWELS = frozenset("aeiouyáéíóúýěůąęаеёиоуыэюяіїє")
 _UMLAUTS = {"de": (("au", "äu"), ("a", "ä"), ("o", "ö"), ("u", "ü"))}
 _UMLAUT_ENDINGS = ("", "e", "en", "er", "ern", "n")
 _NO_SECOND_E = frozenset({"da", "de", "nb", "nl", "no", "sv"})
 _LEAST = {"en": 3, "cs": 3, "pl": 3, "ru": 3, "sk": 3, "uk": 3}
-_LEAST_LETTERS = 4  # of a word that is taken to have forms
+_LEAST_LETTERS = 4  # fewest letters of a stem
 _NO_PLURALS = frozenset({"does", "goes", "news", "his", "this", "thus", "yes"})
 _COMPOUNDING = frozenset({"da", "de", "fi", "nb", "nl", "no", "sv"})
-_LEAST_COMPOUND = 5  # letters
+_LEAST_COMPOUND = 5  # fewest letters of a word that forms compounds
 
 
 def has_endings(language: str) -> bool:
-    return language in _ENDINGS
+    """Return whether this module knows the endings of a language."""
+    return primary_language(language) in _ENDINGS
 
 
-def stems(word: str, language: str) -> Iterator[str]:
-    """The word, and what it may be a form of: only what an ending was added to or, where that is usual, changed in."""
+def possible_stems(word: str, language: str) -> Iterator[str]:
+    """Yield the word, then each possible base form: the word with an ending removed or replaced."""
     yield word
+    language = primary_language(language)
     if language not in _ENDINGS or word.lower() in _NO_PLURALS or word.endswith(("ss", "us")):
         return
     least = _LEAST.get(language, _LEAST_LETTERS)
@@ -61,23 +65,25 @@ def stems(word: str, language: str) -> Iterator[str]:
                 yield from (stem + vowel for vowel in sorted(_VOWELS) if vowel != ending)
 
 
-def forms(term: str, language: str, singular: bool = False) -> list[str]:
-    """A term in the forms that a translation may have it in, itself first; or in those that are no plural."""
+def inflected_forms(term: str, language: str, singular: bool = False) -> list[str]:
+    """Return the possible inflected forms of a term, the term itself first; no plurals if `singular` is true."""
+    language = primary_language(language)
     *before, last = _SPACE.split(term.strip())
     heads = list(dict.fromkeys(" ".join([*words, ""]) for words in _agreeing(before, language)))
     return list(dict.fromkeys(head + form for head in heads for form in _word_forms(last, language, singular)))
 
 
-def compounds(term: str, language: str) -> bool:
-    """Whether a longer word that begins with this one holds it."""
-    return language in _COMPOUNDING and len(term) >= _LEAST_COMPOUND
+def forms_compounds(term: str, language: str) -> bool:
+    """Return whether a longer word that begins with the term may be a compound with the term."""
+    return primary_language(language) in _COMPOUNDING and len(term) >= _LEAST_COMPOUND
 
 
-def umlauted(word: str, language: str) -> str:
-    """The word with its last vowel changed as a plural may change it, or as it is."""
-    for plain, changed in _UMLAUTS.get(language, ()):
-        if re.search(rf"{plain}(?=[^aeiouäöüy]*(?:e[lrn])?$)", word):
-            return re.sub(rf"{plain}(?=[^aeiouäöüy]*(?:e[lrn])?$)", changed, word)
+def add_umlaut(word: str, language: str) -> str:
+    """Return the word with an umlaut as its last stem vowel, as in German plurals; unchanged in other languages."""
+    for plain, umlaut in _UMLAUTS.get(primary_language(language), ()):
+        vowel = re.compile(rf"{plain}(?=[^aeiouäöüy]*(?:e[lrn])?$)")
+        if vowel.search(word):
+            return vowel.sub(umlaut, word)
     return word
 
 
@@ -87,27 +93,27 @@ def _word_forms(word: str, language: str, singular: bool) -> list[str]:
     endings = (_SINGULAR.get(language, _ENDINGS[language]) if singular else _ENDINGS[language]).split()
     if word[-1] == "e" and language in _NO_SECOND_E:
         endings = [ending for ending in endings if not ending.startswith("e")]
-    found = [word, *(word + ending for ending in endings)]
+    forms = [word, *(word + ending for ending in endings)]
     if language in _ENDS_IN_VOWEL and word[-1] in _VOWELS:
-        found += [word[:-1] + ending for ending in ["", *_ENDINGS[language].split()]]
-    changed = umlauted(word, language)
+        forms += [word[:-1] + ending for ending in ["", *_ENDINGS[language].split()]]
+    changed = add_umlaut(word, language)
     if changed != word and not singular:
-        found += [changed + ending for ending in _UMLAUT_ENDINGS if ending or word.endswith(("el", "en", "er"))]
+        forms += [changed + ending for ending in _UMLAUT_ENDINGS if ending or word.endswith(("el", "en", "er"))]
     if language == "en" and word.endswith("y") and not singular:
-        found.append(f"{word[:-1]}ies")
-    return found
+        forms.append(f"{word[:-1]}ies")
+    return forms
 
 
 def _agreeing(words: list[str], language: str) -> Iterator[list[str]]:
-    """The words before the last, those of them that have endings of an adjective with another, all with the same."""
+    """Yield `words`, then the words with each adjectival ending of the language; all words get the same ending."""
     endings = _ADJECTIVAL.get(language, ())
-    bare = [_without(word, endings) if word.islower() else "" for word in words]
+    stems = [_remove_ending(word, endings) if word.islower() else "" for word in words]
     yield words
-    for ending in endings if any(bare) else ():
-        yield [stem + ending if stem else word for stem, word in zip(bare, words, strict=True)]
+    for ending in endings if any(stems) else ():
+        yield [stem + ending if stem else word for stem, word in zip(stems, words, strict=True)]
 
 
-def _without(word: str, endings: tuple[str, ...]) -> str:
-    """The word without one of these endings; nothing if it has none, or too little is left."""
+def _remove_ending(word: str, endings: tuple[str, ...]) -> str:
+    """Return the word without its longest ending in `endings`, or "" if it has no such ending or the stem is short."""
     ending = max((ending for ending in endings if word.endswith(ending)), key=len, default="")
     return word[: -len(ending)] if ending and len(word) - len(ending) >= _LEAST_LETTERS - 1 else ""

@@ -1,28 +1,30 @@
-"""What a translation must carry across whole: addresses, placeholders, code, file names, emoji, numbers.
+"""Spans that a translation must preserve: addresses, placeholders, code, file names, emoji and numbers.
 
-Two ways, each the best of those that were measured. A number stays in its sentence, for the words around it agree with
-it, and where the model changes it, the word aligned to it is exchanged for it. Anything else is left out of the
-sentence, unless the model copies it, and is put back between the words that its neighbours became. No model need know
-of this.
+Numbers stay in the sentence, because other words agree with them. If the model changes a number, the original number
+replaces the target word that is aligned to it. Other spans stay only if the model copies them. Otherwise, they are
+removed before the translation and inserted between the translations of the neighbouring words. Models need no training
+for this. Both methods were the best of those measured.
 
-Measured on captions of Multi30k with a model that had seen no such thing (3+3 layers, beam 5, BLEU). A span inserted in
-each of 100: as it is, the rest of the translation 27.5 and no span whole; cut in two at the span 29.1; stand-ins that
-the model copies at best in half of the sentences 38.9; left out 39.0, as without spans. Where it was put, against the
-reference with its span put by the same alignment: 41.4; by the fewest crossings alone 39.5; after the word before it
-39.6. A number word written in digits in 100: as it is 35.4; left out and put back 38.9; exchanged 41.3; the words 41.4.
+Measured on captions of Multi30k with a model of 3+3 layers that had seen no spans (beam 5, BLEU). A span inserted in
+each of 100 captions: unprotected 27.5, and no span preserved; sentence cut in two at the span 29.1; placeholders that
+the model copies, at best in half of the sentences, 38.9; removed 39.0, as without spans. With the place of the span
+against the reference with its span placed by the same alignment: 41.4; by the fewest crossing links alone 39.5; after
+the word before it 39.6. A number word written in digits in each of 100: unprotected 35.4; removed and put back 38.9;
+replaced 41.3; as a word 41.4.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 
-from mt.text.linking import CLOSING, WIDE, Attention, Links, Range, insert, is_wide
+from mt.languages import primary_language
+from mt.text.alignment import CLOSING, WIDE, PieceAttention, Range, UnitLinks, insertion, is_wide
 
-# Every quantifier is bounded or cannot give back what it took, and every pattern begins where a word does: a text of a
-# million characters is searched in time proportional to it.
+# The search takes linear time: every quantifier is bounded or possessive, and every pattern begins at a word.
 _EMOJI_BASE = "[\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u303d\u3297\u3299\U0001f000-\U0001faff]"
 _EMOJI_ONE = rf"{_EMOJI_BASE}[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]{{0,10}}"
 _EMOJI = (
@@ -63,7 +65,8 @@ _IDENTIFIER = (
     r"[A-Za-z0-9]{0,64}(?:[-_./:,][A-Za-z]{0,8}\d[A-Za-z0-9]{0,64}|[-_/][A-Za-z](?![A-Za-z])){0,16}"
 )
 _NUMBER = (
-    r"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212](?=\d))?\d++(?:[.,:/’'\u00a0\u202f-]\d++)*+(?!(?:st|nd|rd|th)\b)"
+    r"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212](?=\d))?\d{1,300}+(?:[.,:/’'\u00a0\u202f-]\d{1,300}+){0,31}+"
+    r"(?!(?:st|nd|rd|th)\b)"
     r"(?:[ \u00a0\u202f]?[%‰](?![\w(]))?"
 )
 _SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d)")
@@ -75,10 +78,10 @@ _HINT = re.compile(
     r"[\d@#`{<&%$\\\u2122\u2139\u203c\u2049\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u303d\u3297\u3299"
     r"\U0001f000-\U0001faff\u00a9\u00ae]|\.[A-Za-z]|/\w|[:;=]['-]?[()\[\]DPp]"
 )
-_LEAD = re.compile(
+_LIST_MARKER = re.compile(
     r"(?:(?:[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.))[ \t\u00a0]+){1,4}"
 )
-_ORDINAL_DOT = frozenset(
+_ORDINAL_DOT = frozenset(  # languages that write an ordinal number with a dot
     [
         *("bg", "bs", "cs", "da", "de", "et", "fi", "hr", "hu", "is", "lb"),
         *("lt", "lv", "mk", "nb", "nn", "no", "pl", "sk", "sl", "sr", "tr"),
@@ -86,230 +89,250 @@ _ORDINAL_DOT = frozenset(
 )
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _AROUND = _BRACKETS | {'"': '"', "'": "'", "„": "“", "“": "”", "«": "»", "‹": "›", "‘": "’"}
-_ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d+(?=(?:st|nd|rd|th)\b)")
-_LONG = 64  # characters of a span that a cut of its sentence might part
-_LEAST_WEIGHT = 0.1  # of a word that gives way to a number
+_ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
+_LONG = 64  # a span with more characters might be cut when a long sentence is split
+_LEAST_WEIGHT = 0.1  # least alignment weight of a word that a number replaces
 _TRAILING = ".,;:!?'\"…*_~”’»"
 
 
-class Kind(Enum):
-    """How a span is carried across."""
+class SpanKind(Enum):
+    """How a span is preserved."""
 
     NUMBER = "number"  # stays in its sentence
-    OPAQUE = "opaque"  # left out if the model does not copy it
-    TAG = "tag"  # so too, and the letters next to it are none of its own
-    EMOJI = "emoji"  # always left out: the grammar has no place for it
-    KEPT = "kept"  # as OPAQUE, for what somebody said is to stay as it is
+    OPAQUE = "opaque"  # removed if the model does not copy it
+    TAG = "tag"  # like OPAQUE, but letters next to it are not part of its word
+    EMOJI = "emoji"  # always removed: the grammar has no place for it
+    KEPT = "kept"  # like OPAQUE, for a range that the caller protects
 
 
-_MORE = frozenset({Kind.NUMBER, Kind.KEPT})  # may come more often than in the source
-_KINDS = {"number": Kind.NUMBER, "tag": Kind.TAG, "emoji": Kind.EMOJI}
+_MORE = frozenset({SpanKind.NUMBER, SpanKind.KEPT})  # may occur more often than in the source
+_KINDS = {"number": SpanKind.NUMBER, "tag": SpanKind.TAG, "emoji": SpanKind.EMOJI}
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """`text` is `sentence[begin:end]`."""
+class ProtectedSpan:
+    """A span of a sentence that must be preserved: `text` is `sentence[begin:end]`."""
 
     begin: int
     end: int
     text: str
-    kind: Kind
+    kind: SpanKind
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """What was left out: it stood before the character `at` of the text without it."""
+class RemovedSpan:
+    """A span that was removed before the character `at` of the stripped text."""
 
     at: int
     text: str
-    spaced_before: bool  # whether there was white space on this side of it
+    spaced_before: bool  # whether white space preceded it
     spaced_after: bool
     tight: bool  # whether it may touch a letter
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class StrippedText:
     """A sentence without some of its spans."""
 
     text: str
-    stretches: tuple[Stretch, ...] = ()
+    removed: tuple[RemovedSpan, ...] = ()
 
 
-def find(sentence: str, kept: Sequence[Range] = ()) -> tuple[Span, ...]:
-    """The spans of a sentence that must come back whole, in order; they do not overlap.
+def find_spans(sentence: str, kept: Sequence[Range] = ()) -> tuple[ProtectedSpan, ...]:
+    """Return the disjoint spans of a sentence, in order.
 
-    Each range that is to be kept is one, together with the letters that it is one word with.
+    Each range of `kept` is extended to whole words and becomes a span too.
     """
-    found = list(_spans(sentence)) if _HINT.search(sentence) else []
+    spans = list(_search(sentence)) if _HINT.search(sentence) else []
     if not kept:
-        return tuple(found)
-    whole: list[Range] = []
-    words = set(_words_of(sentence, kept))
-    for begin, end in sorted([*words, *((span.begin, span.end) for span in found)]):
-        if whole and begin < whole[-1][1]:
-            begin, end = whole[-1][0], max(end, whole.pop()[1])
-        whole.append((begin, end))
-    own = {place: span for span in found if (place := (span.begin, span.end)) not in words}
-    return tuple(own.get((b, e)) or Span(b, e, sentence[b:e], Kind.KEPT) for b, e in whole)
+        return tuple(spans)
+    merged: list[Range] = []
+    words = set(_extend_to_words(sentence, kept))
+    for begin, end in sorted([*words, *((span.begin, span.end) for span in spans)]):
+        if merged and begin < merged[-1][1]:
+            begin, end = merged[-1][0], max(end, merged.pop()[1])
+        merged.append((begin, end))
+    known = {place: span for span in spans if (place := (span.begin, span.end)) not in words}
+    return tuple(known.get((b, e)) or ProtectedSpan(b, e, sentence[b:e], SpanKind.KEPT) for b, e in merged)
 
 
-def _words_of(sentence: str, kept: Sequence[Range]) -> Iterator[Range]:
-    """Ranges without white space around them, and with the letters that they are one word with."""
-    words = _words(sentence, _one_letter)
-    for begin, end in kept:
-        begin += len(sentence[begin:end]) - len(sentence[begin:end].lstrip())
-        end -= len(sentence[begin:end]) - len(sentence[begin:end].rstrip())
-        if begin < end:
-            first, last = _one_letter(sentence[begin]), _one_letter(sentence[end - 1])
-            yield words[begin][0] if first else begin, words[end][1] if last else end
+def list_marker_length(sentence: str, language: str) -> int:
+    """Return the length of the list marker (bullet or number, with white space) that begins a sentence, or 0.
 
-
-def lead(sentence: str, language: str) -> int:
-    """How many characters a bullet or the number of a list takes at the beginning of a sentence, with their space.
-
-    `3.` is none in a language that writes ordinal numbers so.
+    `3.` is not a marker in languages that write ordinal numbers with a dot.
     """
-    found = _LEAD.match(sentence)
-    if not found or (found["ordinal"] and language in _ORDINAL_DOT):
+    match = _LIST_MARKER.match(sentence)
+    if not match or (match["ordinal"] and primary_language(language) in _ORDINAL_DOT):
         return 0
-    return found.end() if any(map(str.isalnum, sentence[found.end() :])) else 0
+    return match.end() if any(map(str.isalnum, sentence[match.end() :])) else 0
 
 
-def apart(sentence: str, kept: Sequence[Range] = ()) -> list[str]:
-    """The parts of a sentence that is too long: its long spans, which no cut may part, and what lies between."""
-    long = [span for span in find(sentence, kept) if len(span.text) > _LONG or span.kind is Kind.KEPT]
+def split_at_long_spans(sentence: str, kept: Sequence[Range] = ()) -> list[str]:
+    """Split a sentence into its long spans, which must not be cut, and the text between these spans."""
+    long = [span for span in find_spans(sentence, kept) if len(span.text) > _LONG or span.kind is SpanKind.KEPT]
     places = [place for span in long for place in (span.begin, span.end)]
     return [sentence[begin:end] for begin, end in pairwise([0, *places, len(sentence)]) if begin < end]
 
 
-def lost(spans: Sequence[Span], translation: str) -> list[Span]:
-    """Which spans a translation does not hold as often as the source does.
+def lost_spans(spans: Sequence[ProtectedSpan], translation: str) -> list[ProtectedSpan]:
+    """Return the spans that do not occur in a translation as often as in the source.
 
-    A number may come more often: a model may write the word for one in digits. And it may be written as the target
-    language does: 1,200.50 is 1.200,50 there, but not 120050. So may what is kept, for it may be an ordinary word.
+    A number may occur more often than in the source, because a model may write a number word in digits. Its separators
+    may follow the target language, as in 1.200,50 for 1,200.50. Kept text may occur more often, because it may be an
+    ordinary word.
     """
     if not spans:
         return []
-    there, wanted = _count(translation, spans), Counter(map(_key, spans))
+    counts, wanted = _count(translation, spans), Counter(map(_key, spans))
     return [
         span
         for span in spans
-        if there[_key(span)] < wanted[_key(span)] or (span.kind not in _MORE and there[_key(span)] > wanted[_key(span)])
+        if counts[_key(span)] < wanted[_key(span)]
+        or (span.kind not in _MORE and counts[_key(span)] > wanted[_key(span)])
     ]
 
 
-def without(sentence: str, spans: Sequence[Span]) -> Cut:
-    """A sentence without these spans, each together with brackets around it and letters that it is one word with."""
-    text, end = "", 0
-    stretches: list[Stretch] = []
-    for begin, stop, tight in _ranges(sentence, spans):
+def remove_spans(sentence: str, spans: Sequence[ProtectedSpan]) -> StrippedText:
+    """Remove spans from a sentence, together with the brackets around them and the words that contain them."""
+    text: list[str] = []  # characters
+    end = 0
+    removed: list[RemovedSpan] = []
+    for begin, stop, tight in _removal_ranges(sentence, spans):
         text += sentence[end:begin]
         before = not text or text[-1].isspace()
         after = stop == len(sentence) or sentence[stop].isspace()
         if stop < len(sentence) and sentence[stop] in CLOSING:
-            text = text.rstrip()
-        stretches.append(Stretch(len(text), sentence[begin:stop], before, after, tight))
+            while text and text[-1].isspace():
+                text.pop()
+        removed.append(RemovedSpan(len(text), sentence[begin:stop], before, after, tight))
         end = stop
-        if before:  # one white space is enough for what now stands side by side
-            end += len(sentence[stop:]) - len(sentence[stop:].lstrip())
-    text = (text + sentence[end:]).rstrip()
-    return Cut(text, tuple(replace(stretch, at=min(stretch.at, len(text))) for stretch in stretches))
+        while before and end < len(sentence) and sentence[end].isspace():  # keep one white space of the two sides
+            end += 1
+    stripped = ("".join(text) + sentence[end:]).rstrip()
+    return StrippedText(stripped, tuple(replace(span, at=min(span.at, len(stripped))) for span in removed))
 
 
-def restore(cut: Cut, spans: Sequence[Span], translation: str, attention: Attention | None) -> str:
-    """The translation of `cut.text` with what was left out, and with the numbers that it lacks.
+def restore_spans(
+    stripped: StrippedText, spans: Sequence[ProtectedSpan], translation: str, attention: PieceAttention | None
+) -> str:
+    """Insert the removed spans and the missing numbers into the translation of `stripped.text`.
 
-    `spans` are those of the whole sentence. Whatever the translation is, each of them is in the result as often as in
-    the sentence; a number, or what is kept, at least as often. Without attention, places are in proportion.
+    The result holds each span as often as the source sentence, and numbers and kept text at least as often. Without
+    attention, the relative place of a span in the source determines its place in the translation.
+
+    Args:
+        stripped: source sentence without the removed spans.
+        spans: all spans of the source sentence.
+        translation: translation of `stripped.text`.
+        attention: attention between the pieces of `stripped.text` and of the translation.
     """
-    links = Links(cut.text, translation, attention)
-    edits = list(_exchanges(links, cut.text))
-    for stretch in cut.stretches:
-        gap = links.gap(stretch.at)
-        edits.append(insert(links, gap, stretch.text, _spaces(links, gap, stretch)))
-    written = translation
+    links = UnitLinks(stripped.text, translation, attention)
+    edits = list(_number_edits(links, stripped.text))
+    for span in stripped.removed:
+        gap = links.gap(span.at)
+        edits.append(insertion(links, gap, span.text, _spaces(links, gap, span)))
+    parts, place = [], len(translation)
     for (begin, end), text in sorted(edits, key=lambda edit: edit[0], reverse=True):
-        written = written[:begin] + text + written[end:]
-    return complete(written, spans)
+        parts += [translation[end:place], text]
+        place = begin
+    return add_missing_spans("".join([translation[:place], *parts[::-1]]), spans)
 
 
-def complete(translation: str, spans: Sequence[Span]) -> str:
-    """Whatever a translation holds: each span as often as it was in the source; those that may, at least as often."""
-    for span in lost(spans, translation):
-        there = [other for other in within(translation, spans) if _key(other) == _key(span)]
-        wanted = sum(_key(other) == _key(span) for other in spans)
-        for other in there[wanted:][::-1]:
-            translation = f"{translation[: other.begin].rstrip()} {translation[other.end :].lstrip()}".strip()
-        translation += f" {span.text}" if len(there) < wanted else ""
-    if not lost(spans, translation):
+def add_missing_spans(translation: str, spans: Sequence[ProtectedSpan]) -> str:
+    """Return the translation, changed to hold each span as often as the source; the end gets missing spans."""
+    lost = lost_spans(spans, translation)
+    if not lost:
         return translation
-    for span in within(translation, spans)[::-1]:
-        if span.kind is Kind.KEPT:
-            translation = f"{translation[: span.begin]} {translation[span.end :]}"
-    plain = re.sub(r"\s+", " ", _SPAN.sub(" ", translation)).strip()
+    wanted, keys = Counter(map(_key, spans)), set(map(_key, lost))
+    present, surplus = Counter[str](), list[Range]()
+    for span in find_translated_spans(translation, spans):
+        present[_key(span)] += 1
+        if _key(span) in keys and present[_key(span)] > wanted[_key(span)]:
+            surplus.append((span.begin, span.end))
+    added = []
+    for span in lost:
+        if present[_key(span)] < wanted[_key(span)]:
+            present[_key(span)] += 1
+            added.append(span.text)
+    kept = [translation[begin:end].strip() for begin, end in _ranges_between(surplus, len(translation))]
+    completed = " ".join([*filter(None, kept), *added]) if surplus else " ".join([translation, *added])
+    if not lost_spans(spans, completed):
+        return completed
+    found = find_translated_spans(completed, spans)
+    removed = [(span.begin, span.end) for span in found if span.kind is SpanKind.KEPT]
+    rest = " ".join(completed[begin:end] for begin, end in _ranges_between(removed, len(completed)))
+    plain = re.sub(r"\s+", " ", _SPAN.sub(" ", rest)).strip()
     return " ".join([plain, *(span.text for span in spans)]).strip()
 
 
-def within(translation: str, spans: Sequence[Span]) -> tuple[Span, ...]:
-    """The spans of a translation; where it holds what is kept of the source, these, no more often than there."""
-    return find(translation, list(_kept(translation, spans)))
+def _ranges_between(ranges: Sequence[Range], length: int) -> Iterator[Range]:
+    places = [0, *(place for begin_and_end in ranges for place in begin_and_end), length]
+    return zip(places[::2], places[1::2], strict=True)
 
 
-def _kept(translation: str, spans: Sequence[Span]) -> Iterator[Range]:
-    left, place = Counter(span.text for span in spans if span.kind is Kind.KEPT), 0
-    while left:
-        texts = sorted(left, key=len, reverse=True)
-        found = re.compile("|".join(map(re.escape, texts))).search(translation, place)
-        if not found:
-            break
-        yield found.span()
-        place = found.end()
-        left -= Counter([found[0]])
+def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> tuple[ProtectedSpan, ...]:
+    """Return the spans of a translation. Kept text counts as a span at most as often as it occurs in the source."""
+    return find_spans(translation, list(_find_kept(translation, spans)))
 
 
-def _spans(sentence: str) -> Iterator[Span]:
-    for found in _SPAN.finditer(sentence):
-        group = found.lastgroup or ""
-        text = _trimmed(found[0]) if group == "address" else found[0]
-        yield Span(found.start(), found.start() + len(text), text, _KINDS.get(group, Kind.OPAQUE))
+def _find_kept(translation: str, spans: Sequence[ProtectedSpan]) -> Iterator[Range]:
+    left, place = Counter(span.text for span in spans if span.kind is SpanKind.KEPT), 0
+    lengths = Counter(map(len, left.elements()))
+    while place < len(translation) and lengths:
+        for length in sorted(lengths, reverse=True):
+            text = translation[place : place + length]
+            if left[text] and len(text) == length:
+                yield place, place + length
+                place += length - 1
+                left[text] -= 1
+                lengths -= Counter([length])
+                break
+        place += 1
 
 
-def _trimmed(address: str) -> str:
-    """Without the marks at its end that belong to the sentence, among them a bracket that was opened before it."""
-    while address:
-        last = address[-1]
-        opening = next((opens for opens, closes in _BRACKETS.items() if closes == last), "")
-        if last not in _TRAILING and not (opening and address.count(opening) < address.count(last)):
-            break
-        address = address[:-1]
-    return address
+def _search(sentence: str) -> Iterator[ProtectedSpan]:
+    for match in _SPAN.finditer(sentence):
+        group = match.lastgroup or ""
+        text = _trim_address(match[0]) if group == "address" else match[0]
+        yield ProtectedSpan(match.start(), match.start() + len(text), text, _KINDS.get(group, SpanKind.OPAQUE))
 
 
-def _count(translation: str, spans: Sequence[Span]) -> Counter[str]:
-    """How often each span is there. `5 %` holds a 5 too, and so does `5th`."""
-    found = Counter[str]()
-    for span in within(translation, spans):
+def _trim_address(address: str) -> str:
+    """Remove trailing punctuation of the sentence, and a closing bracket that was opened before the address."""
+    surplus = {closes: address.count(closes) - address.count(opens) for opens, closes in _BRACKETS.items()}
+    end = len(address)
+    while end and (address[end - 1] in _TRAILING or surplus.get(address[end - 1], 0) > 0):
+        end -= 1
+        if address[end] in surplus:
+            surplus[address[end]] -= 1
+    return address[:end]
+
+
+def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
+    """Count the spans of a translation by their key. `5 %` and `5th` also count as the number 5."""
+    counts = Counter[str]()
+    for span in find_translated_spans(translation, spans):
         key = _key(span)
-        found[key] += 1
+        counts[key] += 1
         if key[-1] in "%‰":
-            found[key[:-1].rstrip()] += 1
-    found.update(number[0] for number in _ORDINAL.finditer(translation))
-    return found
+            counts[key[:-1].rstrip()] += 1
+    counts.update(number[0] for number in _ORDINAL.finditer(translation))
+    return counts
 
 
-def _key(span: Span) -> str:
-    """What a span is counted under: numbers are equal whose digits stand in the same groups."""
-    return _SEPARATOR.sub(".", span.text) if span.kind is Kind.NUMBER else span.text
+def _key(span: ProtectedSpan) -> str:
+    """Return the key of a span, equal for equal spans. Numbers are equal if their digits form the same groups."""
+    return _SEPARATOR.sub(".", span.text) if span.kind is SpanKind.NUMBER else span.text
 
 
-def _ranges(sentence: str, spans: Sequence[Span]) -> list[tuple[int, int, bool]]:
-    """Begin and end of what is left out with these spans, and whether it may touch a letter."""
-    found: list[tuple[int, int, bool]] = []
-    words = _words(sentence, _one_word) if spans else ()
+def _removal_ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[tuple[int, int, bool]]:
+    """Return (begin, end, tight) of each text to remove with the spans; `tight` text may touch a letter."""
+    ranges: list[tuple[int, int, bool]] = []
+    words = _word_ranges(sentence, _is_word_character) if spans else ()
     word = -1, -1
     for span in spans:
         begin, end = span.begin, span.end
-        tight = span.kind in (Kind.EMOJI, Kind.TAG)
+        tight = span.kind in (SpanKind.EMOJI, SpanKind.TAG)
         if not tight:
             begin, end = words[begin][0], words[end][1]
             if (begin, end) == word:
@@ -317,58 +340,71 @@ def _ranges(sentence: str, spans: Sequence[Span]) -> list[tuple[int, int, bool]]
             word = begin, end
         while not tight and begin and end < len(sentence) and _AROUND.get(sentence[begin - 1]) == sentence[end]:
             begin, end = begin - 1, end + 1
-        if found and (begin <= found[-1][1] or not sentence[found[-1][1] : begin].strip()):
-            first, last, touches = found[-1]
-            found[-1] = (min(first, begin), max(last, end), touches and tight)
+        if ranges and (begin <= ranges[-1][1] or not sentence[ranges[-1][1] : begin].strip()):
+            first, last, touches = ranges[-1]
+            ranges[-1] = (min(first, begin), max(last, end), touches and tight)
         else:
-            found.append((begin, end, tight))
-    return found
+            ranges.append((begin, end, tight))
+    return ranges
 
 
-def _words(sentence: str, inside_one: Callable[[str], bool]) -> list[Range]:
-    """Where the word that touches each place, from 0 to the length, begins before it and ends behind it."""
-    inside = list(map(inside_one, sentence))
+def _extend_to_words(sentence: str, ranges: Sequence[Range]) -> Iterator[Range]:
+    """Yield the ranges without white space at their ends, extended to whole words."""
+    words = _word_ranges(sentence, _is_letter)
+    for begin, end in ranges:
+        begin += len(sentence[begin:end]) - len(sentence[begin:end].lstrip())
+        end -= len(sentence[begin:end]) - len(sentence[begin:end].rstrip())
+        if begin < end:
+            first, last = _is_letter(sentence[begin]), _is_letter(sentence[end - 1])
+            yield words[begin][0] if first else begin, words[end][1] if last else end
+
+
+def _word_ranges(sentence: str, is_inside: Callable[[str], bool]) -> list[Range]:
+    """Return begin and end of the word around each place from 0 to the length, in linear time."""
+    inside = list(map(is_inside, sentence))
     begins, ends = [0], [len(sentence)]
-    for place, word in enumerate(inside, start=1):
-        begins.append(begins[-1] if word else place)
+    for place, in_word in enumerate(inside, start=1):
+        begins.append(begins[-1] if in_word else place)
     for place in reversed(range(len(sentence))):
         ends.append(ends[-1] if inside[place] else place)
     return list(zip(begins, reversed(ends), strict=True))
 
 
-def _one_letter(character: str) -> bool:
+def _is_letter(character: str) -> bool:
     return character.isalnum() and not is_wide(character)
 
 
-def _one_word(character: str) -> bool:
-    return character in "'’-_" or _one_letter(character)
+def _is_word_character(character: str) -> bool:
+    return character in "'’-_" or _is_letter(character)
 
 
-def _spaces(links: Links, gap: int, stretch: Stretch) -> tuple[bool, bool]:
-    """On which sides of a stretch the translation needs white space: where the source had it, and beside a letter."""
+def _spaces(links: UnitLinks, gap: int, span: RemovedSpan) -> tuple[bool, bool]:
+    """Return whether white space is needed before and after a span: as in the source, and next to a letter."""
     before = links.target[links.right[gap - 1][1] - 1] if gap else " "
     after = links.target[links.right[gap][0]] if gap < len(links.right) else " "
-    beside = [not stretch.tight and side.isalnum() and not is_wide(side) for side in (before, after)]
-    return stretch.spaced_before or beside[0], stretch.spaced_after or beside[1]
+    beside = [not span.tight and side.isalnum() and not is_wide(side) for side in (before, after)]
+    return span.spaced_before or beside[0], span.spaced_after or beside[1]
 
 
-def _exchanges(links: Links, source: str) -> Iterator[tuple[Range, str]]:
-    """For each number that a translation lacks, the word or number that leans on it most gives way."""
-    spans = [span for span in find(source) if span.kind is Kind.NUMBER]
-    missing = lost(spans, links.target)
+def _number_edits(links: UnitLinks, source: str) -> Iterator[tuple[Range, str]]:
+    """Yield an edit for each number that a translation lacks; the number replaces the unit with the largest weight."""
+    spans = [span for span in find_spans(source) if span.kind is SpanKind.NUMBER]
+    missing = lost_spans(spans, links.target)
     if not missing:
         return
     good = {_key(span) for span in spans} - {_key(span) for span in missing}
-    others = [span for span in find(links.target) if span.kind is Kind.NUMBER]
+    others = [span for span in find_spans(links.target) if span.kind is SpanKind.NUMBER]
+    copied = [span for span in others if _key(span) in good]
+    begins = [begin for begin, _ in links.right]
     taken = {
         number
-        for number, (begin, end) in enumerate(links.right)
-        for span in others
-        if _key(span) in good and begin < span.end and end > span.begin
+        for span in copied
+        for number in range(max(0, bisect_right(begins, span.begin) - 1), bisect_left(begins, span.end))
+        if links.right[number][1] > span.begin
     }
+    digits = [any(map(str.isdigit, links.target[begin:end])) for begin, end in links.right]
     for span in missing:
         weights = links.weights_from((span.begin, span.end))
-        digits = [any(map(str.isdigit, links.target[begin:end])) for begin, end in links.right]
         ranked = [
             (weight * (2 if digit else 1), -number)
             for number, (weight, digit) in enumerate(zip(weights, digits, strict=True))
@@ -377,7 +413,7 @@ def _exchanges(links: Links, source: str) -> Iterator[tuple[Range, str]]:
         weight, place = max(ranked, default=(0.0, 0))
         if weight < _LEAST_WEIGHT:
             gap = links.gap(span.begin)
-            yield insert(links, gap, span.text, (True, True))
+            yield insertion(links, gap, span.text, (True, True))
             continue
         taken.add(-place)
         begin, end = links.right[-place]

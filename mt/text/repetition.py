@@ -1,28 +1,34 @@
-"""Signs that a search went wrong: a translation that goes in circles, or one that ends long before its source does.
+"""Detects failed translations: repetitive translations, and translations that are much shorter than their source.
 
-Of 75,000 references (Multi30k en-de and back, manuals en-de and en-zh, laws en-fr) none goes in circles and one is too
-short. Of 2,014 translations of Multi30k's val and test_2016_flickr by a model of 3+3 layers two go in circles, and do.
+Of 75,000 reference translations (Multi30k en-de and de-en, manuals en-de and en-zh, laws en-fr), the functions call
+none repetitive and one too short. Of 2,014 translations of Multi30k's val and test_2016_flickr by a model of 3+3
+layers, they call two repetitive.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 
-from mt.text.linking import is_wide
+from mt.text.alignment import is_wide
 
-LONGEST_UNIT = 12  # pieces of what is repeated
-REPEATS = 4  # one after another, of a unit of one piece; three of a longer one
-SCATTERED_UNIT = 4  # pieces
-SCATTERED = 4  # times anywhere in the translation, of which they are at least half
+LONGEST_UNIT = 12  # most pieces of a unit that is repeated in a row
+REPEATS = 4  # fewest repetitions in a row of a single piece; a longer unit needs one repetition less
+SCATTERED_UNIT = 4  # pieces of a unit that is repeated anywhere in the translation
+SCATTERED = 4  # fewest occurrences of such a unit; all together must make up half of the translation
 
 LEAST_RATIO = 1 / 3
-"""Of the widths of a translation and its source. One in 2,000 references is below 0.37 in laws en-fr, 0.40 to 0.77 in
-Multi30k (en to and from de, fr, cs) and manuals (en-de, en-zh); 5,000 to 15,000 pairs each, of 40 letters or more."""
-LEAST_WIDTH = 60  # of a source whose translation can be called too short
-_WIDE = 2.5  # letters that a character of a script without spaces stands for: the median of en-zh is 0.33
+"""Least width of a translation divided by the width of its source.
+
+One reference translation in 2,000 has a ratio below 0.37 in laws en-fr, and below 0.40 to 0.77 in Multi30k (en with de,
+fr, cs) and manuals (en-de, en-zh). Each corpus has 5,000 to 15,000 pairs of 40 letters or more.
+"""
+LEAST_WIDTH = 60  # translations of sources below this width are never too short
+_WIDE = (
+    2.5  # letters that a character without spaces around it stands for; the median of en-zh is 0.33 characters a letter
+)
 
 
-def looping(source: Sequence[str], target: Sequence[str]) -> bool:
-    """Whether the pieces of a translation go in circles that those of its source do not go in."""
+def is_repetitive(source: Sequence[str], target: Sequence[str]) -> bool:
+    """Return whether the pieces of a translation are repeated much more often than the pieces of its source."""
     if len(target) - len(set(target)) < REPEATS - 1:
         return False
     repeats, scattered = _repeats(target), _scattered(target)
@@ -31,23 +37,23 @@ def looping(source: Sequence[str], target: Sequence[str]) -> bool:
     return repeats >= max(REPEATS, _repeats(source) + 2) or scattered >= max(SCATTERED, 2 * _scattered(source))
 
 
-def too_short(source: str, target: str) -> bool:
-    """Whether a translation is so much shorter than its source that a part of it must be missing."""
+def is_too_short(source: str, target: str) -> bool:
+    """Return whether the width of a translation is less than LEAST_RATIO times the width of its source."""
     if len(target) > len(source):
         return False
-    asked = width(source)
-    return asked >= LEAST_WIDTH and width(target) < LEAST_RATIO * asked
+    source_width = text_width(source)
+    return source_width >= LEAST_WIDTH and text_width(target) < LEAST_RATIO * source_width
 
 
-def width(text: str) -> float:
-    """Its length in letters of an alphabet."""
+def text_width(text: str) -> float:
+    """Return the length of a text in alphabetic letters; a wide character, such as in Chinese, counts _WIDE letters."""
     return len(text) if text.isascii() else sum(_WIDE if is_wide(character) else 1 for character in text)
 
 
 def _repeats(pieces: Sequence[str]) -> int:
-    """How often a unit comes one after another, at most; a unit of several pieces counts for one time more.
+    """Return the largest number of repetitions in a row of any unit, plus one if the unit has several pieces.
 
-    What has no letter may be repeated: digits, dots and lines are.
+    Units without letters are ignored, because digits, dots and lines are often repeated on purpose.
     """
     most = 0
     for unit in range(1, min(LONGEST_UNIT, len(pieces) // 2) + 1):
@@ -63,7 +69,7 @@ def _repeats(pieces: Sequence[str]) -> int:
 
 
 def _scattered(pieces: Sequence[str]) -> int:
-    """How often the commonest few pieces in a row come, if that is often enough to count."""
-    found = Counter(tuple(pieces[at : at + SCATTERED_UNIT]) for at in range(len(pieces) - SCATTERED_UNIT + 1))
-    most = max((count for unit, count in found.items() if any(map(str.isalpha, "".join(unit)))), default=0)
+    """Return how often the most common unit of SCATTERED_UNIT pieces occurs, or 0 if it fills less than half."""
+    units = Counter(tuple(pieces[at : at + SCATTERED_UNIT]) for at in range(len(pieces) - SCATTERED_UNIT + 1))
+    most = max((count for unit, count in units.items() if any(map(str.isalpha, "".join(unit)))), default=0)
     return most if 2 * most * SCATTERED_UNIT >= len(pieces) else 0

@@ -1,8 +1,7 @@
-"""A text cut into paragraphs and sentences, and put together again from their translations.
+"""Segmentation of a text into sentences, and assembly of the translation from translated sentences.
 
-A paragraph ends at a line break, as `str.splitlines` knows them; where its sentences end, sentencex says, which knows
-the abbreviations of some 300 languages. What lies between two sentences is kept as it is, so that the pieces of a
-text always join to the text itself.
+A paragraph ends at a line break as defined by `str.splitlines`. sentencex, which knows the abbreviations of about 300
+languages, finds the ends of sentences. Text between sentences is a part too: all parts together are the text.
 """
 
 import re
@@ -13,9 +12,9 @@ from itertools import accumulate
 
 import sentencex
 
-SPACELESS = frozenset({"ja", "yue", "zh", "zt"})
-"""Languages that put nothing between two sentences."""
+from mt.languages import primary_language
 
+_SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
 _LINE_BREAK = re.compile("(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 _SPACE = re.compile(r"\s+")
 _AFTER_CLAUSE = re.compile(r"""(?<=[,;:.!?،؛؟।–—])["'”’»)\]]*\s+|(?<=[，、；：。！？])(?=\S)""")
@@ -23,95 +22,96 @@ _JOINER = "\u200d"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A sentence, or a part of one, to be translated; or, `kept`, what stays as it is."""
+class TextPart:
+    """A part of a text: a sentence or a piece of a sentence to translate, or, if `kept`, text that stays unchanged."""
 
     text: str
     kept: bool
 
 
-def split(text: str, language: str) -> list[Piece]:
-    """The pieces of a text in a language; an unknown code is split by sentencex's rules for English.
+def split_text(text: str, language: str) -> list[TextPart]:
+    """Split a text into sentences and kept parts. Languages that sentencex does not know are split by English rules.
 
-    White space is kept, and so is a sentence in which there is neither a letter nor a digit.
+    White space and sentences without letters and digits are kept parts.
     """
-    found: list[Piece] = []
-    for number, part in enumerate(_LINE_BREAK.split(text)):
+    parts: list[TextPart] = []
+    for number, paragraph in enumerate(_LINE_BREAK.split(text)):
         if number % 2:
-            _extend(found, [Piece(part, kept=True)])
+            _extend(parts, [TextPart(paragraph, kept=True)])
         else:
-            for sentence in _sentences(part, language):
-                _extend(found, whole(sentence))
-    return found
+            for sentence in _sentences(paragraph, language):
+                _extend(parts, split_margins(sentence))
+    return parts
 
 
-def whole(text: str) -> list[Piece]:
-    """The pieces of a text that is one sentence: the white space around it is kept."""
+def split_margins(text: str) -> list[TextPart]:
+    """Split a text into leading white space, one sentence, and trailing white space; the white space is kept."""
     sentence = text.strip()
     begin = text.index(sentence)
+    end = begin + len(sentence)
     kept = not any(map(str.isalnum, sentence))
-    found: list[Piece] = []
-    _extend(found, [Piece(text[:begin], True), Piece(sentence, kept), Piece(text[begin + len(sentence) :], True)])
-    return found
+    parts: list[TextPart] = []
+    _extend(parts, [TextPart(text[:begin], True), TextPart(sentence, kept), TextPart(text[end:], True)])
+    return parts
 
 
-def split_long(sentence: str, fits: Callable[[str], bool]) -> list[Piece]:
-    """The pieces of a sentence that is too long: each that is not kept fits, or is a single character.
+def split_long_sentence(sentence: str, fits: Callable[[str], bool]) -> list[TextPart]:
+    """Split a sentence into parts for which `fits` is true; kept parts and single characters need not fit.
 
-    It is halved, and its halves are, as near to the middle as can be: after a mark that ends a clause; if there is
-    none, at white space; if there is none, between two characters that do not belong to one.
+    A part that does not fit is cut near its middle: after a punctuation mark that ends a clause, else at white space,
+    else between two characters that are not displayed as one.
     """
-    found: list[Piece] = []
-    for piece in whole(sentence):
-        if piece.kept or len(piece.text) == 1 or fits(piece.text):
-            _extend(found, [piece])
+    parts: list[TextPart] = []
+    for part in split_margins(sentence):
+        if part.kept or len(part.text) == 1 or fits(part.text):
+            _extend(parts, [part])
         else:
-            middle = _best_cut(piece.text)
-            _extend(found, split_long(piece.text[:middle], fits))
-            _extend(found, split_long(piece.text[middle:], fits))
-    return found
+            middle = _best_cut(part.text)
+            _extend(parts, split_long_sentence(part.text[:middle], fits))
+            _extend(parts, split_long_sentence(part.text[middle:], fits))
+    return parts
 
 
-def join(pieces: Sequence[Piece], translations: Sequence[str], source: str, target: str) -> str:
-    """A text of its pieces, with a translation for each that is not kept, in order.
+def join_parts(parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str) -> str:
+    """Return the text of the parts, with the translations in place of the parts that are not kept.
 
-    What is kept stays exactly, with two exceptions: into a language that puts no space between sentences, a single
-    space between two translations goes; and from such a language into another, one space is put where there was none.
+    Kept text is unchanged, except spaces between sentences. If the target language has no such spaces, single spaces
+    between translations are dropped. If only the source language has none, a space is added between translations.
     """
-    return "".join(piece.text for piece in _laid_out(pieces, translations, source, target))
+    return "".join(part.text for part in lay_out(parts, translations, source, target))
 
 
-def places(pieces: Sequence[Piece]) -> list[tuple[int, int]]:
-    """Begin and end, in the text that these pieces make, of each that is not kept."""
-    ends = accumulate(len(piece.text) for piece in pieces)
-    return [(end - len(piece.text), end) for piece, end in zip(pieces, ends, strict=True) if not piece.kept]
+def sentence_ranges(parts: Sequence[TextPart]) -> list[tuple[int, int]]:
+    """Return the character range of each part that is not kept, in the text of all parts."""
+    ends = accumulate(len(part.text) for part in parts)
+    return [(end - len(part.text), end) for part, end in zip(parts, ends, strict=True) if not part.kept]
 
 
-def joined_places(
-    pieces: Sequence[Piece], translations: Sequence[str], source: str, target: str
+def translation_ranges(
+    parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str
 ) -> list[tuple[int, int]]:
-    """Begin and end of each translation in what `join` makes of them."""
-    return places(list(_laid_out(pieces, translations, source, target)))
+    """Return the character range of each translation in the result of `join_parts`."""
+    return sentence_ranges(list(lay_out(parts, translations, source, target)))
 
 
-def _laid_out(pieces: Sequence[Piece], translations: Sequence[str], source: str, target: str) -> Iterator[Piece]:
-    left = iter(translations)
-    opens = source in SPACELESS and target not in SPACELESS
-    closes = target in SPACELESS
-    for place, piece in enumerate(pieces):
-        neighbours = pieces[max(0, place - 1) : place + 2]
-        if not piece.kept:
-            if opens and place and not pieces[place - 1].kept:
-                yield Piece(" ", kept=True)
-            yield Piece(next(left), kept=False)
-        elif not (closes and piece.text == " " and [near.kept for near in neighbours] == [False, True, False]):
-            yield piece
+def lay_out(parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str) -> Iterator[TextPart]:
+    """Yield the parts of the translated text; `join_parts` concatenates them."""
+    remaining = iter(translations)
+    spaceless = [primary_language(language) in _SPACELESS for language in (source, target)]
+    for place, part in enumerate(parts):
+        neighbours = parts[max(0, place - 1) : place + 2]
+        if not part.kept:
+            if spaceless == [True, False] and place and not parts[place - 1].kept:
+                yield TextPart(" ", kept=True)
+            yield TextPart(next(remaining), kept=False)
+        elif not (spaceless[1] and part.text == " " and [near.kept for near in neighbours] == [False, True, False]):
+            yield part
 
 
 def _sentences(paragraph: str, language: str) -> Iterator[str]:
-    """The sentences of a paragraph, with the white space around them. A bare number, as of a list, begins the next."""
+    """Yield the sentences with the white space around them. A number such as `3.` belongs to the following sentence."""
     begin = end = 0
-    for sentence in _ends(paragraph, language):
+    for sentence in _split_by_sentencex(paragraph, language):
         end += len(sentence)
         if any(map(str.isalpha, sentence)) or not any(map(str.isdigit, sentence)):
             yield paragraph[begin:end]
@@ -119,25 +119,25 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
     yield paragraph[begin:]
 
 
-def _ends(paragraph: str, language: str) -> list[str]:
-    """sentencex's sentences, character for character as long as ours.
+def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
+    """Return the sentences that sentencex finds; their lengths are those of the sentences of the paragraph.
 
-    It sees a space for any white space and a question mark for a lone surrogate. Version 1.0.32 panics on an initial
-    after a no-break space; a panic of Rust's, which is no Exception, must not be the end of a service.
+    Before the call, spaces replace other white space, because sentencex 1.0.32 panics on an initial after a no-break
+    space, and question marks replace lone surrogates. A Rust panic is a BaseException and must not end the service.
     """
-    plain = _SPACE.sub(lambda found: " " * len(found[0]), paragraph)
+    plain = _SPACE.sub(lambda match: " " * len(match[0]), paragraph)
     plain = plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
     try:
-        found: list[str] = sentencex.segment(language, plain)
+        sentences: list[str] = sentencex.segment(primary_language(language), plain)
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
         return [paragraph]
-    return found
+    return sentences
 
 
 def _best_cut(text: str) -> int:
-    """Where to halve a text of at least two characters that neither begins nor ends with white space."""
+    """Return the place nearest to the middle at which a text of two or more characters may be cut."""
     for pattern in (_AFTER_CLAUSE, _SPACE):
         places = [match.end() for match in pattern.finditer(text)]
         if places:
@@ -145,20 +145,20 @@ def _best_cut(text: str) -> int:
     middle = len(text) // 2
     for distance in range(middle):
         for place in (middle - distance, middle + distance):
-            if 0 < place < len(text) and not _belong_together(text[place - 1], text[place]):
+            if 0 < place < len(text) and not _form_one(text[place - 1], text[place]):
                 return place
     return middle
 
 
-def _belong_together(before: str, after: str) -> bool:
-    """Whether two characters are seen as one: with an accent, a joiner or a colour of skin."""
+def _form_one(before: str, after: str) -> bool:
+    """Return whether two characters are displayed as one: with an accent, a joiner or a skin tone."""
     return _JOINER in (before, after) or unicodedata.category(after) in ("Mn", "Mc", "Me", "Sk")
 
 
-def _extend(pieces: list[Piece], more: Sequence[Piece]) -> None:
-    """Append pieces that are not empty; what is kept becomes one with what is kept before it."""
-    for piece in more:
-        if piece.kept and pieces and pieces[-1].kept:
-            pieces[-1] = Piece(pieces[-1].text + piece.text, kept=True)
-        elif piece.text:
-            pieces.append(piece)
+def _extend(parts: list[TextPart], more: Sequence[TextPart]) -> None:
+    """Append the parts that are not empty, and merge adjacent kept parts."""
+    for part in more:
+        if part.kept and parts and parts[-1].kept:
+            parts[-1] = TextPart(parts[-1].text + part.text, kept=True)
+        elif part.text:
+            parts.append(part)

@@ -1,73 +1,128 @@
-"""Terms that a user decides on: how a word is to be translated, and what is not to be translated at all."""
+"""Glossary terms and words that must not be translated: finds them in sentences and in translations."""
 
 import re
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property, lru_cache
+from itertools import accumulate, pairwise
 
 from mt.errors import RequestError, problems
-from mt.text.inflection import compounds, forms, has_endings, stems
-from mt.text.linking import WIDE, Range, is_wide
+from mt.languages import primary_language
+from mt.text.alignment import WIDE, Range, is_wide
+from mt.text.inflection import forms_compounds, has_endings, inflected_forms, possible_stems
 
 MOST_TERMS = 20_000
 LONGEST_TERM = 500  # characters
-_MOST_NAMED = 20  # problems
+_MOST_PROBLEMS = 20  # most problems in an error message
 
+_POSSESSIVE = re.compile(r"s\b")
 _TOKEN = re.compile(rf"[{WIDE}]|[^\W_{WIDE}]+|[^\w\s]|_")
 _QUIET = frozenset("\"'„“”«»‹›‘’([{¿¡-–—*_ ")
-"""What may stand before the first word of a sentence."""
+"""Characters that may precede the first word of a sentence."""
+
+_SEPARATOR = "\0"  # no term holds it
 
 _JOINS = frozenset("-_@/'’‐‑")
-"""What makes one word of the two that it stands between."""
+"""Characters that join the words around them into one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A term in a sentence, in characters. `translation` is None if the term is not to be translated."""
+class TermMatch:
+    """A term at `sentence[begin:end]`. `translation` is None if the term must not be translated."""
 
     begin: int
     end: int
     translation: str | None
-    inflected: bool = False  # whether it has an ending that the glossary's term has not
+    inflected: bool = False  # whether the ending in the sentence differs from the ending in the glossary
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    begin: int
-    end: int
-    text: str
+class _Case(Enum):
+    """How the case of a term and the case of the words of a sentence are compared."""
+
+    EXACT = "exact"
+    CAPITAL = "capital"  # the first letter may be a capital in the sentence
+    IGNORED = "ignored"
 
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    text: str
-    tokens: tuple[str, ...]
-    apart: tuple[bool, ...]  # whether there is white space before each token
+    length: int  # characters
+    number: int
+    first: str
+    last: str
     translation: str | None
+
+
+class _Ending:
+    """The preferred one of the terms with equal keys, by the spelling of the first token; key None: of all terms."""
+
+    __slots__ = ("any_form", "exact")
+
+    def __init__(self) -> None:
+        self.exact: dict[str | None, _Term] = {}
+        self.any_form: dict[str | None, _Term] = {}  # of those whose last word may have an ending
+
+    def add(self, term: _Term) -> None:
+        for terms in (self.exact,) if term.translation is None else (self.exact, self.any_form):
+            for first in (None, term.first):
+                if first not in terms or (-term.length, term.number) < (-terms[first].length, terms[first].number):
+                    terms[first] = term
+
+
+class TermIndex:
+    """Index of the terms, first by all tokens except the last one, then by the last token.
+
+    The search for a term needs one look-up per possible number of tokens, independent of the number of terms.
+    """
+
+    def __init__(self, entries: Iterable[tuple[str, str | None]], case: _Case) -> None:
+        self.case = case
+        self.heads: dict[str, dict[str, _Ending]] = {}
+        self.lengths: dict[str, list[int]] = {}  # numbers of tokens of the terms with this first token, largest first
+        for number, (text, translation) in enumerate(entries):
+            tokens = list(_TOKEN.finditer(text))
+            term = _Term(len(text), number, tokens[0][0], tokens[-1][0], translation)
+            keys = token_keys(tokens, case)
+            for first in {keys[0], *(_SEPARATOR + way for way in case_variants(term.first) if case is _Case.CAPITAL)}:
+                *head, last = [first, *keys[1:]]
+                self.heads.setdefault("".join(head), {}).setdefault(last, _Ending()).add(term)
+                lengths = self.lengths.setdefault(first, [])
+                if len(keys) not in lengths:  # at most one for each character of the longest term
+                    lengths.append(len(keys))
+        for lengths in self.lengths.values():
+            lengths.sort(reverse=True)
+
+
+def token_keys(tokens: Sequence[re.Match[str]], case: _Case) -> list[str]:
+    """Return the index keys of tokens. A key tells whether white space precedes the token, except in wide scripts."""
+    texts = [token[0].casefold() if case is _Case.IGNORED else token[0] for token in tokens]
+    spaced = [before.end() < token.start() and not is_wide(token[0]) for before, token in pairwise(tokens)]
+    return [(" " if space else _SEPARATOR) + text for space, text in zip([False, *spaced], texts, strict=bool(tokens))]
 
 
 @dataclass(frozen=True)
 class Terms:
-    """A glossary of (term, translation), and words that stay as they are.
+    """A glossary of (term, translation) pairs, and words that must not be translated.
 
-    A term is found where its words stand: the longest first, and no part of a word. One in small letters is also found
-    with a capital at the beginning of a sentence; its last word may have an ending that its language has for plurals
-    and cases. Scripts without spaces are compared by characters.
+    A term matches whole words, in scripts without spaces any characters; the longest term wins. A term in lower case
+    also matches with a capital at the beginning of a sentence. The last word of a term may have an inflectional ending
+    in the sentence.
 
-    Raises RequestError, which lists every term that cannot be used.
+    Raises: RequestError if terms cannot be used; the message lists them.
     """
 
     glossary: tuple[tuple[str, str], ...] = ()
     untranslated: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        found = list(self._problems())
-        if len(found) > _MOST_NAMED:
-            found = [*found[:_MOST_NAMED], f"and {len(found) - _MOST_NAMED} more"]
-        if found:
-            raise RequestError(problems("the terms cannot be used", found))
+        wrong = list(self._problems())
+        if len(wrong) > _MOST_PROBLEMS:
+            wrong = [*wrong[:_MOST_PROBLEMS], f"and {len(wrong) - _MOST_PROBLEMS} more"]
+        if wrong:
+            raise RequestError(problems("the terms cannot be used", wrong))
 
     def __bool__(self) -> bool:
         return bool(self.glossary or self.untranslated)
@@ -80,53 +135,24 @@ class Terms:
 
     def find(
         self, sentence: str, language: str, taken: Sequence[Range] = (), any_case: bool = False
-    ) -> tuple[Found, ...]:
-        """Where the terms are in a sentence of a language, outside the ranges that are taken; in order, and apart.
+    ) -> tuple[TermMatch, ...]:
+        """Return the disjoint matches in a sentence, in order. No match overlaps a range of `taken`.
 
-        `any_case` is for a sentence whose own capitals tell nothing.
+        If `any_case` is true, case is ignored, as for a sentence in capitals or title case.
         """
         if not self:
             return ()
-        tokens = [_Token(*token.span(), token[0]) for token in _TOKEN.finditer(sentence)]
-        return tuple(self._find(sentence, tokens, language, sorted(taken), any_case))
+        return tuple(_Search(self, sentence, language, taken, any_case).matches())
 
-    def _find(
-        self, sentence: str, tokens: list[_Token], language: str, taken: list[Range], any_case: bool
-    ) -> Iterator[Found]:
-        begins = not sentence[: tokens[0].begin].strip() if tokens else False
-        at = 0
-        while at < len(tokens):
-            token = tokens[at]
-            end = 0
-            if not _joined(sentence, token.begin - 1) and not _within(token, taken):
-                first = begins or any_case
-                for term in self._candidates(token.text, language, first):
-                    end = _match(term, sentence, tokens, at, language, first, any_case)
-                    if end and not any(_within(each, taken) for each in tokens[at:end]):
-                        inflected = term.tokens[-1].casefold() != tokens[end - 1].text.casefold()
-                        yield Found(token.begin, tokens[end - 1].end, term.translation, inflected)
-                        break
-                    end = 0
-            begins = begins and token.text in _QUIET
-            at = end or at + 1
-
-    def _candidates(self, word: str, language: str, first: bool) -> list[_Term]:
-        """The terms that may begin with this word, longest first; of equals, one that has just this form."""
-        found: dict[int, _Term] = {}
-        for variant in {stem.casefold() if first else stem for stem in stems(word, language)} | {word}:
-            found.update((id(term), term) for term in self._index.get(variant.casefold(), ()))
-        return sorted(found.values(), key=lambda term: (-len(term.tokens), -len(term.text), term.tokens[0] != word))
+    def index(self, case: _Case) -> TermIndex:
+        """Return the index of the terms for one way of comparing case. The first call per way builds the index."""
+        if case not in self._indexes:
+            self._indexes[case] = TermIndex(self._entries(), case)
+        return self._indexes[case]
 
     @cached_property
-    def _index(self) -> dict[str, list[_Term]]:
-        """Terms by the first token, without case."""
-        index: dict[str, list[_Term]] = defaultdict(list)
-        for text, translation in self._entries():
-            found = list(_TOKEN.finditer(text))
-            apart = [number > 0 and found[number - 1].end() < token.start() for number, token in enumerate(found)]
-            term = _Term(text, tuple(token[0] for token in found), tuple(apart), translation)
-            index[term.tokens[0].casefold()].append(term)
-        return index
+    def _indexes(self) -> dict[_Case, TermIndex]:
+        return {}
 
     def _entries(self) -> Iterator[tuple[str, str | None]]:
         yield from ((term.strip(), translation.strip()) for term, translation in self.glossary)
@@ -135,65 +161,146 @@ class Terms:
     def _problems(self) -> Iterator[str]:
         total = len(self.glossary) + len(self.untranslated)
         if total > MOST_TERMS:
-            yield f"there are {total:,}; accepted: at most {MOST_TERMS:,}"
+            yield f"the number of terms is {total:,}; accepted: at most {MOST_TERMS:,}"
             return
         known: dict[str, str | None] = {}
         for number, (text, translation) in enumerate(self._entries(), 1):
             where = f"term {number}" if number <= len(self.glossary) else f"untranslated {number - len(self.glossary)}"
             if not text or not _TOKEN.search(text):
-                yield f"{where} is {text!r}: a word"
+                yield f"{where} is {text!r}; accepted: text with a word"
             elif translation is not None and not any(map(str.isalnum, translation)):
-                yield f"{where}, {text[:40]!r}, has the translation {translation!r}: a word"
+                yield f"{where}, {text[:40]!r}, has the translation {translation!r}; accepted: text with a word"
             yield from (
-                f"{where} has {len(each):,} characters; accepted: at most {LONGEST_TERM}"
-                for each in (text, translation or "")
-                if len(each) > LONGEST_TERM
+                f"{where} has {len(side):,} characters; accepted: at most {LONGEST_TERM}"
+                for side in (text, translation or "")
+                if len(side) > LONGEST_TERM
             )
             if any(character in "\n\r\t\0\u2028\u2029\x0b\x0c\x85" for character in text + (translation or "")):
-                yield f"{where}, {text[:40]!r}, holds a line break, a tab or NUL: one line"
+                yield f"{where}, {text[:40]!r}, holds a line break, a tab or NUL; accepted: one line"
             if text and known.setdefault(text, translation) != translation:
-                others = [known[text], translation]
-                said = " and ".join("left as it is" if other is None else repr(other[:40]) for other in others)
-                yield f"{where}, {text[:40]!r}, is to be {said}: one of the two"
+                both = (known[text], translation)
+                listed = " and ".join("none" if one is None else repr(one[:40]) for one in both)
+                yield f"{where}, {text[:40]!r}, has the translations {listed}; accepted: one of them"
 
 
-def lacking(found: Iterable[Found], text: str, language: str) -> list[Found]:
-    """Which of these terms' translations a text does not hold as often as they were found.
+class _Search:
+    """The search for terms in one sentence.
 
-    A translation counts in any form that its language may give it, and with a capital; no part of a word counts for
-    two. The last of several equal ones are those that lack.
+    Of the terms that begin at a token, the longest term with a permitted end is the match: whether a match is permitted
+    depends only on its first and last token.
     """
-    wanted = [each for each in found if each.translation is not None]
+
+    def __init__(self, terms: Terms, sentence: str, language: str, taken: Sequence[Range], any_case: bool) -> None:
+        self.sentence, self.language, self.any_case = sentence, language, any_case
+        self.index = terms.index
+        self.tokens = list(_TOKEN.finditer(sentence))
+        self.keys = {case: token_keys(self.tokens, case) for case in {_Case.EXACT, self._case(begins=False)}}
+        self.keys[_Case.CAPITAL] = self.keys[_Case.EXACT]
+        self.places = {  # of the keys in their joined text
+            case: [0, *accumulate(map(len, keys))] for case, keys in self.keys.items()
+        }
+        self.joined = {case: "".join(keys) for case, keys in self.keys.items()}
+        self.stems: dict[str, set[str]] = {}
+        self.stop = self._free_ends(sorted(taken))
+
+    def matches(self) -> Iterator[TermMatch]:
+        begins = not self.sentence[: self.tokens[0].start()].strip() if self.tokens else False
+        at = 0
+        while at < len(self.tokens):
+            token = self.tokens[at]
+            end, term = at + 1, None
+            if self.stop[at] > at and not _joined(self.sentence, token.start() - 1):
+                end, term = self._longest(at, self.index(self._case(begins)))
+            if term is not None:
+                inflected = term.last.casefold() != self.tokens[end - 1][0].casefold()
+                yield TermMatch(token.start(), self.tokens[end - 1].end(), term.translation, inflected)
+            begins = begins and token[0] in _QUIET
+            at = end
+
+    def _case(self, begins: bool) -> _Case:
+        return _Case.IGNORED if self.any_case else _Case.CAPITAL if begins else _Case.EXACT
+
+    def _free_ends(self, taken: Sequence[Range]) -> list[int]:
+        """Return for each token the index of the first token, at or after it, that overlaps a taken range."""
+        ends, number, last = [], 0, 0
+        blocked = []
+        for token in self.tokens:
+            while number < len(taken) and taken[number][0] < token.end():
+                last = max(last, taken[number][1])
+                number += 1
+            blocked.append(last > token.start())
+        stop = len(self.tokens)
+        for place in reversed(range(len(self.tokens))):
+            stop = place if blocked[place] else stop
+            ends.append(stop)
+        return ends[::-1]
+
+    def _longest(self, at: int, index: TermIndex) -> tuple[int, _Term | None]:
+        """Return the token after the term that begins at a token, and the term."""
+        keys, places, joined = self.keys[index.case], self.places[index.case], self.joined[index.case]
+        for length in index.lengths.get(_SEPARATOR + keys[at][1:], ()):
+            end = at + length
+            if length > 1 and end <= self.stop[at]:
+                head = _SEPARATOR + joined[places[at] + 1 : places[end - 1]]
+                endings = index.heads.get(head)
+                if endings and (term := self._ending(at, end, endings, keys[end - 1][0], index.case)):
+                    return end, term
+        return at + 1, self._ending(at, at + 1, index.heads.get("", {}), _SEPARATOR, index.case)
+
+    def _ending(self, at: int, end: int, endings: dict[str, _Ending], separator: str, case: _Case) -> _Term | None:
+        """Return the preferred term of `endings` that matches the tokens from `at` to `end`, or None."""
+        word, last = self.tokens[at][0], self.tokens[end - 1][0]
+        if not endings or _joined(self.sentence, self.tokens[end - 1].end(), self.language):
+            return None
+        folded = case is _Case.IGNORED
+        exact = endings.get(separator + (last.casefold() if folded else last))
+        terms = [] if exact is None else [exact.exact]
+        if last not in self.stems:
+            self.stems[last] = {stem.casefold() if folded else stem for stem in possible_stems(last, self.language)}
+        terms += [endings[key].any_form for stem in self.stems[last] if (key := separator + stem) in endings]
+        candidates = [term for group in terms for first in (word, None) if (term := group.get(first))]
+        return min(candidates, key=lambda term: (-term.length, term.first != word, term.number), default=None)
+
+
+def missing_terms(matches: Iterable[TermMatch], text: str, language: str) -> list[TermMatch]:
+    """Return the matches whose translations do not occur in `text`.
+
+    Inflected and capitalized forms of a translation count as occurrences. No part of the text counts for two matches.
+    If a translation is required several times but occurs less often, the last matches are returned.
+    """
+    wanted = [match for match in matches if match.translation is not None]
     if not wanted:
         return []
     left: Counter[str] = Counter()
     taken: list[Range] = []
-    for translation in sorted({each.translation or "" for each in wanted}, key=len, reverse=True):
-        for begin, end in held(translation, text, language):
+    for translation in sorted({match.translation or "" for match in wanted}, key=len, reverse=True):
+        for begin, end in find_translation(translation, text, language):
             place = bisect_left(taken, (begin, end))
             before, after = taken[place - 1 : place], taken[place : place + 1]
             if not (before and before[0][1] > begin) and not (after and after[0][0] < end):
                 taken.insert(place, (begin, end))
                 left[translation] += 1
     missing = []
-    for each in wanted:
-        left[each.translation or ""] -= 1
-        if left[each.translation or ""] < 0:
-            missing.append(each)
+    for match in wanted:
+        left[match.translation or ""] -= 1
+        if left[match.translation or ""] < 0:
+            missing.append(match)
     return missing
 
 
-def held(translation: str, text: str, language: str) -> list[Range]:
-    """Where a text holds a translation in one of its forms: at the beginning of a word, compounds of it included."""
-    return [found.span() for found in _pattern(translation, language).finditer(text)]
+def find_translation(translation: str, text: str, language: str) -> list[Range]:
+    """Return the ranges of `text` that hold a term's translation in any inflected form, also as begin of a compound."""
+    return [match.span() for match in _pattern(translation, language).finditer(text)]
 
 
 @lru_cache(maxsize=512)
 def _pattern(translation: str, language: str) -> re.Pattern[str]:
-    ways = sorted({way for form in forms(translation, language) for way in cased(form)}, key=len, reverse=True)
+    ways = sorted(
+        {way for form in inflected_forms(translation, language) for way in case_variants(form)}, key=len, reverse=True
+    )
     before = "" if is_wide(translation[0]) or not translation[0].isalnum() else rf"(?<![^\W_{WIDE}])"
     after = "" if is_wide(translation[-1]) or not translation[-1].isalnum() else rf"(?![^\W\d_{WIDE}])"
-    if after and compounds(translation, language):
+    if after and forms_compounds(translation, language):
         after = ""
     elif after and not has_endings(language):
         after = rf"[^\W\d_{WIDE}]{{0,4}}{after}"
@@ -201,51 +308,18 @@ def _pattern(translation: str, language: str) -> re.Pattern[str]:
     return re.compile(rf"{before}(?:{alternatives}){after}")
 
 
-def cased(form: str) -> tuple[str, ...]:
-    """A form, and the same with a capital, as it is written where a sentence begins."""
+def case_variants(form: str) -> tuple[str, ...]:
+    """Return a word form, and the same form with a capital first letter if it differs."""
     capital = form[:1].upper() + form[1:]
     return (form,) if capital == form else (form, capital)
 
 
-def _match(
-    term: _Term, sentence: str, tokens: list[_Token], at: int, language: str, first: bool, any_case: bool
-) -> int:
-    """The token at which a term ends that begins at this one; 0 if it is not there."""
-    end = at + len(term.tokens)
-    if end > len(tokens) or not _apart_alike(term, tokens[at:end]):
-        return 0
-    for number, (own, token) in enumerate(zip(term.tokens, tokens[at:end], strict=True)):
-        inflected = number + 1 == len(term.tokens) and term.translation is not None
-        there = stems(token.text, language) if inflected else iter([token.text])
-        if not any(_same(own, each, first and number == 0, any_case) for each in there):
-            return 0
-    return 0 if _joined(sentence, tokens[end - 1].end, language) else end
-
-
-def _apart_alike(term: _Term, tokens: Sequence[_Token]) -> bool:
-    return all(
-        apart == (before.end < token.begin) or is_wide(token.text)
-        for apart, before, token in zip(term.apart[1:], tokens, tokens[1:], strict=False)
-    )
-
-
-def _same(own: str, there: str, first: bool, any_case: bool) -> bool:
-    """Equal; with a capital where one is asked of any word; in any case where case tells nothing."""
-    if any_case:
-        return own.casefold() == there.casefold()
-    return there in cased(own) if first else own == there
-
-
 def _joined(sentence: str, place: int, language: str = "") -> bool:
-    """Whether a mark at this place makes the words around it one. In English an apostrophe may be a possessive."""
+    """Return whether the character at `place` joins the words around it; the English possessive does not."""
     if not (0 <= place < len(sentence)) or sentence[place] not in _JOINS:
         return False
     around = sentence[place - 1 : place] + sentence[place + 1 : place + 2]
     if len(around) < 2 or not around.isalnum():
         return False
-    possessive = sentence[place] in "'’" and re.match(r"s\b", sentence[place + 1 :]) is not None
-    return not (possessive and language == "en")
-
-
-def _within(token: _Token, taken: Sequence[Range]) -> bool:
-    return any(begin < token.end and end > token.begin for begin, end in taken)
+    possessive = sentence[place] in "'’" and _POSSESSIVE.match(sentence, place + 1) is not None
+    return not (possessive and primary_language(language) == "en")

@@ -1,8 +1,8 @@
 """Low-rank adapters (LoRA): W x + b becomes W x + b + s B A x, of which only A and B are trained (Hu et al. 2022).
 
-They stand at the query and value projections of every attention: of what the paper tries at one number of parameters,
-these two together do best (section 7.1, table 5), better than one projection of twice the rank. B begins at zero, so
-that the first step is the old model's (section 4.1), and s B A is added to W when the model is published.
+Every query and value projection has an adapter. At a fixed number of parameters, the paper finds these two projections
+together best, better than one of them with twice the rank (section 7.1, table 5). B begins at zero: at first the
+adapted model equals the original one (section 4.1). When the model is published, s B A is added to W.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from torch.nn.functional import linear
 
 from mt.model.attention import MultiHeadAttention
 
-DOWN, UP = ".down", ".up"  # how the names of A and B end
+DOWN, UP = ".down", ".up"  # suffixes of the names of A and B
 
 
 class AdaptedLinear(nn.Module):
-    """A linear layer [..., I] -> [..., O] under its old names, frozen, with A, `down` [r, I], and B, `up` [O, r]."""
+    """A frozen linear layer [..., I] -> [..., O] with an adapter of rank r: A is `down` [r, I], B is `up` [O, r]."""
 
     def __init__(self, layer: nn.Linear, rank: int, scale: float) -> None:
         super().__init__()
@@ -29,12 +29,12 @@ class AdaptedLinear(nn.Module):
         nn.init.normal_(self.down, std=layer.in_features**-0.5)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., I] -> [..., O]."""
+        """Apply the layer and its adapter: [..., I] -> [..., O]."""
         return linear(x, self.weight, self.bias) + self.scale * linear(linear(x, self.down), self.up)
 
 
 def adapt(model: nn.Module, rank: int, scale: float) -> None:
-    """Freeze a model, in place, and give it adapters that do nothing yet."""
+    """Freeze a model in place, and add adapters whose output is 0 until they are trained."""
     model.requires_grad_(False)
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
@@ -42,12 +42,12 @@ def adapt(model: nn.Module, rank: int, scale: float) -> None:
                 setattr(module, name, AdaptedLinear(getattr(module, name), rank, scale))
 
 
-def folded(weights: Mapping[str, Tensor], scale: float) -> dict[str, Tensor]:
-    """The weights of the model without adapters that computes the same."""
-    found = dict(weights)
+def merge_adapters(weights: Mapping[str, Tensor], scale: float) -> dict[str, Tensor]:
+    """Return the weights of an equivalent model without adapters, by name."""
+    merged = dict(weights)
     for name in weights:
         if name.endswith(DOWN):
             layer = name.removesuffix(DOWN)
-            down, up = found.pop(name), found.pop(layer + UP)
-            found[f"{layer}.weight"] = found[f"{layer}.weight"] + scale * up @ down
-    return found
+            down, up = merged.pop(name), merged.pop(layer + UP)
+            merged[f"{layer}.weight"] = merged[f"{layer}.weight"] + scale * up @ down
+    return merged

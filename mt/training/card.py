@@ -1,4 +1,4 @@
-"""The card of a model directory: what a reader must know before trusting it."""
+"""The model card, `README.md` of a model directory: scores of the model, and how it was trained."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,30 +6,31 @@ from dataclasses import dataclass
 import torch
 
 from mt.config import CorpusConfig, Recipe
-from mt.data.dataset import Prepared
+from mt.data.dataset import PreparedData
 from mt.evaluation import Report
-from mt.training.report import WATCHED
+from mt.training.report import MONITORED
+from mt.training.schedule import warmup_warning
 from mt.training.state import Progress
 
 
 @dataclass(frozen=True)
 class Published:
-    """Which weights became the model, what validation says of them, by its names, and where that was measured."""
+    """Origin and validation metrics of the published weights."""
 
-    origin: str
-    figures: Mapping[str, float]
-    device: str
+    origin: str  # such as "mean of the last 5 checkpoints"
+    figures: Mapping[str, float]  # validation metrics by name
+    device: str  # on which the weights were validated
 
 
 def write_card(
-    recipe: Recipe, data: Prepared, progress: Progress, published: Published, scores: Mapping[str, Report]
+    recipe: Recipe, data: PreparedData, progress: Progress, published: Published, scores: Mapping[str, Report]
 ) -> str:
-    """`README.md` of the directory of a model that translates, in Markdown."""
+    """Return the `README.md` of a translation model, in Markdown."""
     decoding = recipe.decoding
     lines = [
         f"# {recipe.run_name}",
         "",
-        f"Translates {', '.join(recipe.data.directions)}. Load it with `Translator.load`, or serve it with "
+        f"Translates {recipe.data.directions}. Load it with `Translator.load`, or serve it with "
         "`python -m service --model` and this directory.",
         "",
         "## Scores",
@@ -51,51 +52,53 @@ def write_card(
     model = recipe.model
     lines += _trained(recipe, data, progress, published, f"Transformer: {model.encoder_layers}+{model.decoder_layers}")
     if recipe.tuning is None:
-        lines += ["It has read nothing else: expect poor translations of text unlike these corpora.", ""]
+        lines += ["It was trained on nothing else: expect poor translations of text unlike these corpora.", ""]
     return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class Perplexity:
-    """Of a language model on a text: of so many tokens, ends included."""
+    """Perplexity of a language model on a text."""
 
     text: str
-    tokens: int
+    tokens: int  # number of tokens of the text, with an end token for each line
     value: float
 
 
 def write_language_model_card(
-    recipe: Recipe, data: Prepared, progress: Progress, published: Published, perplexities: Sequence[Perplexity]
+    recipe: Recipe, data: PreparedData, progress: Progress, published: Published, perplexities: Sequence[Perplexity]
 ) -> str:
-    """`README.md` of the directory of a language model, in Markdown."""
+    """Return the `README.md` of a language model, in Markdown."""
     lines = [
         f"# {recipe.run_name}",
         "",
-        f"A language model of {recipe.data.language}: it says how probable a text is, and translates nothing. Load it "
-        "with `LanguageScorer.load` (mt/engine/language.py), or give it to `scripts/rerank.py --language-model`.",
+        f"A language model of {recipe.data.language}: it scores how probable a text is, and cannot translate. Load it "
+        "with `LanguageModelScorer.load` (mt/scoring/language_model.py), or give it to "
+        "`mt-service rerank --language-model`.",
         "",
         "## Perplexity",
         "",
-        f"Of a token of its own vocabulary, the end of each line included, on {published.device} with torch "
-        f"{torch.__version__}. It compares with that of models of the same vocabulary only.",
+        f"Per token of its own vocabulary, with the end of each line, on {published.device} with torch "
+        f"{torch.__version__}. Only models of the same vocabulary can be compared.",
         "",
         "| text | tokens | perplexity |",
         "|---|---|---|",
-        *(f"| {each.text} | {each.tokens:,} | {each.value:.2f} |" for each in perplexities),
+        *(f"| {row.text} | {row.tokens:,} | {row.value:.2f} |" for row in perplexities),
         "",
         *_trained(recipe, data, progress, published, f"Decoder without an encoder: {recipe.model.decoder_layers}"),
-        "It has read nothing else: text unlike these corpora is improbable to it.",
+        "It was trained on nothing else: text unlike these corpora gets a low probability.",
         "",
     ]
     return "\n".join(lines)
 
 
-def _trained(recipe: Recipe, data: Prepared, progress: Progress, published: Published, layers: str) -> list[str]:
-    """How a model was trained; `layers` says of what kind it is, and how many it has."""
+def _trained(recipe: Recipe, data: PreparedData, progress: Progress, published: Published, layers: str) -> list[str]:
+    """Return the lines of the section on training; `layers` is the kind and number of layers, in words."""
     model = recipe.model
-    corpora = ", ".join(_mixed(corpus) for corpus in recipe.data.train)
+    corpora = ", ".join(_describe(corpus) for corpus in recipe.data.train)
     begin = f", beginning with `{recipe.tuning.model}`" if recipe.tuning else ""
     units = "lines" if recipe.data.language else "pairs"
+    warning = warmup_warning(recipe.training, progress.updates, progress.planned_updates)
     return [
         "## How it was trained",
         "",
@@ -104,20 +107,21 @@ def _trained(recipe: Recipe, data: Prepared, progress: Progress, published: Publ
         f"d_ff {model.d_ff}, {model.heads} heads, {model.norm}-norm, dropout {model.dropout}.",
         f"- {progress.updates:,} updates{begin}, of about {recipe.training.update_tokens:,} target tokens, "
         f"{progress.seconds / 60:.0f} minutes, seed {recipe.seed}.",
+        *([f"- Warning: {warning}."] if warning else []),
         f"- Weights: {published.origin}.",
         "- The recipe, with every value, is `recipe.toml` in the run's folder.",
         "",
     ]
 
 
-def _mixed(corpus: CorpusConfig) -> str:
-    """Its path, and how it was mixed in, if it was."""
-    how = [f"weight {corpus.weight:g}"] if corpus.weight != 1 else []
-    how += [f"marked {corpus.mark}"] if corpus.mark else []
-    return f"{corpus.path} ({', '.join(how)})" if how else corpus.path
+def _describe(corpus: CorpusConfig) -> str:
+    """Return the path of a corpus, with its weight unless that is 1, and its source tag if any."""
+    options = [f"weight {corpus.weight:g}"] if corpus.weight != 1 else []
+    options += [f"source tag {corpus.source_tag}"] if corpus.source_tag else []
+    return f"{corpus.path} ({', '.join(options)})" if options else corpus.path
 
 
-def _vocabulary(recipe: Recipe, data: Prepared) -> str:
+def _vocabulary(recipe: Recipe, data: PreparedData) -> str:
     if recipe.tuning is None:
         return f"one BPE vocabulary of {len(data.tokenizer):,}"
     sizes = dict.fromkeys((len(data.tokenizer), len(data.tokenizer.target)))
@@ -125,28 +129,28 @@ def _vocabulary(recipe: Recipe, data: Prepared) -> str:
 
 
 def _tuned(recipe: Recipe, progress: Progress, published: Published) -> list[str]:
-    """What a model was tuned from, and what that brought and cost."""
+    """Return the lines of the section on the model that was tuned, with metrics before and after tuning."""
     tuning = recipe.tuning
     if tuning is None:
         return []
-    what = "all weights"
+    trained = "all weights"
     if tuning.frozen:
-        what = f"all weights but {', '.join(tuning.frozen)}"
+        trained = f"all weights but {', '.join(tuning.frozen)}"
     if tuning.adapter_rank:
-        what = f"adapters of rank {tuning.adapter_rank}, scale {tuning.adapter_scale}, folded in"
-        what += f"; not trained: {', '.join(tuning.frozen)}" if tuning.frozen else ""
+        trained = f"adapters of rank {tuning.adapter_rank}, scale {tuning.adapter_scale}, merged into the weights"
+        trained += f"; not trained: {', '.join(tuning.frozen)}" if tuning.frozen else ""
     before = progress.before
     rows = [f"| validation BLEU | {before['valid_bleu']:.2f} | {published.figures['valid_bleu']:.2f} |"]
     rows += [
-        f"| {name.removeprefix(WATCHED).replace('valid_loss', 'validation loss')} | {before[name]:.3f} | {loss:.3f} |"
+        f"| {name.removeprefix(MONITORED).replace('valid_loss', 'validation loss')} | {before[name]:.3f} | {loss:.3f} |"
         for name, loss in published.figures.items()
         if name != "valid_bleu"
     ]
     return [
         "## Tuned",
         "",
-        f"From `{tuning.model}`, whose own card and licence hold for this model, too. Trained: {what}. Losses are in "
-        "nats a target token; a corpus by its path is one that the model was not to forget.",
+        f"From `{tuning.model}`, whose card and licence also apply to this model. Trained: {trained}. Losses are in "
+        "nats a target token; a path is a monitored corpus.",
         "",
         "| | before | after |",
         "|---|---|---|",

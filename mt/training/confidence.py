@@ -1,32 +1,34 @@
-"""Fits the confidence of a model: what mean probability of tokens goes with what quality."""
+"""Calibration of confidence: predict the quality of a translation from the mean probability of its tokens."""
 
 from collections.abc import Sequence
 from itertools import groupby
 
 from mt import evaluation
 from mt.checkpoint import CalibrationPair, Confidence
-from mt.engine.confidence import fit
-from mt.engine.translator import Translator
 from mt.errors import DataError
+from mt.pipeline.translator import Translator
+from mt.scoring.confidence import fit
 
 CONFIDENCE_PAIRS = 1000
 
 
 def fit_confidence(translator: Translator, pairs: Sequence[CalibrationPair]) -> Confidence:
-    """From texts that the model was not trained on, each a sentence. Raises DataError if there are none to translate.
+    """Translate the sources of `pairs`, and fit the confidence of the model to the quality of the translations.
 
-    They are translated as a user's would be, with the model's own search.
+    The model must not have been trained on the pairs. Raises: DataError if no source has text to translate.
     """
-    sure, quality = [], []
+    log_probabilities, quality = [], []
     for direction, group in groupby(sorted(pairs, key=lambda pair: pair.direction), key=lambda pair: pair.direction):
-        source, target = direction.split("-")
         texts = list(group)
-        found = translator.translate([pair.source for pair in texts], source=source, target=target, sentences=True)
-        scores = evaluation.sentence_chrf([each.text for each in found], [pair.target for pair in texts])
-        for each, score in zip(found, scores, strict=True):
-            if each.sentences:
-                sure.append(each.alternatives[0].piece_log_probabilities)
+        source, target = direction.source, direction.target
+        results = translator.translate([pair.source for pair in texts], source=source, target=target, sentences=True)
+        scores = evaluation.sentence_chrf([result.text for result in results], [pair.target for pair in texts])
+        for result, score in zip(results, scores, strict=True):
+            if result.sentences:
+                log_probabilities.append(result.alternatives[0].piece_log_probabilities)
                 quality.append(score)
     if not quality:
-        raise DataError(f"none of {len(pairs)} pairs has anything to translate; accepted: sentences and translations")
-    return fit(sure, quality)
+        raise DataError(
+            f"none of the {len(pairs)} pairs has a source to translate; accepted: sentences with translations"
+        )
+    return fit(log_probabilities, quality)

@@ -1,4 +1,4 @@
-"""Updates made ready in a thread, so that a GPU never waits for them."""
+"""Prefetching of updates in a thread: the GPU does not wait while batches are made."""
 
 import queue
 import threading
@@ -6,35 +6,36 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from mt.data.batching import Batch, Update
+from mt.data.batching import TrainingBatch, Update
 
-AHEAD = 8  # updates
+PREFETCHED = 8  # most updates that are ready in advance
 
 
-def ahead(updates: Iterator[Update]) -> Iterator[Update]:
-    """The same updates in page-locked memory, from which copies to a GPU do not hold up anything.
+def prefetch(updates: Iterator[Update]) -> Iterator[Update]:
+    """Yield the updates in page-locked memory: copies from page-locked memory to a GPU are asynchronous.
 
-    What `updates` raises is raised here, after the updates before it. The thread ends with this generator.
+    If `updates` raises an exception, this generator yields all earlier updates, then raises the exception. The thread
+    ends when the generator is closed.
     """
-    ready: queue.Queue[Update | BaseException | None] = queue.Queue(AHEAD)
-    over = threading.Event()
+    ready: queue.Queue[Update | BaseException | None] = queue.Queue(PREFETCHED)
+    closed = threading.Event()
 
-    def hand_over(item: Update | BaseException | None) -> None:
-        while not over.is_set():
+    def put(item: Update | BaseException | None) -> None:
+        while not closed.is_set():
             with suppress(queue.Full):
                 return ready.put(item, timeout=0.1)
 
-    def work() -> None:
+    def load() -> None:
         try:
             for update in updates:
-                hand_over(replace(update, batches=[_pinned(batch) for batch in update.batches]))
-                if over.is_set():
+                put(replace(update, batches=[_pin(batch) for batch in update.batches]))
+                if closed.is_set():
                     return
-            hand_over(None)
+            put(None)
         except BaseException as error:
-            hand_over(error)
+            put(error)
 
-    thread = threading.Thread(target=work, name="loader", daemon=True)
+    thread = threading.Thread(target=load, name="loader", daemon=True)
     thread.start()
     try:
         while (item := ready.get()) is not None:
@@ -42,11 +43,11 @@ def ahead(updates: Iterator[Update]) -> Iterator[Update]:
                 raise item
             yield item
     finally:
-        over.set()
+        closed.set()
         thread.join()
 
 
-def _pinned(batch: Batch) -> Batch:
+def _pin(batch: TrainingBatch) -> TrainingBatch:
     return replace(
         batch,
         source=batch.source.pin_memory(),

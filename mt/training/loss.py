@@ -1,4 +1,4 @@
-"""Cross-entropy with label smoothing, and its gradient without a pass over the logits that could be spared.
+"""Cross-entropy with label smoothing, whose gradient is computed with few passes over the logits.
 
 Shapes: N target tokens, D d_model, V vocabulary.
 """
@@ -9,36 +9,38 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 
-from mt.data.batching import Batch
+from mt.data.batching import TrainingBatch
 from mt.model.embedding import NEVER
 from mt.model.transformer import AnyModel, LanguageModel
 from mt.tokenizer import PAD
 
-CHUNK = 1 << 25  # logits at a time; they and their gradient are never there for all tokens of a large batch
-IN_CACHE = 1 << 17  # logits that a CPU's core keeps at hand while it passes over them again and again
+CHUNK = 1 << 25  # most logits in memory at a time
+IN_CACHE = 1 << 17  # most logits at a time on a CPU: they stay in the cache of a core for several passes
 
 
 def smoothed_cross_entropy(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
-    """The sum over N tokens of the cross-entropy with (1 - e) * one-hot + e / V (Szegedy et al. 2016, section 7).
+    """Return the summed cross-entropy with the target distribution (1 - e) * one-hot + e / V, where e is `smoothing`.
 
-    logits [N, V], labels [N] -> a scalar, computed in fp32.
+    logits [N, V], labels [N] -> a scalar, computed in float32. See Szegedy et al. 2016, section 7.
     """
     return cross_entropy(logits.float(), labels, reduction="sum", label_smoothing=smoothing)
 
 
 def projected_cross_entropy(states: Tensor, weight: Tensor, labels: Tensor, smoothing: float) -> Tensor:
-    """`smoothed_cross_entropy` of the logits states weight^T: states [N, D], weight [V, D], labels [N] -> a scalar.
+    """Return the `smoothed_cross_entropy` of the logits `states` `weight`^T.
 
-    The gradient is computed together with the loss, chunk by chunk (as Wijmans et al. 2024 do it on a GPU).
+    states [N, D], weight [V, D], labels [N] -> a scalar. The forward pass computes the gradient along with the loss,
+    chunk by chunk, as in Wijmans et al. 2024.
     """
     return _ProjectedCrossEntropy.apply(states, weight, labels, smoothing)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _ProjectedCrossEntropy(torch.autograd.Function):
-    """With z = W x, p = softmax(z), label y:  loss = log sum exp z - (1 - e) z_y - e / V sum z.
+    """Smoothed cross-entropy of logits W x, computed in chunks.
 
-    Its gradient to z is p - (1 - e) one-hot(y) - e / V. The last term, the same for all z, never touches [N, V]: to x
-    it is a multiple of the sum of all rows of W, to W one of the sum of all x.
+    z = W x, p = softmax(z), label y:  loss = log sum exp z - (1 - e) z_y - e / V sum z. The gradient by z is
+    p - (1 - e) one-hot(y) - e / V. The last term is the same for all z, so it needs no pass over [N, V]: the gradient
+    by x is a multiple of the sum of all rows of W, the gradient by W a multiple of the sum of all x.
     """
 
     @staticmethod
@@ -46,7 +48,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         even = smoothing / weight.shape[0]
         all_rows = even * weight.sum(0, dtype=torch.float32)  # [D]
         to_weight = None
-        if ctx.needs_input_grad[1]:  # not if the weight is frozen
+        if ctx.needs_input_grad[1]:  # False if the weight is frozen
             to_weight = (-even * states.sum(0, dtype=torch.float32)).to(weight.dtype).expand_as(weight)
         to_states = torch.empty_like(states)
         loss = states.new_zeros((), dtype=torch.float32)
@@ -58,7 +60,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             label = (torch.arange(len(y), device=y.device), y)
             at_label, largest = logits[label].float(), logits.amax(-1).float()
             probabilities = torch.softmax(logits, -1, out=logits)
-            # p = exp(z - log sum exp z), taken where p is largest, for there it cannot be 0
+            # log sum exp z = z - log p for any entry; the entry with the largest p cannot have p = 0
             log_sum = largest - probabilities.amax(-1).float().log()
             loss += (log_sum - (1 - smoothing) * at_label).sum() - all_rows @ x.sum(0, dtype=torch.float32)
             probabilities[label] -= 1 - smoothing
@@ -77,17 +79,18 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
 
 
 def agreeing_cross_entropy(states: Tensor, weight: Tensor, labels: Tensor, smoothing: float, r_drop: float) -> Tensor:
-    """Half of R-Drop's loss (Wu et al. 2021, equation 4): the mean of two passes, and what drives them to agree.
+    """Return half of R-Drop's loss (Wu et al. 2021, equation 4) for two passes with different dropout.
 
-    states [2, N, D], of two passes with different dropout, weight [V, D], labels [N] -> a scalar:
-    the mean of both passes' `projected_cross_entropy` + r_drop / 4 * (KL(p || q) + KL(q || p)), summed over N.
+    states [2, N, D] (one row a pass), weight [V, D], labels [N] -> a scalar: the mean `projected_cross_entropy` of the
+    passes, plus r_drop / 4 * (KL(p || q) + KL(q || p)) summed over N, where p and q are the passes' distributions.
     """
     return _AgreeingCrossEntropy.apply(states, weight, labels, smoothing, r_drop)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _AgreeingCrossEntropy(torch.autograd.Function):
-    """With p = softmax(z), q that of the other pass and d = log p - log q, the gradient of the loss to z is
+    """Half of R-Drop's loss of logits W x, computed in chunks.
 
+    p = softmax(z), q the same of the other pass, d = log p - log q. The gradient by z is
     1/2 (p - (1 - e) one-hot(y) - e / V) + r_drop / 4 (p (d - KL(p || q)) + p - q).
     """
 
@@ -98,10 +101,10 @@ class _AgreeingCrossEntropy(torch.autograd.Function):
         size = max(1, CHUNK // (2 * weight.shape[0]))
         chunks = (torch.split(states, size, 1), torch.split(labels, size), torch.split(to_states, size, 1))
         for x, y, to_x in zip(*chunks, strict=True):
-            logits = x @ weight.t()  # [2, n, V], which their gradient replaces
+            logits = x @ weight.t()  # [2, n, V], overwritten by their gradient
             part = len(y) if logits.is_cuda else max(1, IN_CACHE // (2 * weight.shape[0]))
             for z, label in zip(torch.split(logits, part, 1), torch.split(y, part), strict=True):
-                loss += _agree(z, label, smoothing, r_drop)
+                loss += _overwrite_with_gradient(z, label, smoothing, r_drop)
             to_x.copy_(logits @ weight)
             to_weight.addmm_(logits.flatten(0, 1).t(), x.flatten(0, 1))
         ctx.save_for_backward(to_states, to_weight)
@@ -114,46 +117,48 @@ class _AgreeingCrossEntropy(torch.autograd.Function):
         return to_states * scale.to(to_states.dtype), to_weight * scale.to(to_weight.dtype), None, None, None
 
 
-def _agree(logits: Tensor, labels: Tensor, smoothing: float, r_drop: float) -> Tensor:
-    """The loss of logits [2, n, V], which become its gradient."""
+def _overwrite_with_gradient(logits: Tensor, labels: Tensor, smoothing: float, r_drop: float) -> Tensor:
+    """Return the loss of `logits` [2, n, V], and overwrite `logits` with the gradient of the loss."""
     even = smoothing / logits.shape[-1]
     index = labels.expand(2, -1).unsqueeze(-1)  # [2, n, 1]
     log = torch.log_softmax(logits.float(), -1)
     p = log.exp()
-    apart = log[0] - log[1]  # [n, V]
-    divergence = torch.stack(((p[0] * apart).sum(-1), -(p[1] * apart).sum(-1)))  # [2, n]: KL(p || q), KL(q || p)
+    difference = log[0] - log[1]  # [n, V]
+    divergence = torch.stack(
+        ((p[0] * difference).sum(-1), -(p[1] * difference).sum(-1))
+    )  # [2, n]: KL(p || q), KL(q || p)
     loss = -0.5 * ((1 - smoothing) * log.gather(-1, index).sum() + even * log.sum()) + r_drop / 4 * divergence.sum()
     gap = p[0] - p[1]
     gradient = p * (0.5 - r_drop / 4 * divergence.unsqueeze(-1)) - even / 2
-    gradient[0] += r_drop / 4 * (p[0] * apart + gap)
-    gradient[1] -= r_drop / 4 * (p[1] * apart + gap)
+    gradient[0] += r_drop / 4 * (p[0] * difference + gap)
+    gradient[1] -= r_drop / 4 * (p[1] * difference + gap)
     logits.copy_(gradient.scatter_add_(-1, index, gradient.new_full(index.shape, (smoothing - 1) / 2)))
     return loss
 
 
-def target_states(model: AnyModel, batch: Batch) -> Tensor:
-    """[B, T, D]; a language model looks at the targets only."""
+def target_states(model: AnyModel, batch: TrainingBatch) -> Tensor:
+    """Return the states [B, T, D] of the decoder, or of a language model, which reads only the targets."""
     if isinstance(model, LanguageModel):
         return model.decode(batch.target)
     return model.decode(batch.target, model.encode(batch.source, batch.source_mask), batch.source_mask)
 
 
-def batch_loss(model: AnyModel, batch: Batch, smoothing: float, r_drop: float = 0.0) -> Tensor:
-    """The summed loss of a batch. Logits are computed for real target tokens only, never for padding.
+def batch_loss(model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: float = 0.0) -> Tensor:
+    """Return the summed loss of a batch. No logits are computed for padding.
 
-    With `r_drop`, while gradients are wanted, each pair passes twice, see `agreeing_cross_entropy`.
+    If `r_drop` is above 0 and gradients are enabled, each pair runs twice, for `agreeing_cross_entropy`.
     """
     if r_drop and torch.is_grad_enabled():
-        batch = batch.twice()
+        batch = batch.repeat()
     states = target_states(model, batch)
     real = batch.labels != PAD
     states, labels, weight = states[real], batch.labels[real], model.embedding.projection
     if not torch.is_grad_enabled():
         return smoothed_cross_entropy(model.embedding.project(states), labels, smoothing)
     bias = model.embedding.bias
-    if bias is not None:  # W x + b is [W b] [x 1]
+    if bias is not None:  # W x + b = [W b] [x 1]
         states = pad(states, (0, 1), value=1.0)
-        # Smoothing must not ask for pieces that never come out: each would add e / V * 1000 to the loss of a token.
+        # Smoothing must skip pieces with bias -1000, or each would add e / V * 1000 to the loss of a token.
         possible = bias > NEVER / 2
         weight = torch.cat((weight, bias[:, None]), 1)[possible]
         labels = (possible.cumsum(0) - 1)[labels]

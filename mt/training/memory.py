@@ -1,20 +1,21 @@
-"""The C library's allocator, told to keep what a training step will need again."""
+"""Settings of the C library's memory allocator."""
 
 import ctypes
 import sys
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # malloc.h of glibc
-PAD = 64 << 20  # bytes
+TOP_PAD = 64 << 20  # bytes
 
 
 def keep_freed_memory() -> bool:
-    """Freed memory stays with this process, instead of going back to the kernel, which clears it for each step anew.
+    """Make the allocator keep freed memory for the next training step; return whether the C library supports this.
 
-    glibc only; elsewhere nothing is changed, and False returned. The process never holds more than its peak.
+    By default, freed memory goes back to the kernel, which clears the memory again for every step. Only glibc has this
+    setting. The process never holds more memory than at its peak.
     """
     if not sys.platform.startswith("linux"):
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False
-    return all([mallopt(M_MMAP_MAX, 0), mallopt(M_TRIM_THRESHOLD, -1), mallopt(M_TOP_PAD, PAD)])
+    return all([mallopt(M_MMAP_MAX, 0), mallopt(M_TRIM_THRESHOLD, -1), mallopt(M_TOP_PAD, TOP_PAD)])

@@ -1,7 +1,4 @@
-"""Steps from gradients to weights: by Adam, or by Muon for the matrices of the layers and by Adam for the rest.
-
-Both divide each gradient by `grad_scale`, which turns a clipped sum into a mean without a pass of its own.
-"""
+"""Optimizers: Adam, or Muon for the matrices of the layers and Adam for all other parameters."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,16 +10,17 @@ from mt.config import TrainingConfig
 from mt.distributed import World, all_reduce
 from mt.model.layers import layers_of
 
-QUINTIC = (3.4445, -4.7750, 2.0315)  # a x + b x^3 + c x^5 drives an x in (0.01, 1] to between 0.7 and 1.2 ...
-ITERATIONS = 5  # ... in so many
+QUINTIC = (3.4445, -4.7750, 2.0315)  # a, b, c: 5 iterations of a x + b x^3 + c x^5 map (0.01, 1] into (0.7, 1.2)
+ITERATIONS = 5
 MOMENTUM = 0.95
-LIKE_ADAM = 0.2  # the root mean square of a step of Adam at rate 1
+ADAM_RMS = 0.2  # root mean square of a step of Adam at learning rate 1
 
 
 def orthogonal(matrices: Tensor, dtype: torch.dtype) -> Tensor:
-    """U V^T of each U S V^T, roughly: [k, m, n] -> [k, m, n], singular values between 0.7 and 1.2.
+    """Replace the singular values of each matrix by values between 0.7 and 1.2: [k, m, n] -> [k, m, n].
 
-    Newton and Schulz's iteration with the quintic of Jordan et al. 2024, "Muon"; bfloat16 is exact enough for it.
+    For a matrix U S V^T, the result approximates U V^T. This is the Newton-Schulz iteration with the quintic polynomial
+    of Jordan et al. 2024 ("Muon"); bfloat16 is exact enough for the iteration.
     """
     tall = matrices.shape[-2] > matrices.shape[-1]
     x: Tensor = (matrices.mT if tall else matrices).to(dtype)
@@ -36,37 +34,37 @@ def orthogonal(matrices: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum made orthogonal (Jordan et al. 2024): a step goes equally far in every direction that a matrix has.
+    """Steps along the orthogonalised momentum of each matrix (Jordan et al. 2024).
 
-    Its size is that of Adam's at the same rate (Liu et al. 2025, "Muon is scalable", equation 4), so that one learning
-    rate serves both.
+    A step is as large as Adam's at the same learning rate (Liu et al. 2025, "Muon is scalable", equation 4).
     """
 
-    grad_scale: Tensor
+    grad_scale: Tensor  # divisor of each gradient, an attribute that torch's fused optimizers have too
+    _step_supports_amp_scaling = True
 
     def __init__(self, matrices: Iterable[nn.Parameter], weight_decay: float, dtype: torch.dtype, world: World) -> None:
-        """The iteration computes in `dtype`, and each process of `world` does a part of the matrices."""
+        """Orthogonalise in `dtype`; each process of `world` orthogonalises a part of the matrices."""
         super().__init__(matrices, {"lr": 0.0, "weight_decay": weight_decay})
         self.dtype = dtype
         self.world = world
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
-        """One step of each matrix that has a gradient; those of a shape go through the iteration together."""
+        """Update each matrix that has a gradient. Matrices of equal shape are orthogonalised together."""
         for group in self.param_groups:
             shapes: dict[torch.Size, list[Tensor]] = defaultdict(list)
             for matrix in group["params"]:
                 if matrix.grad is not None:
                     shapes[matrix.shape].append(matrix)
             for shape, matrices in shapes.items():
-                size = group["lr"] * LIKE_ADAM * max(shape) ** 0.5
+                size = group["lr"] * ADAM_RMS * max(shape) ** 0.5
                 steps = self._orthogonal_momenta(matrices)
                 if group["weight_decay"]:
                     torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
                 torch._foreach_add_(matrices, list(steps), alpha=-size)
 
     def _orthogonal_momenta(self, matrices: list[Tensor]) -> Tensor:
-        """The momentum of each, brought up to date and made orthogonal: k of [m, n] -> [k, m, n]."""
+        """Update the momenta of k matrices [m, n] and return them orthogonalised: [k, m, n]."""
         for matrix in matrices:
             if not self.state[matrix]:
                 self.state[matrix]["momentum"] = torch.zeros_like(matrix)
@@ -74,34 +72,34 @@ class Muon(torch.optim.Optimizer):
         gradients = torch.stack([matrix.grad for matrix in matrices if matrix.grad is not None]) / self.grad_scale
         momenta = torch.stack(buffers).lerp_(gradients, 1 - MOMENTUM)
         torch._foreach_copy_(buffers, list(momenta))
-        ahead = gradients.lerp_(momenta, MOMENTUM)  # as Nesterov's
-        steps = torch.zeros_like(ahead)
-        mine = slice(self.world.rank, None, self.world.size)
-        steps[mine] = orthogonal(ahead[mine], self.dtype)
+        nesterov = gradients.lerp_(momenta, MOMENTUM)
+        steps = torch.zeros_like(nesterov)
+        part = slice(self.world.rank, None, self.world.size)
+        steps[part] = orthogonal(nesterov[part], self.dtype)
         all_reduce(self.world, steps)
         return steps
 
 
 def layer_matrices(model: nn.Module) -> list[nn.Parameter]:
-    """The weights of the products inside the layers: neither embeddings, nor an output layer, nor vectors."""
+    """Return the weight matrices of the layers, except frozen ones; embeddings and the output layer are excluded."""
     return [p for layer in layers_of(model) for p in layer.parameters() if p.ndim == 2 and p.requires_grad]
 
 
-def kept_by(optimizer: torch.optim.Optimizer) -> tuple[str, ...]:
-    """The names of what it keeps of a parameter that it has stepped."""
+def state_keys(optimizer: torch.optim.Optimizer) -> tuple[str, ...]:
+    """Return the keys of the state that the optimizer keeps for each parameter."""
     return ("momentum",) if isinstance(optimizer, Muon) else ("step", "exp_avg", "exp_avg_sq")
 
 
 def optimizers(
     model: nn.Module, config: TrainingConfig, dtype: torch.dtype, world: World
 ) -> list[torch.optim.Optimizer]:
-    """Those that together step every trained parameter, at a rate of 0 until one is set; `dtype` as for Muon."""
+    """Return the optimizers that together update every trained parameter; `dtype` and `world` are passed to Muon."""
     matrices = layer_matrices(model) if config.optimizer == "muon" else []
-    theirs = set(matrices)
-    rest = [p for p in model.parameters() if p.requires_grad and p not in theirs]
-    found: list[torch.optim.Optimizer] = []
+    of_muon = set(matrices)
+    rest = [p for p in model.parameters() if p.requires_grad and p not in of_muon]
+    result: list[torch.optim.Optimizer] = []
     if rest:
-        found.append(
+        result.append(
             torch.optim.AdamW(
                 rest,
                 lr=0.0,
@@ -112,5 +110,18 @@ def optimizers(
             )
         )
     if matrices:
-        found.append(Muon(matrices, config.weight_decay, dtype, world))
-    return found
+        result.append(Muon(matrices, config.weight_decay, dtype, world))
+    return result
+
+
+def scaled_step(optimizer: torch.optim.Optimizer, rate: float, divisor: Tensor) -> None:
+    """Step at learning rate `rate`; the optimizer divides the gradients by `divisor` as it reads them.
+
+    Raises: TypeError if the optimizer does not support a divisor.
+    """
+    if not getattr(optimizer, "_step_supports_amp_scaling", False):
+        raise TypeError(f"{type(optimizer).__name__} ignores grad_scale; accepted: a fused optimizer of torch, or Muon")
+    optimizer.grad_scale = divisor  # type: ignore[attr-defined]
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.step()

@@ -1,4 +1,4 @@
-"""Training in bfloat16 with master weights in float32 (Micikevicius et al. 2018, section 3.1)."""
+"""Mixed precision: training in bfloat16 with master weights in float32 (Micikevicius et al. 2018, section 3.1)."""
 
 import copy
 from collections.abc import Mapping
@@ -9,32 +9,34 @@ import torch
 from mt.distributed import World, all_reduce
 from mt.model.transformer import AnyModel
 
-INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")  # for products in bfloat16: two of x86, one of Arm
+INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")  # instruction sets with bfloat16 products: two of x86, one of Arm
 
 
-def computes_in_bfloat16(device: torch.device) -> bool:
-    """Whether the device has instructions for it, and torch uses them. A CPU of AVX2 alone is some fifteen times slower
-    in bfloat16 than in float32."""
+def has_fast_bfloat16(device: torch.device) -> bool:
+    """Return whether the device has instructions for bfloat16 that torch uses.
+
+    A CPU with AVX2 alone is about fifteen times slower in bfloat16 than in float32.
+    """
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()  # not in every torch since 2.11
-    used: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    return used and any(capabilities.get(each) for each in INSTRUCTIONS)
+    capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()  # some torch since 2.11 lack it
+    has_onednn: bool = torch.backends.mkldnn.is_available()
+    return has_onednn and any(capabilities.get(name) for name in INSTRUCTIONS)
 
 
-def choose_precision(asked: str, device: torch.device, world: World) -> str:
-    """`float32` or `bfloat16`: what is asked for, or for `auto` what every process's device computes fast in."""
-    if asked != "auto":
-        return asked
-    able = torch.tensor(float(computes_in_bfloat16(device)), device=device)
-    return "bfloat16" if all_reduce(world, able) == world.size else "float32"
+def choose_precision(precision: str, device: torch.device, world: World) -> str:
+    """Return `float32` or `bfloat16`. `auto` becomes bfloat16 if the devices of all processes have fast bfloat16."""
+    if precision != "auto":
+        return precision
+    supported = torch.tensor(float(has_fast_bfloat16(device)), device=device)
+    return "bfloat16" if all_reduce(world, supported) == world.size else "float32"
 
 
 class WorkingCopy:
-    """What forward and backward run on: the model itself or, in bfloat16, a copy of it that is made once an update.
+    """The model for forward and backward passes: the master, or a bfloat16 copy that each update refreshes.
 
-    Optimizers, checkpoints and the published model know `master` only. Unlike autocast, which casts back and forth at
-    each operation, all activations stay in bfloat16; softmax, LayerNorm and the loss compute in float32 inside.
+    Optimizers, checkpoints and the published model use only `master`. All activations are in bfloat16, without the
+    casts that autocast adds at each operation; softmax, LayerNorm and the loss compute in float32.
     """
 
     def __init__(self, master: AnyModel, precision: str) -> None:
@@ -45,21 +47,21 @@ class WorkingCopy:
 
     @torch.no_grad()
     def refresh(self) -> None:
-        """Take over the master's weights. What gradients a pass left that did not fit in memory are dropped."""
+        """Copy the master's weights, and delete gradients that remain of a pass that ran out of memory."""
         if self.model is not self.master:
-            for master, mine in self._pairs:
-                mine.copy_(master)
-                mine.grad = None
+            for master, copied in self._pairs:
+                copied.copy_(master)
+                copied.grad = None
 
     def collect(self) -> None:
-        """Add the gradients of one backward pass to the master's, in float32."""
+        """Add the gradients of one backward pass to the gradients of the master, in float32."""
         if self.model is self.master:
             return
-        for master, mine in self._pairs:
-            if mine.grad is None:
+        for master, copied in self._pairs:
+            if copied.grad is None:
                 continue
             if master.grad is None:
-                master.grad = mine.grad.to(master.dtype)
+                master.grad = copied.grad.to(master.dtype)
             else:
-                master.grad += mine.grad
-            mine.grad = None
+                master.grad += copied.grad
+            copied.grad = None

@@ -1,4 +1,4 @@
-"""What a run tells: a progress line, `metrics.jsonl`, TensorBoard events and `curves.png`."""
+"""The report of a run: a progress bar or log lines, `metrics.jsonl`, TensorBoard events and `curves.png`."""
 
 import json
 import time
@@ -6,42 +6,54 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import matplotlib
-from matplotlib.figure import Figure
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from torch.utils.tensorboard.writer import SummaryWriter
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-WATCHED = "watch_loss:"  # begins the name of a figure, which ends with the path of the corpus
-JUDGES = {"valid_bleu": "BLEU", "valid_perplexity": "perplexity"}  # one of which decides which model is the best
-LINES = 20  # progress lines a run prints where there is no terminal to draw on
+from mt.config import TrainingConfig
+from mt.files import atomic_file
+
+try:  # the extra `training` installs both packages
+    import matplotlib
+    from matplotlib.figure import Figure
+    from torch.utils.tensorboard.writer import SummaryWriter
+except ImportError as error:
+    MISSING_PACKAGE = str(error.name)
+else:
+    MISSING_PACKAGE = ""
+
+MONITORED = "monitor_loss:"  # prefix of the metric of a monitored corpus, before its path
+CRITERIA = {"valid_bleu": "BLEU", "valid_perplexity": "perplexity"}  # metrics that can select the best model
+LOG_INTERVAL = 30  # seconds between progress lines if the output is not a terminal
 
 
 class Reporter:
-    """A context manager that shows and records a run; a `quiet` one, of a process that does not lead, does neither."""
+    """A context manager that shows the progress of a run and records its metrics. If `quiet`, it does neither."""
 
-    def __init__(self, folder: Path, title: str, max_updates: int, done: int, quiet: bool = False) -> None:
+    def __init__(self, folder: Path, title: str, config: TrainingConfig, done: int, quiet: bool = False) -> None:
+        """Write to `folder`; the run, called `title`, has made `done` updates before."""
         self.folder = folder
         self.quiet = quiet
         self.console = Console(stderr=True, quiet=quiet)
-        self.max_updates = max_updates
+        self.config = config
         self._began, self._done = time.monotonic(), done
-        self._next_line = done + max_updates / LINES
+        self._last_line = self._began
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("updates | {task.fields[figures]} |"),
+            TextColumn("{task.fields[status]} |"),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(elapsed_when_finished=False),
             console=self.console,
             disable=quiet or not self.console.is_terminal,
         )
-        self._task = self._bar.add_task(title, total=max_updates, completed=done, figures="loss -")
+        self._task = self._bar.add_task(title, total=1.0, status="loss -")
         self._events: SummaryWriter | None = None
         if not quiet:
-            _forget_after(self._metrics, done)
+            _truncate_metrics(self._metrics, done)
+        if MISSING_PACKAGE:
+            self.print(
+                f"no TensorBoard events or curves.png: {MISSING_PACKAGE} is missing; install mt-service[training]"
+            )
+        elif not quiet:
             self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=done + 1)
 
     @property
@@ -59,55 +71,70 @@ class Reporter:
         if self._events is not None:
             self._events.close()
 
-    def progress(self, update: int, figures: str) -> None:
-        """Move the bar to `update`; without a terminal, print a line now and then."""
-        self._bar.update(self._task, completed=update, figures=figures)
-        if not self.console.is_terminal and update >= self._next_line:
-            self._next_line = update + self.max_updates / LINES
-            left = (time.monotonic() - self._began) / (update - self._done) * (self.max_updates - update) / 60
-            self.say(f"update {update:,} of {self.max_updates:,} | {figures} | {left:.0f} min left")
+    def show_progress(self, update: int, seconds: float, figures: str) -> None:
+        """Move the progress bar; if the output is not a terminal, print a line every `LOG_INTERVAL` seconds.
 
-    def say(self, message: str) -> None:
-        """A line above the progress bar."""
+        `seconds` is the time of training, including the time before a resume.
+        """
+        now, config = time.monotonic(), self.config
+        share = update / config.max_updates
+        left = (now - self._began) / max(update - self._done, 1) * (config.max_updates - update)
+        if config.max_minutes is not None:
+            share, left = max(share, seconds / 60 / config.max_minutes), min(left, 60 * config.max_minutes - seconds)
+        status = f"update {update:,} of {config.max_updates:,} | {figures} | {_duration(left)} left"
+        self._bar.update(self._task, completed=share, status=status)
+        if not self.console.is_terminal and now - self._last_line >= LOG_INTERVAL:
+            self._last_line = now
+            self.print(status)
+
+    def print(self, message: str) -> None:
+        """Print a line above the progress bar."""
         self.console.print(message, markup=False, highlight=False, soft_wrap=True)
 
     def record(self, update: int, values: dict[str, float]) -> None:
-        """Write figures of an update to `metrics.jsonl` and TensorBoard."""
-        if self._events is None:
+        """Write the metrics of an update to `metrics.jsonl` and TensorBoard."""
+        if self.quiet:
             return
         with self._metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"update": update, **values}) + "\n")
-        for name, value in values.items():
-            self._events.add_scalar(name.replace("_", "/", 1), value, update)
+        if self._events is not None:
+            for name, value in values.items():
+                self._events.add_scalar(name.replace("_", "/", 1), value, update)
 
-    def draw(self) -> None:
-        """`curves.png`: losses, and what the model is judged by, over updates."""
-        if self.quiet or not self._metrics.exists():
+    def plot(self) -> None:
+        """Write `curves.png`: the losses and the metric that selects the best model, plotted over updates."""
+        if self.quiet or MISSING_PACKAGE or not self._metrics.exists():
             return
         records = [json.loads(line) for line in self._metrics.read_text(encoding="utf-8").splitlines()]
         with matplotlib.rc_context({"font.size": 9, "axes.grid": True, "grid.alpha": 0.3}):
             figure = Figure(figsize=(9, 3.5), layout="constrained")
             losses, scores = figure.subplots(1, 2)
-            watched = dict.fromkeys(name for record in records for name in record if name.startswith(WATCHED))
+            monitored = dict.fromkeys(name for record in records for name in record if name.startswith(MONITORED))
             labels = {"train_loss": "training, smoothed", "valid_loss": "validation"}
-            for name, label in (labels | {name: name.removeprefix(WATCHED) for name in watched}).items():
+            for name, label in (labels | {name: name.removeprefix(MONITORED) for name in monitored}).items():
                 losses.plot(*_curve(records, name), marker=".", markersize=2, label=label)
-            judge = next((name for name in JUDGES if any(name in record for record in records)), "valid_bleu")
-            scores.plot(*_curve(records, judge), marker=".", color="tab:green")
+            criterion = next((name for name in CRITERIA if any(name in record for record in records)), "valid_bleu")
+            scores.plot(*_curve(records, criterion), marker=".", color="tab:green")
             losses.set(xlabel="updates", ylabel="nats a target token")
             losses.legend()
-            scores.set(xlabel="updates", ylabel=f"{JUDGES[judge]} on the validation set")
+            scores.set(xlabel="updates", ylabel=f"{CRITERIA[criterion]} on the validation set")
             figure.savefig(self.folder / "curves.png", dpi=120)
 
 
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(seconds, 0):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 def _curve(records: list[dict[str, float]], name: str) -> tuple[list[float], list[float]]:
-    """Updates, and the figure `name` of each that has it."""
-    having = [record for record in records if name in record]
-    return [record["update"] for record in having], [record[name] for record in having]
+    """Return the updates that have the metric `name`, and its values."""
+    points = [record for record in records if name in record]
+    return [point["update"] for point in points], [point[name] for point in points]
 
 
-def _forget_after(path: Path, update: int) -> None:
-    """Drop records past the checkpoint that a run resumes from, all if there is none: they will be written again."""
+def _truncate_metrics(path: Path, update: int) -> None:
+    """Drop the records after `update`, the checkpoint that the run resumes from; drop all if `update` is 0."""
     if not path.exists():
         return
     kept = []
@@ -118,6 +145,5 @@ def _forget_after(path: Path, update: int) -> None:
             continue
         if update and record["update"] <= update:
             kept.append(line + "\n")
-    aside = path.with_suffix(".part")
-    aside.write_text("".join(kept), encoding="utf-8")
-    aside.replace(path)
+    with atomic_file(path) as file:
+        file.write_text("".join(kept), encoding="utf-8")

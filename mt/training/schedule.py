@@ -1,32 +1,70 @@
-"""Learning rates by update, counted from 1."""
+"""Learning rate of each update, counted from 1."""
 
 import math
 
 from mt.config import TrainingConfig
 
+LONGEST_WARMUP = 1000  # largest default warm-up, in updates
+WARMUP_SHARE = 0.1  # default warm-up, as a share of the planned updates
+COOLDOWN_SHARE = 0.2  # default cool-down, as a share of the updates or minutes of the recipe
+
 
 def noam(update: int, d_model: int, warmup: int, factor: float = 1.0) -> float:
-    """factor * d_model^-0.5 * min(update^-0.5, update * warmup^-1.5) (Vaswani et al. 2017, equation 3)."""
+    """Return factor * d_model^-0.5 * min(update^-0.5, update * warmup^-1.5) (Vaswani et al. 2017, equation 3)."""
     return factor / math.sqrt(d_model) * min(1 / math.sqrt(update), update / math.sqrt(warmup) ** 3)
 
 
 def inverse_sqrt(update: int, peak: float, warmup: int) -> float:
-    """Linear to `peak` at update `warmup`, then falling with the square root of the updates."""
+    """Return a rate that rises linearly to `peak` at update `warmup`, then falls as 1 / sqrt(update)."""
     return peak * min(update / warmup, math.sqrt(warmup / update))
 
 
-def cooldown(update: int, last: int, length: int) -> float:
-    """A factor that falls linearly over the last `length` updates, to 0 just after update `last`.
+def default_learning_rate(config: TrainingConfig, d_model: int) -> float:
+    """Return the learning rate for a recipe without `training.learning_rate`.
 
-    Hägele et al. 2024 (section 3): most of what a long decay brings, at the end of any schedule.
+    For Muon the rate is 3e-3 at d_model 128, and proportional to 1 / sqrt(d_model), as in the paper's schedule.
     """
-    return min(1.0, (last + 1 - update) / length) if length else 1.0
-
-
-def learning_rate(update: int, config: TrainingConfig, d_model: int) -> float:
-    """The rate that a recipe asks for at an update."""
     if config.schedule == "noam":
-        rate = noam(update, d_model, config.warmup_updates, config.learning_rate)
-    else:
-        rate = inverse_sqrt(update, config.learning_rate, config.warmup_updates)
-    return rate * cooldown(update, config.max_updates, config.cooldown_updates)
+        return 1.0
+    return 0.034 / math.sqrt(d_model) if config.optimizer == "muon" else 1e-3
+
+
+def warmup_updates(config: TrainingConfig, planned_updates: int) -> int:
+    """Return the length of the warm-up of a run of `planned_updates`, or of `max_updates` if that is 0 (unknown)."""
+    planned = planned_updates or config.max_updates
+    return config.warmup_updates or max(1, min(LONGEST_WARMUP, round(WARMUP_SHARE * planned)))
+
+
+def warmup_warning(config: TrainingConfig, updates: int, planned_updates: int) -> str:
+    """Return a warning if a run ended after `updates`, before the end of its warm-up, or else an empty string."""
+    warmup = warmup_updates(config, planned_updates)
+    if updates >= warmup:
+        return ""
+    return (
+        f"training ended at update {updates:,}, within the warm-up of {warmup:,} updates: the learning rate never "
+        "reached its peak, and the model is poor; train longer, or set a smaller training.warmup_updates"
+    )
+
+
+def cooldown(update: int, seconds: float, config: TrainingConfig) -> float:
+    """Return the factor of the learning rate that falls linearly from 1 to 0 at the end of a run.
+
+    `seconds` is the time that the run has trained. A linear cool-down at the end of any schedule brings most of the
+    gain of a long decay (Hägele et al. 2024, section 3). The length of the cool-down is `config.cooldown_updates` or,
+    by default, a share of the updates or of the minutes of the recipe.
+    """
+    left = config.max_updates + 1 - update
+    if config.cooldown_updates is not None:
+        return min(1.0, left / config.cooldown_updates) if config.cooldown_updates else 1.0
+    remaining = left / config.max_updates
+    if config.max_minutes is not None:
+        remaining = min(remaining, 1 - seconds / (60 * config.max_minutes))
+    return min(1.0, max(0.0, remaining / COOLDOWN_SHARE))
+
+
+def learning_rate(update: int, config: TrainingConfig, d_model: int, warmup: int) -> float:
+    """Return the learning rate of an update for a warm-up of `warmup` updates, without the factor of `cooldown`."""
+    peak = config.learning_rate or default_learning_rate(config, d_model)
+    if config.schedule == "noam":
+        return noam(update, d_model, warmup, peak)
+    return inverse_sqrt(update, peak, warmup)

@@ -1,7 +1,8 @@
-"""Parameters, gradients and Adam's moments in pieces, one in each process: for models that outgrow one GPU.
+"""Sharded training: each process holds a part of the parameters, gradients and Adam moments.
 
-Fully sharded data parallelism (Rajbhandari et al. 2020; Zhao et al. 2023). A layer is gathered when it runs, forward
-and backward; its gradients are summed over all processes and split again. Checkpoints know nothing of it.
+This is fully sharded data parallelism (Rajbhandari et al. 2020; Zhao et al. 2023), for models that do not fit on one
+GPU. The parts of a layer are gathered when the layer runs forward and backward; its gradients are summed over all
+processes and split again. Checkpoints are the same as without sharding.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,19 +13,20 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from mt.data.batching import Batch
+from mt.data.batching import TrainingBatch
 from mt.distributed import World
 from mt.model.layers import layers_of
 from mt.model.transformer import AnyModel
 
-Loss = Callable[[AnyModel, Batch, float, float], Tensor]
+Loss = Callable[[AnyModel, TrainingBatch, float, float], Tensor]
 
 
 class ShardedLoss(nn.Module):
-    """A loss of a model that is split here, in place, among the processes of `world` and onto `device`.
+    """The loss of a model whose parameters are sharded among the processes of `world`.
 
-    Every process must call it equally often. In bfloat16 the pieces stay in float32, as do the sums of gradients.
-    The loss is one module because what lies outside the layers, above all the embeddings, serves it from begin to end.
+    Construction shards the model in place and moves it to `device`. All processes must compute equally many losses.
+    With precision bfloat16, parameters and sums of gradients stay in float32. Model and loss are one module because
+    parameters outside the layers, such as the embeddings, are needed until the loss has been computed.
     """
 
     def __init__(self, loss: Loss, model: AnyModel, precision: str, device: torch.device, world: World) -> None:
@@ -35,31 +37,31 @@ class ShardedLoss(nn.Module):
         policy = MixedPrecisionPolicy(getattr(torch, precision), reduce_dtype=torch.float32)
         for module in (*layers_of(model), self):
             sharded = fully_shard(module, mesh=mesh, mp_policy=policy)
-            sharded.set_gradient_divide_factor(1.0)  # sums, where FSDP would take means
-            sharded.set_force_sum_reduction_for_comms(True)  # gloo knows no other
+            sharded.set_gradient_divide_factor(1.0)  # sums in place of means
+            sharded.set_force_sum_reduction_for_comms(True)  # gloo supports no other reduction
 
-    def forward(self, model: AnyModel, batch: Batch, smoothing: float, r_drop: float) -> Tensor:
-        """As the loss; `model` is the one that was split."""
+    def forward(self, model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: float) -> Tensor:
+        """Return the loss of a batch; `model` is the sharded model."""
         return self.loss(model, batch, smoothing, r_drop)
 
 
-def whole(tensor: Tensor) -> Tensor:
-    """A tensor in one piece. If it is split, every process must ask for it."""
+def unshard(tensor: Tensor) -> Tensor:
+    """Return the whole tensor; if it is sharded, all processes must call this."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
-def gathered(tensors: Mapping[str, Tensor], world: World) -> dict[str, Tensor]:
-    """`whole` tensors on the CPU of the leading process, one after the other; nothing in the others."""
-    found = {}
+def gather(tensors: Mapping[str, Tensor], world: World) -> dict[str, Tensor]:
+    """Return whole tensors on the CPU in rank 0, and an empty dict in other ranks. All processes must call this."""
+    result = {}
     for name, tensor in tensors.items():
-        complete = whole(tensor)
-        if world.leads:
-            found[name] = complete.cpu()
-    return found
+        complete = unshard(tensor)
+        if world.is_main:
+            result[name] = complete.cpu()
+    return result
 
 
-def placed(tensor: Tensor, like: Tensor) -> Tensor:
-    """A copy of a whole tensor, where `like` lies and split as it is."""
+def distribute_like(tensor: Tensor, like: Tensor) -> Tensor:
+    """Return a copy of a whole tensor on the device of `like`, sharded in the same way as `like`."""
     if isinstance(like, DTensor):
         return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements, src_data_rank=None)
     return tensor.to(like.device, copy=True)

@@ -1,11 +1,10 @@
-"""What a training step costs in floating-point operations, and how many a GPU could do."""
+"""Floating-point operations of a training step, and the peak rates of GPUs."""
 
-from mt.config import ModelConfig
-from mt.data.batching import Batch
-from mt.model.transformer import AnyModel, LanguageModel
+from mt.data.batching import TrainingBatch
+from mt.model.transformer import AnyModel, Transformer
 from mt.tokenizer import PAD
 
-# Dense bfloat16 operations a second, from NVIDIA's data sheets; the first name that a device's name contains counts.
+# Dense bfloat16 operations a second, from NVIDIA's data sheets. A device has the rate of the first key in its name.
 PEAKS = {
     "B200": 2250e12,
     "H200": 989e12,
@@ -20,30 +19,21 @@ PEAKS = {
 
 
 def peak_operations(device_name: str) -> float | None:
-    """Operations a second of a GPU at its best, or None if it is not known."""
+    """Return the peak number of operations a second of a GPU, or None for an unknown GPU."""
     return next((peak for name, peak in PEAKS.items() if name in device_name), None)
 
 
-def batch_operations(model: AnyModel, batch: Batch) -> float:
-    """Of forward and backward over the real tokens of a batch, by a model that translates or a language model."""
-    targets = int((batch.labels != PAD).sum())
-    if isinstance(model, LanguageModel):
-        return language_model_operations(model.config, model.vocabulary_size, targets)
-    return training_operations(model.config, model.vocabulary_size, int(batch.source_mask.sum()), targets)
+def batch_operations(model: AnyModel, batch: TrainingBatch) -> float:
+    """Return the number of operations of a forward and a backward pass over a batch, without padding.
 
-
-def language_model_operations(config: ModelConfig, vocabulary: int, tokens: int) -> float:
-    """`training_operations` of a decoder that attends to nothing but itself."""
-    layer = 4 * config.d_model**2 + 2 * config.d_model * config.d_ff
-    return 6.0 * (config.decoder_layers * layer + vocabulary * config.d_model) * tokens
-
-
-def training_operations(config: ModelConfig, vocabulary: int, source_tokens: int, target_tokens: int) -> float:
-    """Of forward and backward over so many real tokens: 6 for each weight that a token meets (Kaplan et al. 2020).
-
-    Attention's own products are left out: they are few at the lengths of sentences.
+    A token takes 6 operations for each weight that it is multiplied with (Kaplan et al. 2020). Products of queries,
+    keys and values are not counted: they are few at the lengths of sentences.
     """
-    square, feed_forward = config.d_model**2, 2 * config.d_model * config.d_ff
-    by_source = config.encoder_layers * (4 * square + feed_forward) + config.decoder_layers * 2 * square
-    by_target = config.decoder_layers * (6 * square + feed_forward) + vocabulary * config.d_model
-    return 6.0 * (by_source * source_tokens + by_target * target_tokens)
+    config, targets = model.config, int((batch.labels != PAD).sum())
+    square = config.d_model**2
+    layer = 4 * square + 2 * config.d_model * config.d_ff  # without cross-attention
+    products = (config.decoder_layers * layer + model.vocabulary_size * config.d_model) * targets
+    if isinstance(model, Transformer):
+        sources = int(batch.source_mask.sum())
+        products += config.encoder_layers * layer * sources + config.decoder_layers * 2 * square * (sources + targets)
+    return 6.0 * products

@@ -1,15 +1,14 @@
-"""All that a run needs to go on as if it had never stopped, written aside and renamed.
+"""Checkpoints. A run that resumes from a checkpoint trains the same model as a run without interruption.
 
-A checkpoint is a directory, `checkpoints/00001500` for update 1,500:
+The checkpoint of update 1,500 is the directory `checkpoints/00001500`, which is written atomically:
 
-1. `model.safetensors`: all parameters, by name.
-2. `optimizer.safetensors`: Adam's two moments and step count or Muon's momentum, and the exponential average if there
-   is one, of those parameters that are trained.
-3. `state.json`: counters, the position in the data and their digest, what validation has said so far.
+1. `model.safetensors`: all parameters by name.
+2. `optimizer.safetensors`: for each trained parameter, Adam's two moments and step count, or Muon's momentum, and the
+   exponential average if the run has one.
+3. `state.json`: counters, the position in the data, the digest of the data, and the best validation.
 
-The schedule has no state of its own: the learning rate follows from the counters. Nor has chance: the order of the data
-follows from seed and epoch, BPE-dropout and dropout from seed, epoch and batch. So a run can go on with another number
-of processes, too.
+Schedule and random generators are not saved. The learning rate depends only on the counters, the order of the data on
+seed and epoch, BPE-dropout and dropout on seed, epoch and batch. So a run can resume with another number of processes.
 """
 
 import json
@@ -25,9 +24,9 @@ from mt.checkpoint import check_weights, load_weights, save_weights
 from mt.data.batching import Position
 from mt.distributed import World
 from mt.errors import ModelError, TrainingError, problems
-from mt.training.optimizer import kept_by
-from mt.training.sharding import gathered, placed
-from mt.writing import written_aside
+from mt.files import atomic_folder
+from mt.training.optimizer import state_keys
+from mt.training.sharding import distribute_like, gather
 
 
 @dataclass
@@ -36,23 +35,27 @@ class Progress:
 
     updates: int = 0
     position: Position = field(default_factory=Position)
-    seconds: float = 0.0  # spent in training, validation included
-    skipped: int = 0  # updates skipped in a row
-    best_score: float = -1.0  # of the validation set: BLEU or, of a language model, 1 / perplexity
+    seconds: float = 0.0  # time of training and validation
+    planned_updates: int = 0  # estimate of the updates that fit into the recipe's limits; 0 before the estimate is made
+    skipped: int = 0  # consecutive skipped updates
+    best_score: float = -1.0  # on the validation set: BLEU or, for a language model, 1 / perplexity
     best_update: int = 0
-    stale_validations: int = 0  # since the best
-    before: dict[str, float] = field(default_factory=dict)  # of a model that is tuned, what validation said at first
+    stale_validations: int = 0  # number of validations since the best score
+    before: dict[str, float] = field(default_factory=dict)  # metrics of the model to tune, before training
 
 
 def trained(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters of a model that are not frozen, by name."""
+    """Return the parameters of a model that are not frozen, by name."""
     return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
 @dataclass(frozen=True)
 class RunState:
-    """The live objects of a run; `average` is the exponential average of the trained parameters, or empty, and `data`
-    the digest of what it learns from."""
+    """The objects of a run that a checkpoint saves and restores.
+
+    `average` is the exponential average of the trained parameters, empty without `ema_decay`. `data` is the digest of
+    the prepared data.
+    """
 
     model: nn.Module
     optimizers: Sequence[torch.optim.Optimizer]
@@ -63,7 +66,7 @@ class RunState:
 
 
 def stepped(state: RunState) -> Iterator[tuple[str, nn.Parameter, torch.optim.Optimizer]]:
-    """Each trained parameter with its name and its optimizer."""
+    """Yield the name, the parameter and the optimizer of each trained parameter."""
     names = {parameter: name for name, parameter in trained(state.model).items()}
     for optimizer in state.optimizers:
         for group in optimizer.param_groups:
@@ -72,15 +75,15 @@ def stepped(state: RunState) -> Iterator[tuple[str, nn.Parameter, torch.optim.Op
 
 
 def save_checkpoint(folder: Path, state: RunState) -> Path:
-    """Write `folder/<update>`; returns its path. All processes must call this: one writes, what all of them hold."""
+    """Write `folder/<update>` in rank 0, and return its path. All processes must call this."""
     path = folder / f"{state.progress.updates:08d}"
     tensors = {f"average.{name}": tensor for name, tensor in state.average.items()}
     for name, parameter, optimizer in stepped(state):
-        tensors |= {f"{key}.{name}": optimizer.state[parameter][key] for key in kept_by(optimizer)}
-    weights, tensors = gathered(state.model.state_dict(), state.world), gathered(tensors, state.world)
-    if not state.world.leads:
+        tensors |= {f"{key}.{name}": optimizer.state[parameter][key] for key in state_keys(optimizer)}
+    weights, tensors = gather(state.model.state_dict(), state.world), gather(tensors, state.world)
+    if not state.world.is_main:
         return path
-    with written_aside(path) as aside:
+    with atomic_folder(path) as aside:
         save_weights(aside / "model.safetensors", weights)
         save_weights(aside / "optimizer.safetensors", tensors)
         values = {"data": state.data, **asdict(state.progress)}
@@ -89,54 +92,54 @@ def save_checkpoint(folder: Path, state: RunState) -> Path:
 
 
 def restore_checkpoint(path: Path, state: RunState) -> None:
-    """Put a checkpoint into the live objects. A run that had no exponential average begins one with its weights.
+    """Load a checkpoint into `state`. An exponential average that the checkpoint lacks begins with its weights.
 
-    Raises ModelError or TrainingError if a file of it is missing, cut short or foreign, TrainingError if it learnt from
-    other data: its place among them, and its vocabulary, would be others.
+    Raises: ModelError or TrainingError if a file is missing, truncated or of another model; TrainingError if the
+    checkpoint was trained on other data, for which its position and vocabulary are not valid.
     """
     try:
         values = json.loads((path / "state.json").read_text(encoding="utf-8"))
-        data = values.pop("data", state.data)  # a run that an older release began says nothing
+        data = values.pop("data", state.data)  # older releases did not write it
         restored = Progress(**{**values, "position": Position(**values["position"])})
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise TrainingError(f"{path / 'state.json'}: not the state of a run ({error})") from error
     if data != state.data:
         raise TrainingError(
-            f"{path} has learnt from other text: a corpus of the recipe has changed since; accepted: the files as they "
-            "were, or another --run, which a [tuning] can begin with the model of this one"
+            f"{path} was trained on other text: a corpus of the recipe has changed since. Restore the former files, "
+            "or begin another --run, whose [tuning] can begin with the model of this run"
         )
     weights = load_weights(path / "model.safetensors")
     check_weights(weights, state.model, path / "model.safetensors")
     tensors = load_weights(path / "optimizer.safetensors")
-    kept = {f"{key}.{name}" for name, _, optimizer in stepped(state) for key in kept_by(optimizer)}
-    if missing := sorted(kept - tensors.keys()):
+    needed = {f"{key}.{name}" for name, _, optimizer in stepped(state) for key in state_keys(optimizer)}
+    if missing := sorted(needed - tensors.keys()):
         raise ModelError(problems(f"{path / 'optimizer.safetensors'} lacks tensors of this model", missing))
     expected = state.model.state_dict()
-    state.model.load_state_dict({name: placed(weights[name], expected[name]) for name in expected})
+    state.model.load_state_dict({name: distribute_like(weights[name], expected[name]) for name in expected})
     vars(state.progress).update(vars(restored))
     for name, parameter, optimizer in stepped(state):
-        for key in kept_by(optimizer):
+        for key in state_keys(optimizer):
             tensor = tensors[f"{key}.{name}"]
-            value = tensor.to(parameter.device, copy=True) if key == "step" else placed(tensor, parameter)
+            value = tensor.to(parameter.device, copy=True) if key == "step" else distribute_like(tensor, parameter)
             optimizer.state[parameter][key] = value
     for name, average in state.average.items():
-        average.copy_(placed(tensors.get(f"average.{name}", weights[name]), average))
+        average.copy_(distribute_like(tensors.get(f"average.{name}", weights[name]), average))
 
 
 def load_average(path: Path) -> dict[str, Tensor]:
-    """The exponential average of a checkpoint, by parameter; empty if it has none."""
+    """Return the exponential average in a checkpoint, by parameter name; empty if the checkpoint has none."""
     tensors = load_weights(path / "optimizer.safetensors")
-    kind = "average."
-    return {name.removeprefix(kind): tensor for name, tensor in tensors.items() if name.startswith(kind)}
+    prefix = "average."
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """All checkpoints of a run, the oldest first."""
+    """Return all checkpoints of a run, the oldest first."""
     return sorted(path for path in folder.glob("[0-9]*") if path.name.isdigit())
 
 
 def prune_checkpoints(folder: Path, keep: int, best_update: int) -> None:
-    """Keep the last `keep` and the best; of the others, and of what a kill left half written, nothing."""
+    """Remove incomplete checkpoints of killed processes, and all others except the last `keep` and `best_update`."""
     for part in folder.glob(".*.part"):
         shutil.rmtree(part)
     for path in checkpoints(folder)[:-keep]:

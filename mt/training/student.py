@@ -1,7 +1,7 @@
-"""A smaller model that begins with parts of a trained one: shrink, then tune (Shleifer and Rush 2020, section 3.2).
+"""Student models: copy parts of a trained teacher into a smaller model, then tune it (Shleifer and Rush 2020, 3.2).
 
-With pre-norm, a layer adds to what the layers before it made, so that a model without some of them, or with more that
-add nothing yet, is a fair beginning.
+With pre-norm, each layer adds its output to the output of the layers before it. A model with some layers removed, or
+with added layers whose output is zero, is therefore a good starting point.
 """
 
 import math
@@ -15,34 +15,38 @@ from mt.errors import ModelError, problems
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, VocabularyTokenizer
 
-ADDS = (".output.", ".outer.")  # in the names of what a layer adds to what it is given
+OUTPUT_WEIGHTS = (".output.", ".outer.")  # in the names of the projections whose output a layer adds to its input
 
 
 def shrink(
     teacher: LoadedModel, encoder_layers: int, decoder_layers: int, vocabulary_size: int
 ) -> tuple[dict[str, Tensor], Tokenizer, Description]:
-    """Weights, tokenizer and description of a student, which is of no use before it has been trained.
+    """Return weights, tokenizer and description of a student, which must be trained before it is used.
 
-    Of the layers it has the last and others evenly spaced; an encoder with more than the teacher's has further ones
-    that change nothing yet. Of the vocabulary it has the first merges. Raises ModelError with all that cannot be.
+    The student has evenly spaced layers of the teacher, among them the last; if its encoder is deeper than the
+    teacher's, the added layers output zero. Its vocabulary has the teacher's first merges. Raises: ModelError that
+    lists all sizes that the teacher does not allow.
     """
     config, tokenizer = teacher.description.model, teacher.tokenizer
-    found = [
-        f"{name} is {asked}; accepted: {accepted}"
-        for name, asked, least, most, accepted in (
+    faults = [
+        f"{name} is {size}; accepted: {accepted}"
+        for name, size, least, most, accepted in (
             ("encoder_layers", encoder_layers, 1, math.inf, "at least 1"),
             ("decoder_layers", decoder_layers, 1, config.decoder_layers, f"1 to {config.decoder_layers}"),
             ("vocabulary_size", vocabulary_size, 1, len(tokenizer), f"at most {len(tokenizer)}"),
         )
-        if not least <= asked <= most
+        if not least <= size <= most
     ]
-    if isinstance(tokenizer, VocabularyTokenizer) or not tokenizer.merges:
-        found.append("its vocabulary is not one of our BPE; accepted: a model that scripts/train.py trained")
+    if isinstance(tokenizer, VocabularyTokenizer) or not tokenizer.is_bpe:
+        faults.append("its tokenizer was imported; accepted: a model that `mt-service train` trained")
     if config.norm != "pre" and encoder_layers > config.encoder_layers:
-        found.append(f"more encoder layers than {config.encoder_layers} need model.norm 'pre'; it has {config.norm!r}")
-    if found:
-        raise ModelError(problems("the model cannot be shrunk so", found))
-    smaller = tokenizer.shortened(vocabulary_size)
+        faults.append(
+            f"encoder_layers is {encoder_layers} and model.norm {config.norm!r}; accepted with this norm: at most "
+            f"{config.encoder_layers}"
+        )
+    if faults:
+        raise ModelError(problems("the model cannot be shrunk to these sizes", faults))
+    smaller = tokenizer.truncated(vocabulary_size)
     shape = config.model_copy(update={"encoder_layers": encoder_layers, "decoder_layers": decoder_layers})
     sizes = {"vocabulary_size": len(smaller)}
     if teacher.description.source_vocabulary_size is not None:
@@ -57,11 +61,11 @@ def shrink(
     return _weights(teacher, description, kept, rows), smaller, description
 
 
-def evenly_spaced(there: int, wanted: int) -> list[int]:
-    """Which layers stay: the last, the first if there is room for two, and others between them; or all."""
-    if wanted >= there:
-        return list(range(there))
-    return [round(there - 1 - place * (there - 1) / max(wanted - 1, 1)) for place in reversed(range(wanted))]
+def evenly_spaced(layers: int, count: int) -> list[int]:
+    """Return evenly spaced indices of `count` of `layers` layers: the last, and the first if `count` is 2 or more."""
+    if count >= layers:
+        return list(range(layers))
+    return [round(layers - 1 - place * (layers - 1) / max(count - 1, 1)) for place in reversed(range(count))]
 
 
 def _weights(
@@ -72,14 +76,14 @@ def _weights(
     )
     theirs = teacher.model.state_dict()
     weights = {}
-    for name, own in model.state_dict().items():
+    for name, parameter in model.state_dict().items():
         side, _, rest = name.partition(".layers.")
         number, _, inner = rest.partition(".")
         if not rest:
-            weights[name] = theirs[name] if theirs[name].shape == own.shape else theirs[name][rows]
+            weights[name] = theirs[name] if theirs[name].shape == parameter.shape else theirs[name][rows]
         else:
-            further = int(number) >= len(kept[side])  # like the last one, but that it adds nothing
+            further = int(number) >= len(kept[side])  # an added layer: a copy of the last one whose output is zero
             weights[name] = theirs[f"{side}.layers.{kept[side][-1 if further else int(number)]}.{inner}"]
-            if further and any(part in name for part in ADDS):
-                weights[name] = torch.zeros_like(own)
+            if further and any(part in name for part in OUTPUT_WEIGHTS):
+                weights[name] = torch.zeros_like(parameter)
     return {name: tensor.clone() for name, tensor in weights.items()}

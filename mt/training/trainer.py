@@ -1,4 +1,4 @@
-"""The training loop: updates over batches, validation, checkpoints, and a model at the end."""
+"""The training loop: updates, validation, checkpoints, and the choice of the final weights."""
 
 import math
 import time
@@ -13,19 +13,19 @@ from torch import Tensor
 
 from mt.checkpoint import Description, LanguageModelDescription, average_weights, load_weights
 from mt.config import Recipe
-from mt.data.batching import Batch, TrainingBatches, Update
-from mt.data.dataset import Prepared
+from mt.data.batching import TrainingBatch, Update, UpdateStream
+from mt.data.dataset import PreparedData
 from mt.distributed import World, all_reduce, all_reduce_gradients, barrier, gather_objects
 from mt.errors import TrainingError
 from mt.model.transformer import AnyModel
 from mt.tokenizer import PAD
-from mt.training.loader import ahead
+from mt.training.loader import prefetch
 from mt.training.loss import batch_loss
-from mt.training.optimizer import optimizers
+from mt.training.optimizer import optimizers, scaled_step
 from mt.training.precision import WorkingCopy, choose_precision
 from mt.training.report import Reporter
-from mt.training.schedule import learning_rate
-from mt.training.sharding import Loss, ShardedLoss, gathered, whole
+from mt.training.schedule import cooldown, learning_rate, warmup_updates, warmup_warning
+from mt.training.sharding import Loss, ShardedLoss, gather, unshard
 from mt.training.speed import batch_operations, peak_operations
 from mt.training.state import (
     Progress,
@@ -41,37 +41,38 @@ from mt.training.tuning import first_model, new_model, plain_weights, source_voc
 from mt.training.validation import TranslationValidation, Validation
 
 RECORD_EVERY = 10  # updates
-NAMED_PAIRS = 20  # at most, of a batch that spoilt an update
+MEASURED_UPDATES = range(3, 13)  # updates whose time is measured; earlier updates warm up caches
+NAMED_PAIRS = 20  # most pairs of a batch that a message lists
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over one update, over all processes."""
+    """Sums over the batches of one update in all processes."""
 
     loss: float
     tokens: float
-    operations: float  # of the matrix products
-    problem: str  # why the update is skipped, or empty
-    norm: float = 0.0  # of the mean gradient, before clipping
+    operations: float  # floating-point operations of the matrix products
+    problem: str  # reason to skip the update, or empty
+    norm: float = 0.0  # norm of the mean gradient, before clipping
 
 
 @dataclass
-class Since:
-    """Sums since figures were last recorded; validation and checkpoints are not in the time."""
+class Interval:
+    """Sums over the updates since metrics were last recorded. Time excludes validation and checkpoints."""
 
     loss: float = 0.0
     tokens: float = 0.0
     operations: float = 0.0
     seconds: float = 0.0
-    mark: float = field(default_factory=time.monotonic)  # when training last went on
+    resumed: float = field(default_factory=time.monotonic)  # time of the last update, validation or checkpoint
 
     def add(self, totals: Totals) -> None:
         now = time.monotonic()
         self.loss += totals.loss
         self.tokens += totals.tokens
         self.operations += totals.operations
-        self.seconds += now - self.mark
-        self.mark = now
+        self.seconds += now - self.resumed
+        self.resumed = now
 
     @property
     def mean_loss(self) -> float:
@@ -83,20 +84,23 @@ class Since:
         return self.tokens / self.seconds
 
     def share_of(self, peak: float | None) -> dict[str, float]:
-        """The operations a second as a share of `peak`, if that is known."""
+        """Return the model FLOPs utilisation, operations a second as a share of `peak`; empty if `peak` is None."""
         return {} if peak is None else {"train_mfu": self.operations / self.seconds / peak}
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """torch has a class of its own for a GPU that is full, and words for a CPU's memory."""
+    """Return whether an error means that memory ran out. For CPUs, torch has a message but no exception class."""
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 class Trainer:
-    """One run of a recipe over prepared data, in a folder; every process of a `World` has one."""
+    """One run of a recipe, in one process of a `World`."""
 
-    def __init__(self, recipe: Recipe, data: Prepared, run: Path, device: torch.device, world: World) -> None:
-        """Raises DataError if every training pair is too long, TrainingError if every validation pair is."""
+    def __init__(self, recipe: Recipe, data: PreparedData, run: Path, device: torch.device, world: World) -> None:
+        """Begin a run in the folder `run`.
+
+        Raises: DataError if all training pairs are too long, TrainingError if all validation pairs are too long.
+        """
         self.recipe = recipe
         self.config = recipe.training
         self.data = data
@@ -108,7 +112,7 @@ class Trainer:
         self.sharded = self.config.shard and world.size > 1
         self.model = first_model(recipe, data.tokenizer)
         loss: Loss = torch.compile(batch_loss, dynamic=True) if self.config.compile else batch_loss
-        if self.sharded:  # pieces go to the device, one layer at a time
+        if self.sharded:  # ShardedLoss moves the layers to the device one by one
             self.loss: Loss = ShardedLoss(loss, self.model, self.precision, device, world)
             self.working = WorkingCopy(self.model, "float32")
         else:
@@ -120,14 +124,15 @@ class Trainer:
             average = {name: p.detach().clone() for name, p in trained(self.model).items()}
         self.progress = Progress()
         self.state = RunState(self.model, self.optimizers, average, self.progress, world, str(data.meta["digest"]))
-        self.batches = TrainingBatches(data.train, data.tokenizer, recipe, world)
+        self.batches = UpdateStream(data.train, data.tokenizer, recipe, world)
         about = self.describe()
         self.validation = Validation(recipe, data)
         if isinstance(about, Description):
             self.validation = TranslationValidation(recipe, data, about)
         peak = peak_operations(torch.cuda.get_device_name(device)) if device.type == "cuda" else None
         self.peak = None if peak is None else peak * world.size
-        self._asked_to_stop = False
+        self._stop_requested = False
+        self._measured_from = 0.0  # seconds of training
         self._saved = 0  # the update of the newest checkpoint
 
     @property
@@ -135,9 +140,9 @@ class Trainer:
         return self.run / "checkpoints"
 
     def resume(self) -> bool:
-        """Go on from the newest checkpoint; False if there is none."""
+        """Restore the newest checkpoint; return False if the run has no checkpoint."""
         saved = [path.name for path in checkpoints(self.checkpoints)]
-        # What the leading process sees: on a shared disk the newest may not be there for all at once.
+        # Rank 0 decides which checkpoint is the newest: on a shared disk, other processes may see it later.
         newest = gather_objects(self.world, saved[-1] if saved else "")[0]
         if newest:
             restore_checkpoint(self.checkpoints / newest, self.state)
@@ -145,29 +150,29 @@ class Trainer:
         return bool(newest)
 
     def stop(self) -> None:
-        """End `train`, with a checkpoint, once the update in progress is done; a signal handler may call this."""
-        self._asked_to_stop = True
+        """End `train` with a checkpoint after the update in progress. Signal handlers may call this."""
+        self._stop_requested = True
 
     def train(self, report: Reporter) -> bool:
-        """Train until the recipe's limit of updates, minutes or patience; False if `stop` ended it before.
+        """Train until a limit of the recipe is reached: updates, minutes or patience. Return False if `stop` ended it.
 
-        Raises TrainingError after more than `max_skipped` skipped updates in a row.
+        Raises: TrainingError after more than `max_skipped_updates` skipped updates in a row.
         """
         progress, config = self.progress, self.config
         began = time.monotonic() - progress.seconds
-        since = Since()
+        interval = Interval()
         over = stopped = False
         if self.recipe.tuning and not progress.updates:
             progress.before = self._figures()
             report.record(0, progress.before)
-            report.say(f"before tuning | {self.validation.in_words(progress.before)}")
-            since.mark = time.monotonic()
+            report.print(f"before tuning | {self.validation.describe(progress.before)}")
+            interval.resumed = time.monotonic()
         updates = self.batches.updates(progress.position)
-        for update in ahead(updates) if self.device.type == "cuda" else updates:
+        for update in prefetch(updates) if self.device.type == "cuda" else updates:
             over, stopped = self._is_over()
             if over or stopped:
                 break
-            rate = learning_rate(progress.updates + 1, config, self.recipe.model.d_model)
+            rate = self._learning_rate()
             totals = self.learn(update, rate)
             progress.position = update.next_position
             if totals.problem:
@@ -176,26 +181,31 @@ class Trainer:
             progress.updates += 1
             progress.skipped = 0
             progress.seconds = time.monotonic() - began
-            since.add(totals)
+            interval.add(totals)
+            figures = f"loss {interval.mean_loss:.3f} | {interval.speed:,.0f} target tokens/s"
+            figures += f" | epoch {progress.position.epoch + 1}"
+            report.show_progress(progress.updates, progress.seconds, figures)
             if progress.updates % RECORD_EVERY == 0:
-                figures = f"loss {since.mean_loss:.3f} | {since.speed:,.0f} target tokens/s"
-                report.progress(progress.updates, f"{figures} | epoch {progress.position.epoch + 1}")
-                values = {"train_loss": since.mean_loss, "train_rate": rate, "train_norm": totals.norm}
-                report.record(progress.updates, {**values, "train_speed": since.speed, **since.share_of(self.peak)})
-                since = Since()
+                values = {"train_loss": interval.mean_loss, "train_rate": rate, "train_norm": totals.norm}
+                report.record(
+                    progress.updates, {**values, "train_speed": interval.speed, **interval.share_of(self.peak)}
+                )
+                interval = Interval()
             validated = progress.updates % config.validate_every == 0
             if validated:
                 self._validate(report)
                 progress.seconds = time.monotonic() - began
             if validated or progress.updates % config.save_every == 0:
                 self._save()
-            since.mark = time.monotonic()
+            interval.resumed = time.monotonic()
         if progress.updates > self._saved:
             self._save()
+        if over and (warning := warmup_warning(config, progress.updates, progress.planned_updates)):
+            report.print(f"warning: {warning}")
         return over
 
     def learn(self, update: Update, rate: float) -> Totals:
-        """One step on the batches of this process and of all others, or what kept it from being made."""
+        """Train on one update and return its totals; if `Totals.problem` is set, the weights did not change."""
         totals = self._accumulate(update)
         if totals.problem:
             return totals
@@ -203,39 +213,42 @@ class Trainer:
         return replace(totals, norm=norm, problem=self._gradient_problem(norm, update))
 
     def finish(self, report: Reporter) -> tuple[dict[str, Tensor], str, dict[str, float]]:
-        """The weights to publish, what they are, and what validation says of them.
+        """Return the weights to publish, a description of their origin, and their validation metrics.
 
-        The best of three candidates: the best checkpoint, the mean of the last ones, and the exponential average.
+        Candidates are the best checkpoint, the mean of the last checkpoints and the exponential average; the candidate
+        with the best validation score is returned.
         """
         saved = checkpoints(self.checkpoints)
         if not saved:
-            raise TrainingError(f"{self.checkpoints}: no checkpoint to make a model of")
-        last = saved[-min(self.config.average, self.config.keep) :]  # before those, the best may stand alone
-        plain = partial(plain_weights, recipe=self.recipe)  # the mean of products is not the product of means
+            raise TrainingError(f"{self.checkpoints} holds no checkpoint, from which a model is made")
+        last = saved[-min(self.config.average_checkpoints, self.config.keep_checkpoints) :]
+        # Adapters are merged before averaging: the mean of B A is not the product of the means of B and A.
+        plain = partial(plain_weights, recipe=self.recipe)
         mean = average_weights([path / "model.safetensors" for path in last], plain)
-        candidates = {f"mean of the last {len(last)} checkpoints": mean}
-        best = self.checkpoints / f"{self.progress.best_update:08d}" / "model.safetensors"
-        if best.exists():
-            candidates[f"checkpoint of update {self.progress.best_update:,}"] = load_weights(best)
+        name = f"mean of the last {len(last)} checkpoints"
+        candidates = {name if len(last) > 1 else f"checkpoint of update {int(last[0].name):,}": mean}
+        best = self.checkpoints / f"{self.progress.best_update:08d}"
+        if best.exists() and (len(last) > 1 or best != last[0]):
+            candidates[f"checkpoint of update {self.progress.best_update:,}"] = load_weights(best / "model.safetensors")
         if self.state.average and (average := load_average(saved[-1])):
             candidates["exponential average"] = load_weights(saved[-1] / "model.safetensors") | average
         scored = []
         for name, weights in candidates.items():
             model = self.model_of(weights)
             figures = self.validation.figures(model, model)
-            report.say(f"{name}: {self.validation.verdict(figures)} on the validation set")
+            report.print(f"{name}: {self.validation.result(figures)} on the validation set")
             scored.append((self.validation.score(figures), name, figures))
-        _, name, figures = max(scored, key=lambda each: each[:2])
+        _, name, figures = max(scored, key=lambda candidate: candidate[:2])
         return plain_weights(candidates[name], self.recipe), name, figures
 
     def model_of(self, weights: Mapping[str, Tensor]) -> AnyModel:
-        """A model of its own, whole, on the device and ready for use."""
+        """Return a separate, unsharded model with these weights, on the device, in evaluation mode."""
         model = new_model(self.recipe, self.data.tokenizer)
         model.load_state_dict(plain_weights(weights, self.recipe))
         return model.to(self.device).eval()
 
     def describe(self) -> Description | LanguageModelDescription:
-        """What the model directory says of the model."""
+        """Return the content of `config.json`."""
         name, language, size = self.recipe.run_name, self.recipe.data.language, self.model.vocabulary_size
         if language:
             return LanguageModelDescription(name=name, language=language, vocabulary_size=size, model=self.recipe.model)
@@ -248,21 +261,38 @@ class Trainer:
             decoding=self.recipe.decoding,
         )
 
+    def _learning_rate(self) -> float:
+        """Return the learning rate of the next update; first estimate how many updates fit into `max_minutes`."""
+        config, progress, update = self.config, self.progress, self.progress.updates + 1
+        minutes = config.max_minutes
+        if minutes is None:
+            progress.planned_updates = config.max_updates
+        elif update == MEASURED_UPDATES.start:
+            self._measured_from = progress.seconds
+        elif update == MEASURED_UPDATES.stop:
+            seconds = (progress.seconds - self._measured_from) / len(MEASURED_UPDATES)
+            left = int((60 * minutes - progress.seconds) / max(seconds, 1e-6))
+            progress.planned_updates = min(config.max_updates, progress.updates + left)
+        warmup = warmup_updates(config, progress.planned_updates)
+        rate = learning_rate(update, config, self.recipe.model.d_model, warmup)
+        return rate * cooldown(update, progress.seconds, config)
+
     def _is_over(self) -> tuple[bool, bool]:
-        """Whether a limit of the recipe is reached, and whether `stop` was called; the same in every process."""
+        """Return whether a limit of the recipe is reached, and whether `stop` was called, equal in all processes."""
         config, progress = self.config, self.progress
+        stopped = self._stop_requested
+        if self.world.size > 1:  # clocks and signals differ between processes
+            values = torch.tensor([float(stopped), progress.seconds], dtype=torch.float64, device=self.device)
+            stops, seconds = all_reduce(self.world, values).tolist()
+            stopped, progress.seconds = bool(stops), seconds / self.world.size
         late = config.max_minutes is not None and progress.seconds > 60 * config.max_minutes
-        stopped = self._asked_to_stop
-        if self.world.size > 1:  # clocks and signals differ: all stop if one would
-            votes = torch.tensor([float(late), float(stopped)], device=self.device)
-            late, stopped = (bool(vote) for vote in all_reduce(self.world, votes).tolist())
         return late or progress.updates >= config.max_updates or progress.stale_validations >= config.patience, stopped
 
     def _accumulate(self, update: Update) -> Totals:
-        """Gradients of the summed loss of this update's batches; sums over all processes.
+        """Compute the gradients of the summed loss of an update, and return the totals over all processes.
 
-        A batch that does not fit in memory, or whose loss is not finite, is named and spoils the whole update, in
-        every process, so that all go on with the same weights.
+        If a batch does not fit in memory or its loss is not finite, `Totals.problem` describes the batch, and all
+        processes skip the update: their weights stay equal.
         """
         self.working.refresh()
         self.working.model.train()
@@ -276,24 +306,23 @@ class Trainer:
             losses.append(loss)
             tokens += int((batch.labels != PAD).sum())
             operations += (2 if self.config.r_drop else 1) * batch_operations(self.model, batch)
-        values = torch.stack(losses).tolist() if losses else []  # only here does the host wait for a GPU
+        values = torch.stack(losses).tolist() if losses else []  # the only wait for a GPU
         for value, batch in zip(values, update.batches, strict=False):
             if not math.isfinite(value) and not problem:
                 problem = f"a loss of {value} on {self._describe(batch)}"
-        mine = [sum(values), tokens, operations, float(bool(problem))]
-        sums = torch.tensor(mine, dtype=torch.float64, device=self.device)
-        total_loss, total_tokens, operations, spoilt = all_reduce(self.world, sums).tolist()
-        if spoilt:
+        local = [sum(values), tokens, operations, float(bool(problem))]
+        sums = torch.tensor(local, dtype=torch.float64, device=self.device)
+        total_loss, total_tokens, operations, failed = all_reduce(self.world, sums).tolist()
+        if failed:
             problem = "; ".join(filter(None, gather_objects(self.world, problem)))
-        elif not self.sharded:  # else each backward pass has done it
+        elif not self.sharded:  # a sharded backward pass has summed the gradients already
             all_reduce_gradients(self.world, trained(self.model).values(), self.working.dtype)
         return Totals(total_loss, total_tokens, operations, problem)
 
-    def _add_gradients(self, batch: Batch) -> Tensor | None:
-        """The summed loss of a batch, whose gradients are added; None if it does not fit in memory.
+    def _add_gradients(self, batch: TrainingBatch) -> Tensor | None:
+        """Add the gradients of a batch; return its summed loss, or None if it does not fit in memory.
 
-        Dropout is seeded by the batch, so that it depends neither on what came before, which a resumed run would have
-        to remember, nor on the process that the batch falls to.
+        Dropout is seeded by the batch: its masks are the same after a resume and for any number of processes.
         """
         seed = np.random.SeedSequence((self.recipe.seed, self.progress.position.epoch, batch.indices[0]))
         torch.manual_seed(int(seed.generate_state(1)[0]))
@@ -306,43 +335,40 @@ class Trainer:
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
-            if self.sharded:  # the others wait in a layer for this process
+            if self.sharded:  # the other processes wait for this process inside a layer
                 raise TrainingError(
-                    f"out of memory on {self._describe(batch)}, which a sharded run cannot skip; accepted: "
-                    "smaller training.batch_tokens, with --resume"
+                    f"out of memory on {self._describe(batch)}; a sharded run cannot skip a batch. Reduce "
+                    "training.batch_tokens and resume with --resume"
                 ) from error
         else:
             return summed.detach()
-        torch.cuda.empty_cache()  # now that the error, which holds on to the activations, is gone
+        torch.cuda.empty_cache()  # after `except`, because the exception keeps the activations alive
         return None
 
-    def _describe(self, batch: Batch) -> str:
-        """What a user needs to find the pairs of a batch."""
+    def _describe(self, batch: TrainingBatch) -> str:
+        """Return a description by which a user can find the pairs of a batch."""
         source, target = (self.data.train.texts(side, batch.indices[:1])[0] for side in ("source", "target"))
         named = ", ".join(map(str, batch.indices[:NAMED_PAIRS])) + (", ..." if len(batch.indices) > NAMED_PAIRS else "")
         return (
             f"a batch of {len(batch.indices)} pairs, padded to {batch.source.shape[1]} source and "
-            f"{batch.target.shape[1]} target tokens: number {named} of the prepared ones; "
-            f"the first is {source!r} with {target!r}"
+            f"{batch.target.shape[1]} target tokens: prepared pairs {named}; "
+            f"the first has source {source!r} and target {target!r}"
         )
 
     def _step(self, rate: float, tokens: float) -> float:
-        """One step on the mean gradient over `tokens` target tokens; returns its norm before clipping.
+        """Step on the mean gradient over `tokens` target tokens; return the gradient's norm before clipping.
 
-        If that is not finite, nothing changes.
+        If the norm is not finite, the weights do not change.
         """
         scale = self.config.update_tokens / tokens
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
-        norm = float(whole(torch.nn.utils.get_total_norm(gradients))) * scale
+        norm = float(unshard(torch.nn.utils.get_total_norm(gradients))) * scale
         if not math.isfinite(norm):
             return norm
-        # The step divides each gradient by this: the mean and the clipping cost no pass of their own.
+        # The optimizers divide the gradients as they read them, so mean and clipping need no separate pass.
         divisor = torch.tensor(max(1.0, norm / self.config.clip_norm) / scale, device=self.device)
         for optimizer in self.optimizers:
-            optimizer.grad_scale = divisor  # type: ignore[attr-defined]
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            optimizer.step()
+            scaled_step(optimizer, rate, divisor)
         if self.config.ema_decay is not None:
             for name, parameter in trained(self.model).items():
                 self.state.average[name].lerp_(parameter.detach(), 1 - self.config.ema_decay)
@@ -351,21 +377,21 @@ class Trainer:
     def _gradient_problem(self, norm: float, update: Update) -> str:
         if math.isfinite(norm):
             return ""
-        batches = [batch for theirs in gather_objects(self.world, update.batches) for batch in theirs]
+        batches = [batch for rank in gather_objects(self.world, update.batches) for batch in rank]
         return f"a gradient of norm {norm} on " + "; or ".join(map(self._describe, batches))
 
     def _skip(self, problem: str, report: Reporter) -> None:
         self.progress.skipped += 1
-        report.say(f"update {self.progress.updates + 1:,} skipped: {problem}")
-        if self.progress.skipped > self.config.max_skipped:
+        report.print(f"update {self.progress.updates + 1:,} skipped: {problem}")
+        if self.progress.skipped > self.config.max_skipped_updates:
             raise TrainingError(
                 f"{self.progress.skipped} updates in a row were skipped, the last for {problem}; "
-                f"the last checkpoint is update {self._saved:,}. A lower training.learning_rate, smaller "
-                "training.batch_tokens or precision float32 may help; go on with --resume"
+                f"the last checkpoint is that of update {self._saved:,}. Reduce training.learning_rate or "
+                "training.batch_tokens, or set training.precision to float32, and resume with --resume"
             )
 
     def _validate(self, report: Reporter) -> None:
-        """Figures of the validation set; all processes learn the outcome, as the leading one computes it."""
+        """Validate in rank 0, and record the metrics and the best score in all processes."""
         progress = self.progress
         figures = self._figures()
         score = self.validation.score(figures)
@@ -374,34 +400,34 @@ class Trainer:
         if better:
             progress.best_score, progress.best_update = score, progress.updates
         report.record(progress.updates, figures)
-        report.say(
-            f"update {progress.updates:,} | {progress.seconds / 60:.1f} min | {self.validation.in_words(figures)}"
+        report.print(
+            f"update {progress.updates:,} | {progress.seconds / 60:.1f} min | {self.validation.describe(figures)}"
             + (" | the best so far" if better else "")
         )
-        report.draw()
+        report.plot()
 
     def _figures(self) -> dict[str, float]:
-        """Those of `Validation.names`: all processes learn what the leading one computes."""
+        """Compute the metrics in rank 0, and return them in all processes."""
         names = self.validation.names
         figures = torch.zeros(len(names), dtype=torch.float64, device=self.device)
-        working = self._whole()
-        if self.world.leads:
+        working = self._unsharded()
+        if self.world.is_main:
             working.refresh()
-            found = self.validation.figures(working.model, working.master)
-            figures += torch.tensor([found[name] for name in names]).to(figures)
+            metrics = self.validation.figures(working.model, working.master)
+            figures += torch.tensor([metrics[name] for name in names]).to(figures)
         barrier(self.world)
         return dict(zip(names, all_reduce(self.world, figures).tolist(), strict=True))
 
-    def _whole(self) -> WorkingCopy:
-        """The model in one piece, adapters folded in. If it is sharded, only the leading process is given it."""
+    def _unsharded(self) -> WorkingCopy:
+        """Return the model without sharding and adapters; the result is valid only in rank 0."""
         if not self.sharded and not (self.recipe.tuning and self.recipe.tuning.adapter_rank):
             return self.working
-        weights = gathered(self.model.state_dict(), self.world)
-        return WorkingCopy(self.model_of(weights), self.precision) if self.world.leads else self.working
+        weights = gather(self.model.state_dict(), self.world)
+        return WorkingCopy(self.model_of(weights), self.precision) if self.world.is_main else self.working
 
     def _save(self) -> None:
         save_checkpoint(self.checkpoints, self.state)
-        if self.world.leads:
-            prune_checkpoints(self.checkpoints, self.config.keep, self.progress.best_update)
+        if self.world.is_main:
+            prune_checkpoints(self.checkpoints, self.config.keep_checkpoints, self.progress.best_update)
         self._saved = self.progress.updates
         barrier(self.world)

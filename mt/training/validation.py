@@ -1,4 +1,4 @@
-"""What the validation set says of a model: its loss, the BLEU of its translations, and the loss on other corpora."""
+"""Validation: the loss, the BLEU of translations, and the loss on monitored corpora."""
 
 from collections.abc import Mapping
 
@@ -8,143 +8,139 @@ import torch
 from mt import evaluation
 from mt.checkpoint import CalibrationPair, Description, LoadedModel
 from mt.config import Recipe
-from mt.data.batching import direction_tags, load_batch, plan_batches
-from mt.data.dataset import ParallelDataset, Prepared
-from mt.engine.translator import Translator
+from mt.data.batching import direction_prefixes, load_batch, plan_batches
+from mt.data.dataset import ParallelDataset, PreparedData
 from mt.errors import TrainingError
 from mt.model.transformer import AnyModel, Transformer
+from mt.pipeline.translator import Translator
 from mt.tokenizer import PAD
 from mt.training.loss import batch_loss
-from mt.training.report import WATCHED
+from mt.training.report import MONITORED
 
-BATCH_TOKENS = 4096  # padded, in a batch of the loss
+BATCH_TOKENS = 4096  # most tokens of a batch, with padding, when the loss is computed
 
 
 class Validation:
-    """By the loss alone, as a language model is judged, on those pairs of a validation set that a model can read."""
+    """Validation of a language model by perplexity. Pairs that are too long for the model are left out."""
 
-    def __init__(self, recipe: Recipe, data: Prepared) -> None:
-        """Raises TrainingError if there are none."""
+    criterion = "valid_perplexity"
+    """Name of the metric that selects the best model."""
+
+    def __init__(self, recipe: Recipe, data: PreparedData) -> None:
+        """Select the pairs. Raises: TrainingError if all pairs of a corpus are too long for the model."""
         self.recipe = recipe
         self.data = data
         limit = recipe.model.max_length
         self.readable = _readable(data.valid, limit)
         self.sets = {"valid_loss": (data.valid, self.readable)}
-        self.sets |= {f"{WATCHED}{path}": (there, _readable(there, limit)) for path, there in data.watch.items()}
+        self.sets |= {f"{MONITORED}{path}": (corpus, _readable(corpus, limit)) for path, corpus in data.monitor.items()}
         for dataset, readable in self.sets.values():
             if not len(readable):
                 raise TrainingError(
-                    f"none of the {len(dataset):,} validation pairs is short enough for model.max_length {limit}; "
-                    "accepted: a higher one"
+                    f"all {len(dataset):,} pairs of a validation or monitored corpus are longer than model.max_length, "
+                    f"{limit}; accepted: a larger model.max_length"
                 )
 
     @property
     def names(self) -> list[str]:
-        """Of the figures: `valid_loss`, what the model is judged by, and a loss for each corpus that is watched."""
-        first, *watched = self.sets
-        return [first, self.judge, *watched]
-
-    @property
-    def judge(self) -> str:
-        """The name of the figure that decides which model is the best."""
-        return "valid_perplexity"
+        """Names of all metrics: `valid_loss`, the value of `criterion`, and a loss for each monitored corpus."""
+        first, *monitored = self.sets
+        return [first, self.criterion, *monitored]
 
     def figures(self, model: AnyModel, exact: AnyModel) -> dict[str, float]:
-        """All of them; `exact` is the model in the numbers that it will have for users."""
+        """Return all metrics by name; `exact` is the model in the precision in which it will be published."""
         losses = self.losses(model)
-        return {**losses, self.judge: float(torch.tensor(losses["valid_loss"]).exp())}  # inf if that is too large
+        return {**losses, self.criterion: float(torch.tensor(losses["valid_loss"]).exp())}  # inf on overflow
 
     def score(self, figures: Mapping[str, float]) -> float:
-        """What is higher for the better model: here the mean probability of a token, 1 / perplexity."""
-        return 1 / figures[self.judge]
+        """Return a score that is higher for a better model: 1 / perplexity, the geometric mean token probability."""
+        return 1 / figures[self.criterion]
 
-    def verdict(self, figures: Mapping[str, float]) -> str:
-        """What decides, in words."""
-        return f"perplexity {figures[self.judge]:.2f}"
+    def result(self, figures: Mapping[str, float]) -> str:
+        """Return the value of the criterion with its name, as text."""
+        return f"perplexity {figures[self.criterion]:.2f}"
 
-    def in_words(self, figures: Mapping[str, float]) -> str:
-        """All figures, for a line of the report."""
-        watched = [
-            f"{name.removeprefix(WATCHED)} {loss:.3f}" for name, loss in figures.items() if name.startswith(WATCHED)
+    def describe(self, figures: Mapping[str, float]) -> str:
+        """Return all metrics as one line of text."""
+        monitored = [
+            f"{name.removeprefix(MONITORED)} {loss:.3f}" for name, loss in figures.items() if name.startswith(MONITORED)
         ]
-        said = f"validation loss {figures['valid_loss']:.3f}, {self.verdict(figures)}"
-        return said + (f" | watched loss: {', '.join(watched)}" if watched else "")
+        line = f"validation loss {figures['valid_loss']:.3f}, {self.result(figures)}"
+        return line + (f" | monitored loss: {', '.join(monitored)}" if monitored else "")
 
     def losses(self, model: AnyModel) -> dict[str, float]:
-        """On the validation set and on each corpus that is watched."""
-        return {name: self._loss(model, *readable) for name, readable in self.sets.items()}
+        """Return the loss on the validation set and on each monitored corpus, by metric name."""
+        return {name: self._loss(model, *selected) for name, selected in self.sets.items()}
 
     @torch.inference_mode()
     def _loss(self, model: AnyModel, dataset: ParallelDataset, readable: np.ndarray) -> float:
-        """Cross-entropy without smoothing, in nats a target token."""
+        """Return the cross-entropy without smoothing, in nats a target token."""
         model.eval()
-        tags = direction_tags(self.data.tokenizer, self.recipe.data.directions, self.recipe.directions)
+        prefixes = direction_prefixes(self.data.tokenizer, self.recipe)
         device = next(model.parameters()).device
         loss, tokens = 0.0, 0
         for indices in plan_batches(*_lengths(dataset), BATCH_TOKENS, readable):
-            batch = load_batch(dataset, tags, indices).to(device)
+            batch = load_batch(dataset, prefixes, indices).to(device)
             loss += float(batch_loss(model, batch, 0.0))
             tokens += int((batch.labels != PAD).sum())
         return loss / tokens
 
 
 class TranslationValidation(Validation):
-    """By the BLEU of translations; `description` says how they are searched."""
+    """Validation of a translation model by BLEU, with the search options in `description`."""
 
-    def __init__(self, recipe: Recipe, data: Prepared, description: Description) -> None:
-        """Raises TrainingError if there is nothing that the model can read."""
+    criterion = "valid_bleu"
+
+    def __init__(self, recipe: Recipe, data: PreparedData, description: Description) -> None:
         super().__init__(recipe, data)
         self.description = description
-
-    @property
-    def judge(self) -> str:
-        return "valid_bleu"
+        self.directions = tuple(recipe.data.directions)
 
     def figures(self, model: AnyModel, exact: AnyModel) -> dict[str, float]:
         assert isinstance(exact, Transformer)
-        return {**self.losses(model), self.judge: self.bleu(exact)}
+        return {**self.losses(model), self.criterion: self.bleu(exact)}
 
     def score(self, figures: Mapping[str, float]) -> float:
-        """BLEU."""
-        return figures[self.judge]
+        """Return BLEU."""
+        return figures[self.criterion]
 
-    def verdict(self, figures: Mapping[str, float]) -> str:
-        return f"{figures[self.judge]:.2f} BLEU"
+    def result(self, figures: Mapping[str, float]) -> str:
+        return f"{figures[self.criterion]:.2f} BLEU"
 
     def bleu(self, model: Transformer) -> float:
-        """The mean over directions of sacreBLEU, of evenly spaced sentences, translated as a user's would be."""
+        """Return the sacreBLEU of evenly spaced sentences, as the mean over directions."""
         model.eval()
         valid = self.data.valid
         chosen = self._evenly_spaced(self.recipe.training.validate_sentences)
-        translator = Translator.over(LoadedModel(model, self.data.tokenizer, self.description))
+        translator = Translator.from_loaded(LoadedModel(model, self.data.tokenizer, self.description))
         scores = []
         for number in np.unique(valid.direction[chosen]):
             indices = chosen[valid.direction[chosen] == number]
-            source, target = self.recipe.data.directions[number].split("-")
+            source, target = self.directions[number].source, self.directions[number].target
             texts = valid.texts("source", indices)
-            translations = translator.translate(texts, source=source, target=target, sentences=True, whole=False)
+            translations = translator.translate(texts, source=source, target=target, sentences=True, protect=False)
             hypotheses = [translation.text for translation in translations]
             scores.append(evaluation.bleu(hypotheses, valid.texts("target", indices), target_language=target).value)
         return float(np.mean(scores))
 
     def pairs(self, count: int) -> list[CalibrationPair]:
-        """At most so many, evenly spaced."""
+        """Return at most `count` evenly spaced pairs of the validation set."""
         valid, chosen = self.data.valid, self._evenly_spaced(count)
-        directions = (self.recipe.data.directions[number] for number in valid.direction[chosen])
+        directions = (self.directions[number] for number in valid.direction[chosen])
         texts = zip(directions, valid.texts("source", chosen), valid.texts("target", chosen), strict=True)
-        return [CalibrationPair(direction=name, source=source, target=target) for name, source, target in texts]
+        return [CalibrationPair(direction=pair, source=source, target=target) for pair, source, target in texts]
 
     def _evenly_spaced(self, count: int) -> np.ndarray:
-        fits = self.readable
-        chosen: np.ndarray = fits[np.linspace(0, len(fits) - 1, min(count, len(fits))).astype(int)]
+        readable = self.readable
+        chosen: np.ndarray = readable[np.linspace(0, len(readable) - 1, min(count, len(readable))).astype(int)]
         return chosen
 
 
 def _lengths(dataset: ParallelDataset) -> tuple[np.ndarray, np.ndarray]:
-    """Of the sources, with a tag and EOS; of the targets, with EOS."""
+    """Return the lengths in tokens of all sources, with a tag and EOS, and of all targets, with EOS."""
     return dataset.source.lengths + 2, dataset.target.lengths + 1
 
 
 def _readable(dataset: ParallelDataset, limit: int) -> np.ndarray:
-    """The pairs that are at most so long."""
+    """Return the indices of the pairs whose source and target each have at most `limit` tokens."""
     return np.flatnonzero(np.maximum(*_lengths(dataset)) <= limit)

@@ -1,7 +1,7 @@
-"""Pip's settings on this machine, as a build in a container can use them: `python pip_conf.py FOLDER`.
+"""Convert the pip settings of this machine for a build in a container: `python pip_conf.py FOLDER`.
 
-Writes FOLDER/pip.conf, in which what lies on this machine's disk is looked for under /mnt, where FOLDER is to be
-mounted; prints what is to be mounted below it, as HERE:THERE. Writes nothing where pip has no settings.
+FOLDER/pip.conf refers to indexes on this machine's disk by paths below /mnt, where FOLDER is mounted. Prints the
+further mounts as HOST_PATH:CONTAINER_PATH. Writes nothing if pip has no settings.
 """
 
 import ast
@@ -42,7 +42,7 @@ def main(folder: Path) -> int:
 
 
 def _seen_from_inside(word: str, folder: Path, mounts: dict[Path, Path]) -> str:
-    """An address stays as it is. An index on the disk is mounted with the folder that it lies in: it links to files."""
+    """Return the address in the container; an index on the disk is mounted with its folder, which it links to."""
     scheme = "file://" if word.startswith("file://") else ""
     path = Path(word.removeprefix(scheme))
     if not path.is_absolute() or not path.is_dir():

@@ -3,40 +3,42 @@
 from fastapi import APIRouter, Depends
 from pydantic import BaseModel
 
-from service.dependencies import FleetDependency, admin
-from service.errors import InvalidKey, NotFound, ReloadRefused, documented
+from service.dependencies import FleetDependency, require_admin
+from service.errors import InvalidKey, NotFound, ReloadRefused, error_responses
 
-router = APIRouter(tags=["service"], prefix="/admin", dependencies=[Depends(admin)])
+router = APIRouter(tags=["service"], prefix="/admin", dependencies=[Depends(require_admin)])
 
 
 class ReloadedModel(BaseModel):
-    """A direction, and the version of its model that is used from now on."""
+    """A model that is served, and whether the reload changed it."""
 
-    source: str
-    target: str
+    name: str
     version: str
     changed: bool
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
 
 
 class Reloaded(BaseModel):
-    """What is served after a reload."""
+    """The models that are served after a reload."""
 
     models: list[ReloadedModel]
 
 
-@router.post("/reload", responses=documented(InvalidKey, NotFound, ReloadRefused))
+@router.post("/reload", responses=error_responses(InvalidKey, NotFound, ReloadRefused))
 async def reload(fleet: FleetDependency) -> Reloaded:
-    """Load the model directories anew; requests go on meanwhile. If one cannot be used, all stay as they are."""
-    before = {direction: fleet.version(direction) for direction in fleet.directions}
+    """Load the model directories that have changed. If one cannot be used, none is replaced."""
+    before = {model.version for model in fleet.models}
     await fleet.reload()
     return Reloaded(
         models=[
             ReloadedModel(
-                source=direction.source,
-                target=direction.target,
-                version=fleet.version(direction),
-                changed=fleet.version(direction) != before.get(direction),
+                name=model.name,
+                version=model.version,
+                changed=model.version not in before,
+                sources=model.directions.sources,
+                targets=model.directions.targets,
             )
-            for direction in fleet.directions
+            for model in fleet.models
         ]
     )

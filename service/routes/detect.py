@@ -1,10 +1,10 @@
-"""POST /detect, in LibreTranslate's shape."""
+"""POST /detect, by LibreTranslate's contract."""
 
 from fastapi import APIRouter, Request
 
 from service.bodies import DetectBody, documented_body
-from service.dependencies import AccessDependency, SettingsDependency, TranslationsDependency, address
-from service.errors import BodyTooLarge, InvalidKey, InvalidRequest, TooManyRequests, documented
+from service.dependencies import AccessDependency, SettingsDependency, TranslationsDependency, client_address
+from service.errors import BodyTooLarge, InvalidKey, InvalidRequest, TooManyRequests, error_responses
 from service.schemas import DetectedLanguage, DetectRequest
 
 router = APIRouter(tags=["translation"])
@@ -12,23 +12,23 @@ router = APIRouter(tags=["translation"])
 
 @router.post(
     "/detect",
-    responses=documented(InvalidRequest, BodyTooLarge, InvalidKey, TooManyRequests),
+    responses=error_responses(InvalidRequest, BodyTooLarge, InvalidKey, TooManyRequests),
     openapi_extra=documented_body(DetectRequest),
 )
 async def detect(
-    asked: DetectBody,
+    body: DetectBody,
     request: Request,
     translations: TranslationsDependency,
     access: AccessDependency,
     settings: SettingsDependency,
 ) -> list[DetectedLanguage]:
-    """The languages that a text may be in, the likeliest first."""
-    await access.admit(asked.api_key, address(request))
-    if len(asked.q) > settings.max_characters:
-        found = f"request ({len(asked.q)}) exceeds text limit ({settings.max_characters})"
-        raise InvalidRequest.listing([found])
+    """List the languages that a text may be in, the most likely first."""
+    await access.admit(body.api_key, client_address(request))
+    if len(body.q) > settings.max_characters:
+        problem = f"request ({len(body.q)}) exceeds text limit ({settings.max_characters})"
+        raise InvalidRequest.listing([problem])
     languages = [
-        DetectedLanguage(confidence=round(100 * each.confidence, 1), language=each.language)
-        for each in await translations.detect(asked.q)
+        DetectedLanguage(confidence=round(100 * detected.confidence, 1), language=detected.language)
+        for detected in await translations.detect(body.q)
     ]
-    return [each for each in languages if each.confidence > 0] or languages[:1]
+    return [language for language in languages if language.confidence > 0] or languages[:1]

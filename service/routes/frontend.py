@@ -1,21 +1,21 @@
-"""GET /frontend/settings, in LibreTranslate's shape."""
+"""GET /frontend/settings, by LibreTranslate's contract."""
 
 from fastapi import APIRouter
 
+from mt.languages import language_name
 from mt.text.documents import SUFFIXES
 from service.dependencies import SettingsDependency, TranslationsDependency
-from service.languages import name_of
 from service.schemas import DefaultLanguages, FrontendSettings, NamedLanguage
 
 router = APIRouter(tags=["translation"])
 
-TYPING_PAUSE = 500  # milliseconds after which a page takes a text for typed
+TYPING_PAUSE = 500  # milliseconds without a key after which the page translates
 
 
 @router.get("/frontend/settings")
 async def frontend_settings(settings: SettingsDependency, translations: TranslationsDependency) -> FrontendSettings:
-    """What a page must know."""
-    target = next((direction.target for direction in translations.directions), "")
+    """Return the settings that a web page needs."""
+    target = translations.routes.default_target
     return FrontendSettings(
         charLimit=settings.max_characters,
         frontendTimeout=TYPING_PAUSE,
@@ -26,6 +26,6 @@ async def frontend_settings(settings: SettingsDependency, translations: Translat
         supportedFilesFormat=list(SUFFIXES),
         language=DefaultLanguages(
             source=NamedLanguage(code="auto", name="Auto Detect"),
-            target=NamedLanguage(code=target, name=name_of(target)),
+            target=NamedLanguage(code=target, name=language_name(target)),
         ),
     )

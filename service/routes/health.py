@@ -1,9 +1,9 @@
-"""For whoever watches the service. None of these is ever refused for rates, keys or a full queue."""
+"""Probes. They are never refused for rates, keys or a full queue."""
 
 from fastapi import APIRouter
 
 from service.dependencies import ReadinessDependency
-from service.errors import NotServing, documented
+from service.errors import NotServing, error_responses
 from service.schemas import Health
 
 router = APIRouter(tags=["service"])
@@ -12,21 +12,21 @@ router = APIRouter(tags=["service"])
 @router.head("/livez", include_in_schema=False)
 @router.get("/livez")
 async def livez() -> Health:
-    """Whether the process answers: what does not is to be started anew."""
+    """Report that the process answers. A process that does not answer should be restarted."""
     return Health()
 
 
 @router.head("/readyz", include_in_schema=False)
-@router.get("/readyz", responses=documented(NotServing))
+@router.get("/readyz", responses=error_responses(NotServing))
 async def readyz(readiness: ReadinessDependency) -> Health:
-    """Whether a translation would work: what is not ready is to be sent none."""
+    """Report whether a translation would succeed. A service that is not ready should get no requests."""
     readiness.check()
     return Health()
 
 
 @router.head("/health", include_in_schema=False)
-@router.get("/health", responses=documented(NotServing))
+@router.get("/health", responses=error_responses(NotServing))
 async def health(readiness: ReadinessDependency) -> Health:
-    """The same, where LibreTranslate has it."""
+    """Report whether a translation would succeed, at LibreTranslate's path."""
     readiness.check()
     return Health()

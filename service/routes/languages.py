@@ -1,19 +1,32 @@
-"""GET /languages, in LibreTranslate's shape."""
+"""GET /languages, by LibreTranslate's contract."""
 
-from fastapi import APIRouter
+from functools import lru_cache
 
+from fastapi import APIRouter, Response
+from pydantic import TypeAdapter
+
+from mt.languages import language_name
 from service.dependencies import TranslationsDependency
-from service.languages import name_of
-from service.schemas import Language
+from service.languages import TranslationRoutes
+from service.schemas import LanguageInfo
 
 router = APIRouter(tags=["translation"])
 
+_LIST = TypeAdapter(list[LanguageInfo])
 
-@router.get("/languages")
-async def languages(translations: TranslationsDependency) -> list[Language]:
-    """Every language, sources and targets alike, and what each can be translated into, be it through another."""
-    pairs = translations.pairs
-    return [
-        Language(code=code, name=name_of(code), targets=[target for source, target in pairs if source == code])
-        for code in translations.routes.languages
-    ]
+
+@router.get("/languages", response_model=list[LanguageInfo])
+async def languages(translations: TranslationsDependency) -> Response:
+    """List every language, and the languages that it can be translated into, directly or through a pivot."""
+    return Response(encoded_languages(translations.routes), media_type="application/json")
+
+
+@lru_cache(1)
+def encoded_languages(routes: TranslationRoutes) -> bytes:
+    """Return the JSON of all languages, which is encoded once for each set of models."""
+    return _LIST.dump_json(
+        [
+            LanguageInfo(code=code, name=language_name(code), targets=list(routes.targets_of(code)))
+            for code in routes.languages
+        ]
+    )

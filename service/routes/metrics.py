@@ -2,19 +2,19 @@
 
 from fastapi import APIRouter, Depends, Response
 
-from service.dependencies import MetricsDependency, admin_unless_public
-from service.errors import InvalidKey, documented
+from service.dependencies import MetricsDependency, require_admin_unless_public
+from service.errors import InvalidKey, error_responses
 from service.metrics import CONTENT_TYPE
 
-router = APIRouter(tags=["service"], dependencies=[Depends(admin_unless_public)])
+router = APIRouter(tags=["service"], dependencies=[Depends(require_admin_unless_public)])
 
 
 @router.head("/metrics", include_in_schema=False)
 @router.get(
     "/metrics",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **documented(InvalidKey)},
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **error_responses(InvalidKey)},
 )
 async def metrics(metrics: MetricsDependency) -> Response:
-    """Counters, gauges and histograms in Prometheus's text format."""
+    """Return counters, gauges and histograms in Prometheus's text format."""
     return Response(metrics.text(), media_type=CONTENT_TYPE)

@@ -1,6 +1,6 @@
-"""GET / and the files of the page: plain HTML, CSS and modules, as they lie in service/web.
+"""GET / and the files of the page: the HTML, CSS and JavaScript modules of service/web.
 
-The page talks to nobody but this service, and its Content-Security-Policy holds it to that.
+The page connects to this service alone, which its Content-Security-Policy enforces.
 """
 
 from hashlib import sha256
@@ -16,16 +16,16 @@ router = APIRouter(tags=["service"])
 
 WEB = Path(__file__).resolve().parent.parent / "web"
 
-TYPES = {
+MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-"""Of what is served; no other file of the folder is. Written out, for a machine's own table may lack one."""
+"""Media types of the files that are served, by suffix. The system's table of types may lack one."""
 
 HEADERS = {
-    "Cache-Control": "no-cache",  # kept, but asked for again: a new version of the service is a new page at once
+    "Cache-Control": "no-cache",  # cached, but revalidated: a new version of the service is used at once
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
     "Vary": "Accept",
@@ -34,44 +34,47 @@ HEADERS = {
 
 
 class About(BaseModel):
-    """What answers here."""
+    """The service and its version."""
 
     name: str
     version: str
     documentation: str
 
 
-FRONT: dict[int | str, dict[str, Any]] = {
-    200: {"description": "What answers here, or, for who accepts text/html, the page.", "content": {"text/html": {}}},
-    304: {"description": "The page is the one that the ETag in If-None-Match names."},
+FRONT_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The service and its version; the page, if the client accepts text/html.",
+        "content": {"text/html": {}},
+    },
+    304: {"description": "The page has not changed since the ETag in If-None-Match."},
 }
 
 
 @router.head("/", response_model=None, include_in_schema=False)
-@router.get("/", response_model=About, responses=FRONT)
+@router.get("/", response_model=About, responses=FRONT_RESPONSES)
 def front(request: Request) -> Response | About:
-    """The page for browsers, and for programs what answers here."""
+    """Return the page to browsers, and the version of the service to programs."""
     if "text/html" in request.headers.get("accept", ""):
-        return served(request, "index.html")
+        return file_response(request, "index.html")
     return About(name="mt-service", version=version("mt-service"), documentation="/openapi.json")
 
 
 @router.head("/web/{name:path}", include_in_schema=False)
 @router.get("/web/{name:path}", include_in_schema=False)
 def file(request: Request, name: str) -> Response:
-    """A file of the page."""
-    return served(request, name)
+    """Return a file of the page."""
+    return file_response(request, name)
 
 
-def served(request: Request, name: str) -> Response:
-    """A file, or 304 where the browser has it already. Raises HTTPException, 404."""
-    kind = TYPES.get(Path(name).suffix)
-    if kind is None or name not in (path.relative_to(WEB).as_posix() for path in WEB.rglob("*")):
+def file_response(request: Request, name: str) -> Response:
+    """Return a file, or 304 if the browser has it. Raises HTTPException (404) for any other file."""
+    media_type = MEDIA_TYPES.get(Path(name).suffix)
+    if media_type is None or name not in (path.relative_to(WEB).as_posix() for path in WEB.rglob("*")):
         raise HTTPException(404)
     content = (WEB / name).read_bytes()
     tag = f'"{sha256(content).hexdigest()[:32]}"'
     headers = {**HEADERS, "ETag": tag}
-    known = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
-    if known & {tag, "*"}:
+    tags = {value.strip().removeprefix("W/") for value in request.headers.get("if-none-match", "").split(",")}
+    if tags & {tag, "*"}:
         return Response(status_code=304, headers=headers)
-    return Response(content, headers=headers, media_type=kind)
+    return Response(content, headers=headers, media_type=media_type)

@@ -1,21 +1,23 @@
-"""POST /translate, in LibreTranslate's shape."""
+"""POST /translate, by LibreTranslate's contract."""
 
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
 
 from mt.errors import RequestError
+from mt.pipeline.results import SentenceTranslation
 from mt.text.terms import Terms
-from service.access.glossaries import Glossaries
+from service.access.control import AccessControl, Caller
+from service.access.glossaries import GlossaryStore
 from service.bodies import TranslateBody, documented_body
 from service.dependencies import (
     AccessDependency,
     GlossariesDependency,
     SettingsDependency,
     TranslationsDependency,
-    address,
+    client_address,
     while_connected,
 )
 from service.errors import (
@@ -32,23 +34,25 @@ from service.errors import (
     TooManyRequests,
     Unavailable,
     UnsupportedLanguage,
-    documented,
-    problem,
-    shown,
+    error_responses,
+    problem_body,
+    shorten,
 )
-from service.events import EVENT_SCHEMA, EVENT_STREAM, EventStream, event
+from service.event_stream import EVENT_SCHEMA, EVENT_STREAM, EventStream, encode_event
+from service.languages import TranslationRoutes
 from service.schemas import (
     DetectedLanguage,
-    Segment,
     SegmentAttention,
+    SegmentResponse,
     StreamedSegment,
     TargetResponse,
     TranslateRequest,
     TranslateResponse,
 )
 from service.settings import Settings
-from service.translation.core import Translations, together
-from service.translation.jobs import Answer, Format, Job, Sentence, StreamedSentence, StreamEnd, Wants
+from service.translation.answers import other_texts
+from service.translation.jobs import Answer, Format, Job, OutputOptions, StreamedSentence, StreamEnd
+from service.translation.service import TranslationService, together
 
 T = TypeVar("T")
 
@@ -57,19 +61,11 @@ ACCESS = (InvalidKey, QuotaExceeded, TooManyRequests)
 WORK = (CannotTranslate, UnsupportedLanguage, DeadlineExceeded, InternalError, Overloaded, Unavailable)
 router = APIRouter(tags=["translation"])
 
-EVENT: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "event": {"enum": ["segment", "done", "error"]},
-        "data": {"type": "string", "contentMediaType": "application/json"},
-    },
-    "required": ["event", "data"],
-}
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    **documented(InvalidRequest, NotFound, BodyTooLarge, *ACCESS, *WORK),
+    **error_responses(InvalidRequest, NotFound, BodyTooLarge, *ACCESS, *WORK),
     200: {
-        "description": "The translation; with `stream`, events: `segment` for each sentence, in order, then `done` "
-        "with what would have been the answer, or `error` with the body of an error.",
+        "description": "The translation. With `stream`: the event `segment` for each sentence, in order, and then "
+        "`done` with the complete answer, or `error` with the body of an error.",
         "content": {EVENT_STREAM: {"schema": EVENT_SCHEMA}},
     },
 }
@@ -83,176 +79,184 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     openapi_extra=documented_body(TranslateRequest),
 )
 async def translate(
-    asked: TranslateBody,
+    body: TranslateBody,
     request: Request,
     translations: TranslationsDependency,
     access: AccessDependency,
     glossaries: GlossariesDependency,
     settings: SettingsDependency,
 ) -> TranslateResponse | EventStream:
-    """Translate a text, or a list of texts. The same fields may come as JSON, as a form, or in the query."""
-    caller = await access.admit(asked.api_key, address(request))
-    check(asked, settings)
+    """Translate a text, or a list of texts. The fields may be sent as JSON, as a form, or in the query."""
+    caller = await access.admit(body.api_key, client_address(request))
+    check_limits(body, settings)
     jobs = {}
-    for target in dict.fromkeys([asked.target, *asked.targets]):
-        kept = await kept_terms(asked, target, caller.id, glossaries)
-        jobs[target] = job_of(asked, target, caller.id, kept)
-    async with access.charged(caller, sum(map(len, asked.texts)) * len(jobs)):
-        if asked.stream:
-            events = streamed(asked, translations.stream(jobs[asked.target]), request)
-            first = await while_connected(request, first_of(events))  # what cannot begin gets a status of its own
-            return EventStream(chained(first, events))
-        answers = await while_connected(request, translate_all(translations, list(jobs.values())))
-        return respond(asked, dict(zip(jobs, answers, strict=True)))
+    for target in dict.fromkeys([body.target, *body.targets]):
+        terms = await terms_for(body, target, caller, glossaries)
+        jobs[target] = job_for(body, target, caller, terms, translations.routes)
+    if body.stream:
+        events = stream_events(body, request, translations, access, caller, jobs[body.target])
+        first = await while_connected(request, anext(events))  # an error before the first event has a status of its own
+        return EventStream(first, events)
+    async with access.charged(caller, characters(body) * len(jobs)):
+        answers = await while_connected(request, together([translations.translate(job) for job in jobs.values()]))
+    return respond(body, dict(zip(jobs, answers, strict=True)))
 
 
-async def translate_all(translations: Translations, jobs: Sequence[Job]) -> list[list[Answer]]:
-    return await together([translations.translate(job) for job in jobs])
+def characters(body: TranslateRequest) -> int:
+    """Return the number of characters of all texts."""
+    return sum(map(len, body.texts))
 
 
-def check(asked: TranslateRequest, settings: Settings) -> None:
-    """Raises InvalidRequest, in LibreTranslate's words where it has some."""
-    if asked.format not in ("text", "html"):
-        raise InvalidRequest(f"{shown(asked.format)} format is not supported")
-    size, count = sum(map(len, asked.texts)), len(asked.texts)
-    languages = len({asked.target, *asked.targets})
-    terms = len(asked.glossary) + len(asked.do_not_translate)
+def check_limits(body: TranslateRequest, settings: Settings) -> None:
+    """Check the request against the settings.
+
+    Raises:
+        InvalidRequest: lists every limit that is exceeded, in LibreTranslate's wording where it has one.
+    """
+    if body.format not in ("text", "html"):
+        raise InvalidRequest(f"{shorten(body.format)} format is not supported")
+    size, count = characters(body), len(body.texts)
+    languages = len({body.target, *body.targets})
+    terms = len(body.glossary) + len(body.do_not_translate)
     limits = (
-        ("alternatives", asked.alternatives, settings.max_alternatives),
-        ("beam_size", asked.beam_size or 0, settings.max_beam_size),
-        ("targets", len(asked.targets), settings.max_targets),
+        ("alternatives", body.alternatives, settings.max_alternatives),
+        ("beam_size", body.beam_size or 0, settings.max_beam_size),
+        ("targets", len(body.targets), settings.max_targets),
     )
-    found = []
+    problems = []
     if size > settings.max_characters:
-        found.append(f"request ({size}) exceeds text limit ({settings.max_characters})")
+        problems.append(f"request ({size}) exceeds text limit ({settings.max_characters})")
     elif size * languages > settings.max_pending_characters:
         limit = settings.max_pending_characters // languages
-        found.append(f"request ({size}) exceeds text limit ({limit}) for {languages} targets")
+        problems.append(f"request ({size}) exceeds text limit ({limit}) for {languages} targets")
     if count > settings.max_texts:
-        found.append(f"request ({count}) exceeds text limit ({settings.max_texts})")
-    found += [f"{name} parameter must be <= {limit}" for name, value, limit in limits if value > limit]
+        problems.append(f"request ({count}) exceeds text limit ({settings.max_texts})")
+    problems += [f"{name} parameter must be <= {limit}" for name, value, limit in limits if value > limit]
     if terms > settings.max_terms:
-        found.append(f"glossary and do_not_translate have {terms} terms; accepted: at most {settings.max_terms}")
-    if asked.stream and asked.targets:
-        found.append("stream and targets cannot be used together")
-    if asked.glossary_id and asked.source == AUTO:
-        found.append("glossary_id needs a source language")
-    if found:
-        raise InvalidRequest.listing(found)
+        problems.append(f"glossary and do_not_translate have {terms} terms; accepted: at most {settings.max_terms}")
+    if body.stream and body.targets:
+        problems.append("stream and targets cannot be used together")
+    if body.glossary_id and body.source == AUTO:
+        problems.append("glossary_id needs a source language")
+    if problems:
+        raise InvalidRequest.listing(problems)
 
 
-async def kept_terms(asked: TranslateRequest, target: str, caller: str, glossaries: Glossaries) -> Terms:
-    """Of the caller's own glossary. Raises NotFound and InvalidRequest."""
-    if asked.glossary_id is None:
-        return Terms()
-    return await glossaries.terms(caller, [asked.glossary_id], asked.source, target)
+async def terms_for(body: TranslateRequest, target: str, caller: Caller, glossaries: GlossaryStore) -> Terms:
+    """Return the terms of the request, which take precedence, and those of its stored glossary.
 
-
-def job_of(asked: TranslateRequest, target: str, caller: str, kept: Terms) -> Job:
-    """One for each target; with the request's own terms, and those that are kept here."""
-    return Job(
-        texts=asked.texts,
-        source=None if asked.source == AUTO else asked.source,
-        target=target,
-        format=Format(asked.format),
-        sentences=not asked.split_sentences,
-        beam_size=asked.beam_size,
-        terms=terms_of(asked, kept),
-        wants=Wants(asked.alternatives, asked.alignment, asked.attention),
-        caller=caller,
-        deadline=None if asked.timeout_ms is None else time.monotonic() + asked.timeout_ms / 1000,
-    )
-
-
-def terms_of(asked: TranslateRequest, kept: Terms) -> Terms:
-    """Raises InvalidRequest."""
-    if not asked.glossary and not asked.do_not_translate:
-        return kept
+    Raises:
+        NotFound: the caller has no such glossary.
+        InvalidRequest: the terms cannot be used.
+    """
+    stored = Terms()
+    if body.glossary_id is not None:
+        stored = await glossaries.terms(caller.id, [body.glossary_id], body.source, target)
+    if not body.glossary and not body.do_not_translate:
+        return stored
     try:
-        return Terms(tuple({**dict(kept.glossary), **asked.glossary}.items()), tuple(asked.do_not_translate))
+        return Terms(tuple({**dict(stored.glossary), **body.glossary}.items()), tuple(body.do_not_translate))
     except RequestError as error:
         raise InvalidRequest.listing([str(error)]) from error
 
 
-def respond(asked: TranslateRequest, answers: dict[str, Sequence[Answer]]) -> TranslateResponse:
-    """By target."""
-    found = {target: translated(asked, each) for target, each in answers.items()}
-    others = {target: found[target] for target in dict.fromkeys(asked.targets)}
-    return TranslateResponse(**dict(found[asked.target]), translations=others or None)
+def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, routes: TranslationRoutes) -> Job:
+    """Return the job of one target language."""
+    return Job(
+        texts=body.texts,
+        source=None if body.source == AUTO else routes.resolve(body.source),
+        target=routes.resolve(target),
+        format=Format(body.format),
+        split_sentences=body.split_sentences,
+        beam_size=body.beam_size,
+        terms=terms,
+        output=OutputOptions(body.alternatives, body.alignment, body.attention),
+        caller=caller.id,
+        deadline=None if body.timeout_ms is None else time.monotonic() + body.timeout_ms / 1000,
+    )
 
 
-def translated(asked: TranslateRequest, answers: Sequence[Answer]) -> TargetResponse:
-    """A text for a text, a list for a list."""
+def respond(body: TranslateRequest, answers: Mapping[str, Sequence[Answer]]) -> TranslateResponse:
+    """Return the response for `answers`, which are given by target language."""
+    responses = {target: target_response(body, texts) for target, texts in answers.items()}
+    others = {target: responses[target] for target in dict.fromkeys(body.targets)}
+    return TranslateResponse(**dict(responses[body.target]), translations=others or None)
 
-    def each(value: Callable[[Answer], T]) -> Any:
-        found = [value(answer) for answer in answers]
-        return found[0] if isinstance(asked.q, str) else found
 
+def target_response(body: TranslateRequest, answers: Sequence[Answer]) -> TargetResponse:
+    """Return the response for one target. Each field is a single value for a text, and a list for a list of texts."""
+
+    def values(value: Callable[[Answer], T]) -> Any:
+        listed = [value(answer) for answer in answers]
+        return listed[0] if isinstance(body.q, str) else listed
+
+    with_segments = body.segments or body.alignment or body.attention
     return TargetResponse(
-        translatedText=each(lambda answer: answer.text),
-        detectedLanguage=each(_detected) if asked.source == AUTO else None,
-        alternatives=each(lambda answer: list(answer.alternatives)) if asked.alternatives else None,
-        bridge=each(lambda answer: answer.bridge or None) if any(answer.bridge for answer in answers) else None,
-        quality=each(lambda answer: percent(answer.confidence)) if asked.quality else None,
-        segments=each(lambda answer: [_segment(asked, sentence) for sentence in answer.sentences])
-        if asked.segments or asked.alignment or asked.attention
+        translatedText=values(lambda answer: answer.text),
+        detectedLanguage=values(_detected_language) if body.source == AUTO else None,
+        alternatives=values(lambda answer: list(answer.alternatives)) if body.alternatives else None,
+        bridge=values(lambda answer: answer.bridge or None) if any(answer.bridge for answer in answers) else None,
+        quality=values(lambda answer: percent(answer.confidence)) if body.quality else None,
+        segments=values(lambda answer: [_segment(body, sentence) for sentence in answer.sentences])
+        if with_segments
         else None,
     )
 
 
 def percent(confidence: float | None) -> float | None:
-    """0 to 100, as LibreTranslate has it."""
+    """Return a confidence from 0 to 1 on LibreTranslate's scale from 0 to 100."""
     return None if confidence is None else round(100 * confidence, 1)
 
 
-def _detected(answer: Answer) -> DetectedLanguage:
+def _detected_language(answer: Answer) -> DetectedLanguage:
     assert answer.detected is not None
     return DetectedLanguage(confidence=round(100 * answer.detected.confidence, 1), language=answer.detected.language)
 
 
-def _segment(asked: TranslateRequest, sentence: Sentence) -> Segment:
+def _segment(body: TranslateRequest, sentence: SentenceTranslation) -> SegmentResponse:
     maps = sentence.attention
-    return Segment(
-        source=sentence.source,
-        target=sentence.target,
+    others = other_texts(sentence.text, (alternative.text for alternative in sentence.alternatives))
+    return SegmentResponse(
+        source=sentence.source_range,
+        target=sentence.target_range,
         quality=percent(sentence.confidence),
-        alternatives=sentence.alternatives if asked.alternatives else None,
-        alignment=sentence.alignment if asked.alignment else None,
+        alternatives=others if body.alternatives else None,
+        alignment=sentence.links if body.alignment else None,
         attention=SegmentAttention(source=maps.source, target=maps.target, weights=maps.weights) if maps else None,
     )
 
 
-async def streamed(
-    asked: TranslateRequest, found: AsyncIterator[StreamedSentence | StreamEnd], request: Request
-) -> AsyncIterator[bytes]:
-    """Events; an error after the first of them is one, too."""
+async def stream_events(
+    body: TranslateRequest,
+    request: Request,
+    translations: TranslationService,
+    access: AccessControl,
+    caller: Caller,
+    job: Job,
+) -> AsyncGenerator[bytes, None]:
+    """Generate the events of a stream. An error after the first event is an event, too.
+
+    Of a stream that fails or is closed before its end, the caller pays for the sentences that were sent.
+    """
     begun = False
     try:
-        async for each in found:
-            match each:
-                case StreamedSentence():
-                    segment = StreamedSegment(
-                        text=each.text if isinstance(asked.q, list) else None,
-                        index=each.index,
-                        source=each.source,
-                        translatedText=each.translation,
-                        quality=percent(each.confidence),
-                    )
-                    yield event("segment", segment)
-                case StreamEnd():
-                    yield event("done", respond(asked, {asked.target: each.answers}))
-            begun = True
+        async with access.charged(caller, characters(body)) as charge:
+            async for item in translations.stream(job):
+                match item:
+                    case StreamedSentence():
+                        charge.delivered += item.source[1] - item.source[0]
+                        segment = StreamedSegment(
+                            text=item.text if isinstance(body.q, list) else None,
+                            index=item.index,
+                            source=item.source,
+                            translatedText=item.translation,
+                            quality=percent(item.confidence),
+                        )
+                        yield encode_event("segment", segment)
+                    case StreamEnd():
+                        yield encode_event("done", respond(body, {body.target: item.answers}))
+                begun = True
     except ServiceError as error:
         if not begun:
             raise
-        yield event("error", problem(request.scope, error))
-
-
-async def first_of(events: AsyncIterator[bytes]) -> bytes:
-    return await anext(events)
-
-
-async def chained(first: bytes, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield first
-    async for each in events:
-        yield each
+        yield encode_event("error", problem_body(request.scope, error))

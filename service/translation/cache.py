@@ -1,4 +1,4 @@
-"""The same work in flight is done once, whoever asks for it, and its results are kept for a while."""
+"""Cache of translations; equal requests in progress share one computation."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable, Sequence
@@ -12,11 +12,11 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 Work = Callable[[Sequence[K]], Coroutine[Any, Any, Sequence[V]]]
-"""A result for each key, in order."""
+"""Coroutine function that returns a result for each key, in order."""
 
 
 class Flight(Generic[K, V]):
-    """One call that works on some keys. When the last of those who wait leaves, it is cancelled."""
+    """One call of the work function for some keys, cancelled once nobody waits for the results."""
 
     def __init__(self, keys: Sequence[K], task: "asyncio.Task[Sequence[V]]") -> None:
         self.keys = tuple(keys)
@@ -25,85 +25,94 @@ class Flight(Generic[K, V]):
 
     @property
     def shares_error(self) -> bool:
-        """Whether its error is that of whoever joined it, and not of another text, or of a shorter deadline."""
+        """Whether everyone who joined the flight gets its error.
+
+        This is false if another key of the flight or the deadline of its first caller may be the cause of the error.
+        """
         return len(self.keys) == 1 and not isinstance(self.task.exception(), DeadlineExceeded)
 
 
-class SharedWork(Generic[K, V]):
-    """Results by key: from the cache, from work in flight, or from work that is started for them.
+class TranslationCache(Generic[K, V]):
+    """Cache of results by key, which shares work in flight.
 
-    Counts what was asked for: `kept` came from the cache, `joined` from the work of others, `begun` is the rest.
+    Counters of keys: `hits` were in the cache, `joined` were in a flight of another caller, `misses` needed new work.
     """
 
     def __init__(self, capacity: int, size: Callable[[K, V], int]) -> None:
-        """The cache holds `capacity` in the unit of `size`; 0 is no cache."""
-        self.kept = self.joined = self.begun = 0
+        """Make a cache whose entries have at most the total size `capacity`; 0 disables the cache.
+
+        `size` returns the size of an entry (key, result).
+        """
+        self.hits = self.joined = self.misses = 0  # keys
         self._size = size
         self._cache: LRUCache[K, tuple[V, int]] = LRUCache(capacity, getsizeof=lambda entry: entry[1])
         self._flights: dict[K, Flight[K, V]] = {}
 
     @property
     def size(self) -> float:
-        """Of what the cache holds."""
+        """Total size of the cached entries."""
         return self._cache.currsize
 
     async def get(self, keys: Sequence[K], work: "Work[K, V]") -> list[V]:
-        """A result for each key. `work` is given, together, all that nobody works on, and what is on its way among more
-        keys than these: one text shall not wait for somebody's thousand.
+        """Return a result for each key, in order.
 
-        Raises what `work` raises. An error that others met with more keys than one, or with their own deadline, is no
-        answer: then `work` is given these keys after all. Cancelled, it leaves the work to those who still wait for it.
+        A key joins a flight that works on it if the flight has no more keys than this call: one text must not wait for
+        a thousand texts of another caller. One call of `work` gets all other keys that are not cached. If this
+        coroutine is cancelled, flights with other waiting callers continue.
+
+        Raises: the errors of `work`. If a joined flight fails because of another key or its own deadline, its keys are
+            passed to `work` instead.
         """
-        found: dict[K, V] = {}
-        held: list[Flight[K, V]] = []
-        own: list[Flight[K, V]] = []
+        results: dict[K, V] = {}
+        joined: list[Flight[K, V]] = []
+        started: list[Flight[K, V]] = []
         try:
-            while missing := self._missing(keys, found):
-                lonely = [key for key in missing if not self._may_join(key, len(keys))]
-                if lonely:
-                    own.append(self._start(lonely, work))
-                self.joined += len(missing) - len(lonely)
+            while missing := self._missing(keys, results):
+                unshared = [key for key in missing if not self._may_join(key, len(keys))]
+                if unshared:
+                    started.append(self._start(unshared, work))
+                self.joined += len(missing) - len(unshared)
                 flights = list(dict.fromkeys(self._flights[key] for key in missing))
                 for flight in flights:
-                    if flight not in held:
-                        held.append(flight)
+                    if flight not in joined:
+                        joined.append(flight)
                         flight.waiters += 1
                 await asyncio.wait([flight.task for flight in flights], return_when=asyncio.FIRST_EXCEPTION)
                 for flight in flights:
-                    found |= _landed(flight, owned=flight in own)
-            return [found[key] for key in keys]
+                    results |= _landed(flight, owned=flight in started)
+            return [results[key] for key in keys]
         finally:
-            for flight in held:
+            for flight in joined:
                 self._leave(flight)
 
-    def _may_join(self, key: K, asked: int) -> bool:
-        """Whether there is a flight with it that lands no later than ours would: one of at most as many keys."""
+    def _may_join(self, key: K, count: int) -> bool:
+        """Return whether a flight of at most `count` keys works on the key."""
         flight = self._flights.get(key)
-        return flight is not None and len(flight.keys) <= asked
+        return flight is not None and len(flight.keys) <= count
 
-    def _missing(self, keys: Sequence[K], found: dict[K, V]) -> list[K]:
-        """The keys without a result, each once; those in the cache are found now."""
+    def _missing(self, keys: Sequence[K], results: dict[K, V]) -> list[K]:
+        """Add cached results to `results`, and return the distinct keys that still have no result."""
         missing = []
         for key in dict.fromkeys(keys):
-            if key in found:
+            if key in results:
                 continue
             entry = self._cache.get(key)
             if entry is None:
                 missing.append(key)
             else:
-                found[key] = entry[0]
-                self.kept += 1
+                results[key] = entry[0]
+                self.hits += 1
         return missing
 
     def _start(self, keys: Sequence[K], work: "Work[K, V]") -> Flight[K, V]:
-        self.begun += len(keys)
+        self.misses += len(keys)
         flight = Flight(keys, asyncio.ensure_future(work(keys)))
         self._flights.update(dict.fromkeys(keys, flight))
         flight.task.add_done_callback(lambda _: self._land(flight))
         return flight
 
     def _land(self, flight: Flight[K, V]) -> None:
-        """No longer in flight. Runs before anybody who waits goes on."""
+        """Cache the results of a finished flight."""
         self._remove(flight)
         if flight.task.cancelled() or flight.task.exception():
             return
@@ -115,7 +124,7 @@ class SharedWork(Generic[K, V]):
     def _leave(self, flight: Flight[K, V]) -> None:
         flight.waiters -= 1
         if not flight.waiters and not flight.task.done():
-            self._remove(flight)  # at once: who comes now must not wait for what is being cancelled
+            self._remove(flight)  # before the cancellation ends: new callers must not join a cancelled flight
             flight.task.cancel()
 
     def _remove(self, flight: Flight[K, V]) -> None:
@@ -125,7 +134,10 @@ class SharedWork(Generic[K, V]):
 
 
 def _landed(flight: Flight[K, V], owned: bool) -> dict[K, V]:
-    """The results of a flight, if it has landed; raises its error if that is ours, too."""
+    """Return the results of a flight by key; none if it is unfinished or failed with an error of another caller.
+
+    Raises: the error of the flight if this caller owns the flight or the flight shares its error.
+    """
     task = flight.task
     if not task.done() or (not task.cancelled() and task.exception() and not owned and not flight.shares_error):
         return {}

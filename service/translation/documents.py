@@ -1,4 +1,4 @@
-"""Files: opened and rendered in threads of their own, and translated in parts, so that a long one blocks nobody."""
+"""Translates files: opens and renders them in separate threads, and translates their segments in parts."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,26 +11,27 @@ import structlog
 
 from mt.errors import DocumentError
 from mt.text.documents import Document, DocumentOptions, open_document
-from mt.text.markup import Translated
-from service.errors import CannotTranslate, DeadlineExceeded, InvalidDocument, Overloaded, where
-from service.translation.assembly import links, unchanged
+from mt.text.markup import TranslatedSegment
+from service.errors import CannotTranslate, DeadlineExceeded, InvalidDocument, Overloaded, error_location
+from service.translation.answers import alignment_of, unchanged_answer
 from service.translation.jobs import Answer
-from service.translation.preparation import Unit, unit_of
+from service.translation.preparation import beginning_of, segment_text
+from service.workers.messages import SourceText
 
 T = TypeVar("T")
 
-THREADS = 2  # that take files apart and put them together
-SECONDS = 30.0  # for one of them to do so
-PART_CHARACTERS, PART_TEXTS = 20_000, 200  # that go to the models together
-PARTS = 2  # of a document that are in work at the same time
-RETRY_SECONDS = 0.5  # a document that has begun waits for its turn
+THREADS = 2  # threads that open and render files
+THREAD_SECONDS = 30.0  # longest time for opening or rendering a file
+PART_CHARACTERS, PART_TEXTS = 20_000, 200  # largest part of a document that goes to the models in one request
+MAX_PARTS = 2  # parts of a document that are translated at a time
+RETRY_SECONDS = 0.5  # pause between attempts while the queue is full
 
-Translate = Callable[[Sequence[Unit]], Awaitable[Sequence[Answer]]]
+TranslateTexts = Callable[[Sequence[SourceText]], Awaitable[Sequence[Answer]]]
 
 
 @dataclass(frozen=True)
-class Opened:
-    """A file taken apart."""
+class OpenedDocument:
+    """A file and the document that was parsed from it."""
 
     name: str
     content: bytes
@@ -38,42 +39,41 @@ class Opened:
 
     @property
     def characters(self) -> int:
-        """To be translated."""
+        """Number of characters to translate."""
         return sum(len(segment.text) for segment in self.document.segments)
 
-    def beginning(self, length: int) -> str:
-        """What a person reads first."""
-        found = ""
-        for segment in self.document.segments:
-            found += segment.text + "\n"
-            if len(found) >= length:
-                break
-        return found
+    def beginning(self) -> str:
+        """Return the text of the first segments, for language detection."""
+        return beginning_of(segment.text for segment in self.document.segments)
 
 
-class Documents:
-    """Opens files and writes them translated."""
+class DocumentTranslator:
+    """Opens files and translates them."""
 
     def __init__(self, options: DocumentOptions) -> None:
         self._options = options
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="documents")
 
-    async def open(self, name: str, content: bytes) -> Opened:
-        """Raises InvalidDocument."""
+    async def open(self, name: str, content: bytes) -> OpenedDocument:
+        """Parse a file in a thread. Raises: InvalidDocument if the file cannot be parsed."""
         try:
-            document = await self._aside(name, partial(open_document, name, content, self._options))
+            document = await self._in_thread(name, partial(open_document, name, content, self._options))
         except DocumentError as error:
             raise InvalidDocument(str(error)) from error
-        return Opened(name, content, document)
+        return OpenedDocument(name, content, document)
 
-    async def translated(self, opened: Opened, source: str, translate: Translate) -> bytes:
-        """The file with its segments translated. One that no model can translate stays, and the rest does not.
+    async def translated(self, opened: OpenedDocument, source: str, translate: TranslateTexts) -> bytes:
+        """Return the content of the file with translated segments.
 
-        Raises what `translate` raises, and InvalidDocument.
+        A segment for which `translate` raises CannotTranslate stays unchanged.
+
+        Raises:
+            InvalidDocument: the file cannot be rendered.
+            ServiceError: any other error of `translate`.
         """
         segments = opened.document.segments
         progress = _Progress(source, translate)
-        parts = _parts([unit_of(segment) for segment in segments])
+        parts = _parts([segment_text(segment) for segment in segments])
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(progress.part(part)) for part in parts]
@@ -81,14 +81,15 @@ class Documents:
             raise errors.exceptions[0] from None
         answers = [answer for task in tasks for answer in task.result()]
         if progress.failed:
-            structlog.get_logger().warning("segments left as they were", count=progress.failed, of=len(segments))
-        found = [Translated(answer.text, links(answer)) for answer in answers]
-        return await self._aside(opened.name, partial(opened.document.render, found))
+            structlog.get_logger().warning("segments not translated", failed=progress.failed, segments=len(segments))
+        translated = [TranslatedSegment(answer.text, alignment_of(answer)) for answer in answers]
+        return await self._in_thread(opened.name, partial(opened.document.render, translated))
 
-    async def _aside(self, name: str, work: Callable[[], T]) -> T:
-        """In a thread, where it takes what time it takes, but is not waited for longer than that once it has begun.
+    async def _in_thread(self, name: str, work: Callable[[], T]) -> T:
+        """Return the result of `work`, which reads or writes the file `name` in a thread.
 
-        A file on which a library fails will not be better when it is sent again: no mistake of ours, to its client.
+        Raises: DocumentError if `work` raises it; InvalidDocument for any other error, because the same file would
+            fail again, and if `work` takes more than THREAD_SECONDS.
         """
         loop, begun = asyncio.get_running_loop(), asyncio.Event()
 
@@ -96,74 +97,78 @@ class Documents:
             loop.call_soon_threadsafe(begun.set)
             return work()
 
-        found = loop.run_in_executor(self._threads, working)
+        result = loop.run_in_executor(self._threads, working)
         try:
             await begun.wait()
-            return await asyncio.wait_for(found, SECONDS)
+            return await asyncio.wait_for(result, THREAD_SECONDS)
         except TimeoutError as error:
-            raise InvalidDocument(f"{name} takes longer than {SECONDS:g} s to read or write") from error
+            raise InvalidDocument(f"{name} takes longer than {THREAD_SECONDS:g} s to read or write") from error
         except DocumentError:
             raise
         except Exception as error:
-            structlog.get_logger().error("document failed", where=where(error))
+            structlog.get_logger().error("document failed", location=error_location(error))
             raise InvalidDocument(f"{name} cannot be read or written") from error
         finally:
-            found.cancel()  # if nobody waits any more, and it has not begun
+            result.cancel()  # if the work has not begun
 
 
 class _Progress:
-    """One document on its way."""
+    """Translates the parts of one document."""
 
-    def __init__(self, source: str, translate: Translate) -> None:
-        self.failed = 0  # segments
+    def __init__(self, source: str, translate: TranslateTexts) -> None:
+        self.failed = 0  # number of segments that could not be translated
         self._source = source
         self._translate = translate
-        self._turns = asyncio.Semaphore(PARTS)
-        self._begun = False
+        self._room = asyncio.Semaphore(MAX_PARTS)
+        self._admitted = False
 
-    async def part(self, units: Sequence[Unit]) -> Sequence[Answer]:
-        async with self._turns:
-            return await self._together(units)
+    async def part(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
+        """Translate one part after waiting until fewer than MAX_PARTS parts are being translated."""
+        async with self._room:
+            return await self._together(texts)
 
-    async def _together(self, units: Sequence[Unit]) -> Sequence[Answer]:
+    async def _together(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
         try:
-            return await self._patiently(units)
+            return await self._when_admitted(texts)
         except CannotTranslate:
-            return [await self._alone(unit) for unit in units]
-        except DeadlineExceeded:  # that of the models: too much for them at a time
-            if len(units) == 1:
+            return [await self._alone(text) for text in texts]
+        except DeadlineExceeded:  # the part is too large for the time limit of a request
+            if len(texts) == 1:
                 raise
-            half = len(units) // 2
-            return [*await self._together(units[:half]), *await self._together(units[half:])]
+            half = len(texts) // 2
+            return [*await self._together(texts[:half]), *await self._together(texts[half:])]
 
-    async def _alone(self, unit: Unit) -> Answer:
+    async def _alone(self, text: SourceText) -> Answer:
         try:
-            return (await self._patiently([unit]))[0]
+            return (await self._when_admitted([text]))[0]
         except CannotTranslate:
             self.failed += 1
-            return unchanged(unit.text, self._source)
+            return unchanged_answer(text.text, self._source)
 
-    async def _patiently(self, units: Sequence[Unit]) -> Sequence[Answer]:
-        """A document that has been let in is not sent away half done because the queue is full."""
+    async def _when_admitted(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
+        """Translate texts. While the queue is full, try again if an earlier part of the document was admitted.
+
+        Raises: Overloaded if the queue is full and no part of the document has been admitted.
+        """
         while True:
             try:
-                found = await self._translate(units)
+                answers = await self._translate(texts)
             except Overloaded:
-                if not self._begun:
+                if not self._admitted:
                     raise
                 await asyncio.sleep(RETRY_SECONDS)
             else:
-                self._begun = True
-                return found
+                self._admitted = True
+                return answers
 
 
-def _parts(units: Sequence[Unit]) -> list[list[Unit]]:
-    found: list[list[Unit]] = []
+def _parts(texts: Sequence[SourceText]) -> list[list[SourceText]]:
+    parts: list[list[SourceText]] = []
     size = 0
-    for unit in units:
-        if not found or size + len(unit.text) > PART_CHARACTERS or len(found[-1]) == PART_TEXTS:
-            found.append([])
+    for text in texts:
+        if not parts or size + len(text.text) > PART_CHARACTERS or len(parts[-1]) == PART_TEXTS:
+            parts.append([])
             size = 0
-        found[-1].append(unit)
-        size += len(unit.text)
-    return found
+        parts[-1].append(text)
+        size += len(text.text)
+    return parts

@@ -1,4 +1,4 @@
-"""Translated files, kept for a while in a folder of bounded size until they are fetched."""
+"""Store of translated files: a temporary folder of limited size, from which clients download them."""
 
 import asyncio
 import secrets
@@ -11,81 +11,83 @@ from tempfile import TemporaryDirectory
 
 from service.errors import NotFound
 
-MOST_NAME = 100  # characters of the original name in the new one
+MAX_NAME = 100  # characters of the original name
 
 
 @dataclass(frozen=True)
 class FileLimits:
-    """Seconds that a file is kept, and bytes of all of them; beyond these who has most loses the oldest of theirs."""
+    """Limits of the store. If it is full, the oldest file of the caller with the most bytes is deleted."""
 
-    seconds: float = 1800.0
-    bytes: int = 200_000_000
+    seconds: float = 1800.0  # a file is deleted after this time
+    bytes: int = 200_000_000  # of all files together
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredFile:
+    """A file in the folder."""
+
     path: Path
     owner: str
     size: int
-    until: float
+    expires: float
 
 
-class Files:
-    """Files by names that nobody can guess. Only these names lead to files: what a client sends is no path."""
+class FileStore:
+    """Stores files under names that nobody can guess. File names from clients are never used as paths."""
 
     def __init__(self, limits: FileLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
         self._folder = TemporaryDirectory(prefix="mt-files-")
-        self._kept: dict[str, Kept] = {}  # the oldest first
+        self._files: dict[str, StoredFile] = {}  # by name, the oldest first
 
     def close(self) -> None:
-        """Deletes all of them."""
+        """Delete all files."""
         self._folder.cleanup()
 
     async def put(self, name: str, content: bytes, owner: str) -> str:
-        """Keeps a file of a caller's; the name under which it is found, which ends with the given one."""
-        found = f"{secrets.token_urlsafe(24)}.{_tame(name)}"
+        """Store a file of the caller `owner`. Return a random name that ends with the safe characters of `name`."""
+        stored_name = f"{secrets.token_urlsafe(24)}.{_safe_name(name)}"
         path = Path(self._folder.name) / secrets.token_hex(16)
         await asyncio.to_thread(path.write_bytes, content)
-        self._kept[found] = Kept(path, owner, len(content), self._clock() + self._limits.seconds)
-        self._drop()
-        return found
+        self._files[stored_name] = StoredFile(path, owner, len(content), self._clock() + self._limits.seconds)
+        self._expire()
+        return stored_name
 
     def path(self, name: str) -> Path:
-        """Raises NotFound."""
-        self._drop()
-        if name not in self._kept:
-            raise NotFound("There is no such file, or no longer")
-        return self._kept[name].path
+        """Return the path of the file that `put` stored as `name`. Raises: NotFound if no such file is stored."""
+        self._expire()
+        if name not in self._files:
+            raise NotFound("There is no such file; files are deleted after a while")
+        return self._files[name].path
 
-    def _drop(self) -> None:
+    def _expire(self) -> None:
         now = self._clock()
-        for name in [name for name, kept in self._kept.items() if kept.until <= now]:
+        for name in [name for name, file in self._files.items() if file.expires <= now]:
             self._remove(name)
         sizes = Counter[str]()
-        for kept in self._kept.values():
-            sizes[kept.owner] += kept.size
+        for file in self._files.values():
+            sizes[file.owner] += file.size
         while sizes.total() > self._limits.bytes:
-            [(most, _)] = sizes.most_common(1)
-            name = next(name for name, kept in self._kept.items() if kept.owner == most)
-            sizes[most] -= self._remove(name)
+            [(owner, _)] = sizes.most_common(1)
+            name = next(name for name, file in self._files.items() if file.owner == owner)
+            sizes[owner] -= self._remove(name)
 
     def _remove(self, name: str) -> int:
-        """The bytes that this frees."""
-        gone = self._kept.pop(name)
-        gone.path.unlink(missing_ok=True)
-        return gone.size
+        """Delete a file and return its size in bytes."""
+        file = self._files.pop(name)
+        file.path.unlink(missing_ok=True)
+        return file.size
 
 
-def original(name: str) -> str:
-    """The name that a file was kept with."""
+def original_name(name: str) -> str:
+    """Return the client's part of the name that `FileStore.put` returned."""
     return name.partition(".")[2]
 
 
-def _tame(name: str) -> str:
-    """A name without folders, control characters and the like."""
+def _safe_name(name: str) -> str:
+    """Return the file name without folders; in the stem, `_` replaces all but letters, digits and " ._-"."""
     base = PurePath(name.replace("\\", "/")).name
     stem, suffix = PurePath(base).stem, PurePath(base).suffix
     safe = "".join(letter if letter.isalnum() or letter in " ._-" else "_" for letter in stem).strip(". ")
-    return (safe[:MOST_NAME] or "file") + suffix[:16].lower()
+    return (safe[:MAX_NAME] or "file") + suffix[:16].lower()

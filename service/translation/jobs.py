@@ -1,15 +1,15 @@
-"""What the service is asked and answers, whatever dialect the client speaks."""
+"""Jobs and answers of the translation service, common to the LibreTranslate and DeepL routes."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from mt.engine.results import AttentionMap
-from mt.text.markup import Link, MarkupOptions, Range
+from mt.pipeline.results import SentenceTranslation
+from mt.text.markup import MarkupOptions, Range
 from mt.text.terms import Terms
 
 
 class Format(StrEnum):
-    """What the texts are written in."""
+    """Format of the texts of a job."""
 
     TEXT = "text"
     HTML = "html"
@@ -17,69 +17,63 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True)
-class Wants:
-    """What a client asks for beside the translation, for it costs something."""
+class OutputOptions:
+    """Optional parts of an answer beside the translation. Each needs extra computation."""
 
-    alternatives: int = 0
+    alternatives: int = 0  # number of alternatives
     alignment: bool = False
     attention: bool = False
 
 
 @dataclass(frozen=True)
 class Job:
-    """Texts to translate. Without `source`, the language of each is detected."""
+    """Texts to translate. Without `source`, the language of each text is detected."""
 
     texts: tuple[str, ...]
     source: str | None
     target: str
     format: Format = Format.TEXT
     markup: MarkupOptions = field(default_factory=MarkupOptions)  # for HTML and XML
-    sentences: bool = False  # each text is one sentence already
-    beam_size: int | None = None  # the model's own
+    split_sentences: bool = True  # False: each text is one sentence
+    beam_size: int | None = None  # None: the default of the model
     terms: Terms = field(default_factory=Terms)
-    wants: Wants = field(default_factory=Wants)
-    caller: str = ""  # whose turn it is
+    output: OutputOptions = field(default_factory=OutputOptions)
+    caller: str = ""  # the engine serves callers in turn
     deadline: float | None = None  # by time.monotonic()
 
 
 @dataclass(frozen=True)
-class Detected:
+class DetectedSource:
+    """A detected language with its confidence from 0 to 1."""
+
     language: str
-    confidence: float  # 0 to 1
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """A sentence of an answer: where it stands in both texts, in characters."""
-
-    source: Range
-    target: Range
-    confidence: float | None  # 0 to 1: how good the translation is likely to be
-    alternatives: tuple[str, ...] = ()
-    alignment: tuple[Link, ...] = ()  # (range of the source text, range of the translation)
-    attention: AttentionMap | None = None
+    confidence: float
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The translation of one text. `sentences` is empty where the text was markup."""
+    """Translation of one text. The ranges in `sentences` are character offsets in the text and its translation."""
 
     text: str
     source: str
-    detected: Detected | None = None
-    bridge: str = ""  # the language that it went through, if there is no direct model
+    detected: DetectedSource | None = None
+    bridge: str = ""  # the language between two models, if no model translates directly
     alternatives: tuple[str, ...] = ()
-    confidence: float | None = None
-    sentences: tuple[Sentence, ...] = ()
+    confidence: float | None = None  # expected quality from 0 to 1
+    sentences: tuple[SentenceTranslation, ...] = ()  # empty for markup
 
 
 @dataclass(frozen=True)
 class StreamedSentence:
-    """A sentence that is ready. Those of a text come in order: their ranges join to the source, their texts to the
-    translation, for what stands before a sentence, and after the last, is given with it."""
+    """A finished sentence of a stream.
 
-    text: int  # its number in the job
-    index: int  # of the sentence, in the text
+    The sentences of a text come in order. The concatenated source ranges are the text, and the concatenated
+    translations are its translation: white space before a sentence belongs to that sentence, and white space at the
+    end of the text to the last sentence.
+    """
+
+    text: int  # index of the text in the job
+    index: int  # index of the sentence in the text
     source: Range
     translation: str
     confidence: float | None
@@ -87,6 +81,6 @@ class StreamedSentence:
 
 @dataclass(frozen=True)
 class StreamEnd:
-    """What `translate` would have answered."""
+    """The last item of a stream, with the same answers as TranslationService.translate."""
 
     answers: tuple[Answer, ...]

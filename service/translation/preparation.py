@@ -1,129 +1,131 @@
-"""What is to be translated of each text: its language told, its markup taken apart."""
+"""Prepares the texts of a job: detects their languages and parses their markup."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from mt.text.markup import Markup, Range, Segment, Translated, parse_html, parse_xml
-from service.languages import PIVOT, Route, Routes, described
-from service.translation.assembly import links, ranked, unchanged, weighted
-from service.translation.jobs import Answer, Detected, Format, Job
+from mt.text.markup import Markup, Segment, TranslatedSegment, parse_html, parse_xml
+from service.languages import TranslationRoute, TranslationRoutes, describe, pivot_order
+from service.translation.answers import alignment_of, mean_confidence, text_of_rank, unchanged_answer
+from service.translation.jobs import Answer, DetectedSource, Format, Job
+from service.workers.messages import SourceText
 
-LOOKED_AT = 4000  # characters of a text by which its language is told
-SURE = 0.8  # a language told so surely is not passed over for another that can be translated
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A text for the models, and the ranges of it that come back as they are."""
-
-    text: str
-    kept: tuple[Range, ...] = ()
-    linked: bool = False  # whether the alignment of its words is wanted
-
-    @property
-    def blank(self) -> bool:
-        """Whether there is neither a letter nor a digit in it."""
-        return not any(map(str.isalnum, self.text))
+DETECTION_CHARACTERS = 4000  # language detection reads only these first characters of a text
+SURE = 0.8  # from this confidence on, an unsupported language is an error; below, a supported guess replaces it
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A text of a job. Its units are to be translated along the route, if it has one."""
+class PreparedText:
+    """A text of a job, divided into parts for the models."""
 
     text: str
     source: str
-    detected: Detected | None
-    route: Route
-    units: tuple[Unit, ...]
+    detected: DetectedSource | None
+    route: TranslationRoute  # empty if the text is already in the target language
+    parts: tuple[SourceText, ...]  # texts to translate: the segments of markup, or the whole plain text
     markup: Markup | None = None
 
-    def answer(self, found: Sequence[Answer]) -> Answer:
-        """Of answers for the units. Takes time for much markup."""
+    def answer(self, answers: Sequence[Answer]) -> Answer:
+        """Return the answer for this text from the answers for its parts. Long markup takes time; use a thread."""
         if not self.route:
-            whole = unchanged(self.text, self.source)
+            answer = unchanged_answer(self.text, self.source)
         elif self.markup is None:
-            whole = found[0]
+            answer = answers[0]
         else:
-            whole = self._rendered(self.markup, found)
-        return replace(whole, detected=self.detected)
+            answer = self._rendered(self.markup, answers)
+        return replace(answer, detected=self.detected)
 
-    def _rendered(self, markup: Markup, found: Sequence[Answer]) -> Answer:
-        text = markup.render([Translated(answer.text, links(answer)) for answer in found])
+    def _rendered(self, markup: Markup, answers: Sequence[Answer]) -> Answer:
+        text = markup.render([TranslatedSegment(answer.text, alignment_of(answer)) for answer in answers])
         alternatives: dict[str, None] = {}
-        for rank in range(max((len(answer.alternatives) for answer in found), default=0)):
-            chosen = [ranked(answer, rank + 1) for answer in found]
-            alternatives[markup.render(list(map(Translated, chosen)))] = None
+        for rank in range(1, 1 + max((len(answer.alternatives) for answer in answers), default=0)):
+            alternatives[markup.render([TranslatedSegment(text_of_rank(answer, rank)) for answer in answers])] = None
         alternatives.pop(text, None)
         return Answer(
             text=text,
             source=self.source,
             bridge=self.route[0].target if len(self.route) > 1 else "",
             alternatives=tuple(alternatives),
-            confidence=weighted(sentence for answer in found for sentence in answer.sentences),
+            confidence=mean_confidence(sentence for answer in answers for sentence in answer.sentences),
         )
 
 
-class Guess(Protocol):
-    """mt.text.language.Detector."""
+class SupportsDetect(Protocol):
+    """Interface of a language detector, such as mt.text.language_detection.LanguageDetector."""
 
-    def detect(self, text: str) -> list[tuple[str, float]]: ...
+    def detect(self, text: str) -> list[tuple[str, float]]:
+        """Return (language, confidence from 0 to 1) of each language, the likeliest language first."""
 
 
 @dataclass(frozen=True)
-class Preparer:
-    """Prepares the texts of jobs. Takes time for long ones."""
+class TextPreparer:
+    """Prepares the texts of jobs. Long texts take time; use a thread."""
 
-    routes: Routes
-    guess: Guess | None  # not needed where jobs name their source
+    routes: TranslationRoutes
+    detector: SupportsDetect | None  # None if every job names its source language
 
-    def prepare(self, job: Job) -> list[Prepared]:
-        """Raises UnsupportedLanguage."""
-        return [self._prepared(text, job) for text in job.texts]
+    def prepare(self, job: Job) -> list[PreparedText]:
+        """Prepare all texts of a job. Raises: UnsupportedLanguage if no models translate a text."""
+        return [self._prepare(text, job) for text in job.texts]
 
-    def detect(self, text: str) -> list[Detected]:
-        """Every language, the likeliest first. A text without letters may be in any: their confidence is 0."""
-        assert self.guess is not None
+    def detect(self, text: str) -> list[DetectedSource]:
+        """Return all languages, the likeliest first. For a text without letters, every confidence is 0."""
+        assert self.detector is not None
         if not any(map(str.isalpha, text)):
-            languages = sorted(self.routes.languages, key=lambda code: (code != PIVOT, code))
-            return [Detected(code, 0.0) for code in languages]
-        return [Detected(code, confidence) for code, confidence in self.guess.detect(text[:LOOKED_AT])]
+            languages = sorted(self.routes.languages, key=pivot_order)
+            return [DetectedSource(code, 0.0) for code in languages]
+        return [DetectedSource(*guess) for guess in self.detector.detect(text[:DETECTION_CHARACTERS])]
 
-    def source_of(self, text: str, target: str) -> Detected:
-        """The language to translate a text from; it may be the target itself. Raises UnsupportedLanguage.
+    def detect_source(self, text: str, target: str) -> DetectedSource:
+        """Return the detected language of a text, which may be the target language.
 
-        Of languages between which the text leaves a doubt, one that can be translated is taken.
+        If the confidence of the likeliest language is below SURE, return the likeliest language that can be translated
+        into the target.
+
+        Raises: UnsupportedLanguage if the detected language cannot be translated into the target.
         """
-        found = self.detect(text)
-        fitting = {target, *self.routes.sources(target)}
-        chosen = next((each for each in found if each.language in fitting), None)
-        if chosen is None or (chosen is not found[0] and found[0].confidence >= SURE):
-            self.routes.of(found[0].language, target)
-            raise AssertionError(f"{described(target)} has no sources")
+        guesses = self.detect(text)
+        supported = {target, *self.routes.sources_of(target)}
+        chosen = next((guess for guess in guesses if guess.language in supported), None)
+        if chosen is None or (chosen is not guesses[0] and guesses[0].confidence >= SURE):
+            self.routes.find(guesses[0].language, target)
+            raise AssertionError(f"{describe(target)} has no sources")
         return chosen
 
-    def _prepared(self, text: str, job: Job) -> Prepared:
-        markup = _parsed(text, job)
+    def _prepare(self, text: str, job: Job) -> PreparedText:
+        markup = _parse(text, job)
         detected = None
         if job.source is None:
-            read = text if markup is None else _read(markup.segments)
-            detected = self.source_of(read, job.target)
+            beginning = text if markup is None else beginning_of(segment.text for segment in markup.segments)
+            detected = self.detect_source(beginning, job.target)
         source = job.source or (detected.language if detected else "")
-        route = self.routes.of(source, job.target)
-        units: tuple[Unit, ...] = ()
+        route = self.routes.find(source, job.target)
+        parts: tuple[SourceText, ...] = ()
         if route and markup is None:
-            units = (Unit(text, linked=job.wants.alignment),)
+            parts = (SourceText(text, aligned=job.output.alignment),)
         elif route and markup is not None:
-            units = tuple(map(unit_of, markup.segments))
-        return Prepared(text, source, detected, route, units, markup)
+            parts = tuple(map(segment_text, markup.segments))
+        return PreparedText(text, source, detected, route, parts, markup)
 
 
-def unit_of(segment: Segment) -> Unit:
-    """Only where there are marks to place, the alignment is asked for."""
-    return Unit(segment.text, segment.kept, linked=bool(segment.marks) and not segment.ordered)
+def segment_text(segment: Segment) -> SourceText:
+    """Return the text of a segment; `aligned` if the placement of the segment's marks needs the word alignment."""
+    return SourceText(segment.text, segment.kept, aligned=bool(segment.marks) and not segment.ordered)
 
 
-def _parsed(text: str, job: Job) -> Markup | None:
+def beginning_of(texts: Iterable[str]) -> str:
+    """Join the first texts with newlines, until they have at least DETECTION_CHARACTERS characters."""
+    lines: list[str] = []
+    length = 0
+    for text in texts:
+        lines.append(text)
+        length += len(text)
+        if length >= DETECTION_CHARACTERS:
+            break
+    return "\n".join(lines)
+
+
+def _parse(text: str, job: Job) -> Markup | None:
     match job.format:
         case Format.HTML:
             return parse_html(text, job.markup)
@@ -131,15 +133,3 @@ def _parsed(text: str, job: Job) -> Markup | None:
             return parse_xml(text, job.markup)
         case Format.TEXT:
             return None
-
-
-def _read(segments: Sequence[Segment]) -> str:
-    """The beginning of what a person reads."""
-    found: list[str] = []
-    length = 0
-    for segment in segments:
-        found.append(segment.text)
-        length += len(segment.text)
-        if length >= LOOKED_AT:
-            break
-    return "\n".join(found)

@@ -1,4 +1,4 @@
-"""What is accepted: bounded in all, and so that no caller can shut the others out."""
+"""Admission control: limits the accepted work and keeps room for callers who hold little of it."""
 
 import math
 from collections.abc import Iterator
@@ -7,37 +7,38 @@ from dataclasses import dataclass, field
 
 from service.errors import Overloaded
 
-RESERVE = 4  # the limits are those of one caller; the others have a part more of this size
-SMALL = 8  # and who holds less than this part may use it
-LONGEST_RETRY = 60  # seconds
-MEMORY = 30.0  # seconds for which a measured rate counts
+RESERVE = 4  # callers who hold little may exceed the limits by 1/RESERVE
+SMALL = 8  # a caller holds little if the caller's work is within 1/SMALL of the limits
+MAX_RETRY_SECONDS = 60
+MEMORY_SECONDS = 30.0  # time constant of the decay of measured throughput
 
 
 @dataclass(frozen=True)
-class Size:
-    """Of a request, or of several."""
+class RequestSize:
+    """Size of one request, or the sum of the sizes of several requests."""
 
     requests: int = 0
     texts: int = 0
     characters: int = 0
 
-    def __add__(self, other: "Size") -> "Size":
-        return Size(self.requests + other.requests, self.texts + other.texts, self.characters + other.characters)
+    def __add__(self, other: "RequestSize") -> "RequestSize":
+        return RequestSize(self.requests + other.requests, self.texts + other.texts, self.characters + other.characters)
 
-    def __sub__(self, other: "Size") -> "Size":
-        return Size(self.requests - other.requests, self.texts - other.texts, self.characters - other.characters)
+    def __sub__(self, other: "RequestSize") -> "RequestSize":
+        return RequestSize(self.requests - other.requests, self.texts - other.texts, self.characters - other.characters)
 
-    def within(self, other: "Size") -> bool:
+    def within(self, other: "RequestSize") -> bool:
+        """Return whether no count of this size exceeds the same count of `other`."""
         return self.requests <= other.requests and self.texts <= other.texts and self.characters <= other.characters
 
-    def part(self, parts: int) -> "Size":
-        """One of so many, but not less than a request of one text."""
-        return Size(max(1, self.requests // parts), max(1, self.texts // parts), self.characters // parts)
+    def part(self, parts: int) -> "RequestSize":
+        """Return this size divided by `parts`, but at least one request and one text."""
+        return RequestSize(max(1, self.requests // parts), max(1, self.texts // parts), self.characters // parts)
 
 
 @dataclass
-class Pace:
-    """Characters translated in a second of work, measured over the last time."""
+class Throughput:
+    """Average of the characters translated per second of work; recent seconds count more."""
 
     _characters: float = 0.0
     _seconds: float = 0.0
@@ -45,53 +46,58 @@ class Pace:
     _busy: bool = False
 
     def note(self, now: float, characters: int, busy: bool) -> None:
-        """So many have been translated since the last note; whether there is anything to do from now on."""
-        gone = max(0.0, now - self._last) if self._busy else 0.0
-        kept = math.exp(-gone / MEMORY)
-        self._characters = self._characters * kept + characters
-        self._seconds = self._seconds * kept + gone
+        """Count the characters translated since the last call; `busy` tells whether work is in progress from now on."""
+        seconds = max(0.0, now - self._last) if self._busy else 0.0
+        decay = math.exp(-seconds / MEMORY_SECONDS)
+        self._characters = self._characters * decay + characters
+        self._seconds = self._seconds * decay + seconds
         self._last, self._busy = now, busy
 
     def seconds_for(self, characters: int) -> float:
-        """As far as can be told: who has seen nothing finished yet takes the time since the beginning."""
+        """Return the estimated seconds to translate `characters`.
+
+        Before any character has been translated, return the seconds worked so far.
+        """
         return characters / self._characters * self._seconds if self._characters else self._seconds
 
 
 @dataclass
 class Admission:
-    """Counts what is accepted and not yet answered."""
+    """Counts the requests that are accepted and not yet answered, and refuses requests above the limits."""
 
-    limits: Size
-    held: Size = field(default_factory=Size)
-    shed: int = 0  # requests
-    pace: Pace = field(default_factory=Pace)
-    _callers: dict[str, Size] = field(default_factory=dict)  # those who hold something
+    limits: RequestSize
+    held: RequestSize = field(default_factory=RequestSize)
+    refused: int = 0  # requests
+    throughput: Throughput = field(default_factory=Throughput)
+    _held_by: dict[str, RequestSize] = field(default_factory=dict)  # by caller, without callers who hold nothing
 
     @contextmanager
-    def admitted(self, caller: str, size: Size) -> Iterator[None]:
-        """For as long as the request is in the house. Raises Overloaded.
+    def admitted(self, caller: str, size: RequestSize) -> Iterator[None]:
+        """Count a request as accepted while the context is open.
 
-        One caller can fill the queue to its limits. There is a reserve beyond them for callers who hold little, so
-        that those are not refused because of him.
+        One caller can fill the queue to its limits. A reserve beyond the limits accepts the requests of callers who
+        hold little while another caller fills the queue.
+
+        Raises: Overloaded if the queue has no room for the request.
         """
-        own = self._callers.get(caller, Size())
-        if not (self.held + size).within(self._limits_for(own, size)):
-            self.shed += 1
+        held = self._held_by.get(caller, RequestSize())
+        if not (self.held + size).within(self._limits_for(held, size)):
+            self.refused += 1
             raise Overloaded(self.retry_after())
-        self.held, self._callers[caller] = self.held + size, own + size
+        self.held, self._held_by[caller] = self.held + size, held + size
         try:
             yield
         finally:
-            self.held, self._callers[caller] = self.held - size, self._callers[caller] - size
-            if not self._callers[caller].requests:
-                del self._callers[caller]
+            self.held, self._held_by[caller] = self.held - size, self._held_by[caller] - size
+            if not self._held_by[caller].requests:
+                del self._held_by[caller]
 
     def retry_after(self) -> int:
-        """Seconds until about a half of what is queued has been translated."""
-        return min(max(1, math.ceil(self.pace.seconds_for(self.held.characters) / 2)), LONGEST_RETRY)
+        """Return the estimated seconds until half of the queue has been translated."""
+        return min(max(1, math.ceil(self.throughput.seconds_for(self.held.characters) / 2)), MAX_RETRY_SECONDS)
 
-    def _limits_for(self, own: Size, more: Size) -> Size:
-        """For a caller who holds `own` and asks for more."""
-        alone = own == self.held
-        small = not own.requests or (own + more).within(self.limits.part(SMALL))
+    def _limits_for(self, held: RequestSize, more: RequestSize) -> RequestSize:
+        """Return the limits for a caller who holds `held` and asks for `more`."""
+        alone = held == self.held
+        small = not held.requests or (held + more).within(self.limits.part(SMALL))
         return self.limits + self.limits.part(RESERVE) if small and not alone else self.limits

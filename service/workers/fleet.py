@@ -1,4 +1,4 @@
-"""All models of the service: which of them translates what, how much is accepted, and how one is exchanged."""
+"""All models of the service: chooses the model of a direction, limits the accepted work, and reloads models."""
 
 import asyncio
 import time
@@ -6,131 +6,108 @@ from collections import Counter
 from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import combinations, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import structlog
 
-from mt.decoding.options import SearchOptions
-from mt.engine.results import Translation
 from mt.errors import ModelError, MTError, RequestError, problems
+from mt.languages import Direction, DirectionSet
+from mt.pipeline.results import Translation
+from service.draining import RequestGate
 from service.errors import DeadlineExceeded, InvalidRequest, ReloadRefused, Unavailable, UnsupportedLanguage
-from service.languages import Direction
 from service.logs import Phase, current_record
 from service.settings import Settings
-from service.workers.admission import Admission, Size
-from service.workers.calls import Call
-from service.workers.door import Door
-from service.workers.folder import find_models
-from service.workers.messages import Order, Setup, Text, Wish, Work
-from service.workers.teams import Hire, Team
+from service.workers.admission import Admission, RequestSize
+from service.workers.messages import ModelSetup, SourceText, TranslateOptions, WorkCounts
+from service.workers.model_files import find_models, model_version
+from service.workers.pending import OnSentence, PendingRequest
+from service.workers.pool import TransportFactory, WorkerPool
+from service.workers.stats import FleetStats
 from service.workers.transport import ProcessTransport
-from service.workers.versions import version_of
-from service.workers.worker import Patience
+from service.workers.worker import WorkerTimeouts
+
+MAX_LISTED = 20  # directions in an error message
 
 
 @dataclass(frozen=True)
-class WorkerStats:
-    """Of one post: a model on a device, whichever worker it has."""
+class ServedModel:
+    """A model that the fleet serves."""
 
-    model: str
+    name: str
     version: str
-    ready: bool
-    running: int  # texts that it has been given
-    restarts: int
-    work: Work
+    directions: DirectionSet
 
 
 @dataclass(frozen=True)
-class FleetStats:
-    """What there is now (queued, running) and what there has been since the start."""
-
-    requests: int  # accepted and not yet answered
-    queued: int  # texts that no worker has
-    running: int  # texts that a worker has
-    finished: int  # texts
-    failed: int  # texts that the model fails on
-    cancelled: int  # requests, because nobody waited for them any more
-    expired: int  # requests
-    shed: int  # requests
-    restarts: int  # of workers
-    reloads: int
-    refused_reloads: int
-    steps: int  # of the decoder
-    rows: int  # of all these steps
-    source_tokens: int
-    target_tokens: int
-    workers: tuple[WorkerStats, ...]
-
-    @property
-    def rows_a_step(self) -> float:
-        """How full the batches were, on average."""
-        return self.rows / self.steps if self.steps else 0.0
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a fleet is to be run."""
+class FleetConfig:
+    """Models and limits of a fleet."""
 
     models: tuple[Path, ...]
     device: str
-    limits: Size
-    patience: Patience
-    longest: float  # seconds for a request that says nothing about that
-    folder: Path | None = None  # where the models are, if none is named
+    limits: RequestSize
+    timeouts: WorkerTimeouts
+    request_seconds: float  # longest time of a request; also the time-out of a request without a deadline
+    folder: Path | None = None  # folder whose models are served, if `models` is empty
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
+        """Return the configuration that follows from the settings."""
         return cls(
             models=settings.model,
             folder=None if settings.model else settings.models,
             device=settings.device,
-            limits=Size(settings.max_pending_requests, settings.max_pending_texts, settings.max_pending_characters),
-            patience=Patience(start=settings.load_seconds, step=settings.hang_seconds),
-            longest=settings.max_seconds,
+            limits=RequestSize(
+                settings.max_pending_requests, settings.max_pending_texts, settings.max_pending_characters
+            ),
+            timeouts=WorkerTimeouts(start=settings.load_timeout_seconds, step=settings.step_timeout_seconds),
+            request_seconds=settings.request_timeout_seconds,
         )
 
-    def found(self) -> tuple[Path, ...]:
-        """The model directories that there are now. Raises ModelError."""
+    def find_models(self) -> tuple[Path, ...]:
+        """Return the model directories that exist now. Raises: ModelError if the folder holds no model."""
         return self.models if self.folder is None else find_models(self.folder)
 
 
-def in_processes(settings: Settings) -> Hire:
-    """Each worker in a process of its own."""
+def process_transports(settings: Settings) -> TransportFactory:
+    """Return a factory that runs each worker in a process of its own."""
 
-    def hire(model: Path, device: str) -> ProcessTransport:
-        return ProcessTransport(Setup(model, device, settings.dtype, settings.threads, settings.shortlist))
+    def new_transport(model: Path, device: str) -> ProcessTransport:
+        return ProcessTransport(ModelSetup(model, device, settings.dtype, settings.threads, settings.shortlist))
 
-    return hire
+    return new_transport
 
 
 class Fleet:
-    """Translates as long as it is entered: `async with Fleet(...) as fleet`."""
+    """The worker pools of all models. The context `async with Fleet(...) as fleet` loads and unloads the models."""
 
-    def __init__(self, plan: Plan, hire: Hire) -> None:
-        self.door = Door()
-        self._plan = plan
-        self._hire = hire
-        self._admission = Admission(plan.limits)
-        self.teams: list[Team] = []  # one for each model
-        self._leaving: list[Team] = []  # which have a successor, and still work
-        self._routes: dict[Direction, Team] = {}
-        self._past = Work()  # of teams that are gone
+    def __init__(self, config: FleetConfig, new_transport: TransportFactory) -> None:
+        self.gate = RequestGate()
+        self.pools: list[WorkerPool] = []  # one for each model
+        self.models: tuple[ServedModel, ...] = ()
+        self._retiring: list[WorkerPool] = []  # replaced pools that finish their requests
+        self._config = config
+        self._new_transport = new_transport
+        self._admission = Admission(config.limits)
+        self._retired_work = WorkCounts()  # of the pools that have been closed
         self._counts: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._reloading = asyncio.Lock()
         self._closed = False
 
     async def __aenter__(self) -> Self:
-        """Waits until every model is loaded. Raises ModelError, which lists all that cannot be."""
-        self.teams = [self._team(model) for model in self._plan.found()]
+        """Load every model. Raises: ModelError if a model cannot be loaded; the message lists all such models."""
+        self.pools = [self._new_pool(model) for model in self._config.find_models()]
         try:
-            await _open(self.teams)
-            self._routes = _routes(self.teams)
+            await _open(self.pools)
+            self._serve(self.pools)
         except BaseException:
             await self._close()
             raise
+        if reason := next((pool.loaded.no_gpu for pool in self.pools if pool.loaded.no_gpu), ""):
+            structlog.get_logger().info("no GPU: the CPU translates", reason=reason)
         return self
 
     async def __aexit__(
@@ -139,150 +116,144 @@ class Fleet:
         await self._close()
 
     @property
-    def directions(self) -> tuple[Direction, ...]:
-        return tuple(self._routes)
-
-    def options(self, direction: Direction) -> SearchOptions:
-        """How the model searches unless it is told otherwise. Raises UnsupportedLanguage."""
-        return self._team_of(direction).options
-
-    def version(self, direction: Direction) -> str:
-        """Changes with the model. Raises UnsupportedLanguage."""
-        return self._team_of(direction).version
-
-    @property
     def ready(self) -> bool:
-        """Whether new work is accepted and each model has a worker."""
-        return not self.draining and all(team.ready for team in self.teams)
+        """True if the fleet accepts requests and each model has a ready worker."""
+        return not self.draining and all(pool.ready for pool in self.pools)
 
     @property
     def draining(self) -> bool:
-        return self._closed or self.door.closed
+        """True if the fleet refuses new requests because it is being shut down."""
+        return self._closed or self.gate.closed
+
+    def version(self, direction: Direction) -> str:
+        """Return the version of the model that translates `direction`. Raises: UnsupportedLanguage if none does."""
+        return self._pool_for(direction).loaded.version
 
     async def drain(self, seconds: float) -> bool:
-        """Accept nothing new from now on, and wait until what has been accepted is answered, but not longer than that.
+        """Refuse new requests, and wait at most `seconds` until the accepted requests are answered.
 
-        Whether all of it has been; the rest is told that it will not be.
+        Return whether all accepted requests were answered in time. Unanswered requests fail with Unavailable.
         """
-        self.door.closed = True
-        if await self.door.empty(seconds):
+        self.gate.closed = True
+        if await self.gate.wait_until_idle(seconds):
             return True
-        self._give_up()
+        self._fail_pending()
         return False
 
     async def translate(
         self,
-        texts: Sequence[Text],
-        direction: Direction,
-        wish: Wish,
+        texts: Sequence[SourceText],
+        options: TranslateOptions,
         *,
         caller: str = "",
         deadline: float | None = None,
+        on_sentence: OnSentence | None = None,
     ) -> list[Translation]:
-        """In order, all by one version of the model. If this is cancelled, the texts are dropped.
+        """Return the translations of `texts`, in order, all by the same version of a model.
 
-        Callers take turns. `deadline` is one of time.monotonic().
+        If this coroutine is cancelled, the texts are not translated any further.
 
-        Raises UnsupportedLanguage, InvalidRequest for a wish that cannot be fulfilled, Overloaded, Unavailable,
-        DeadlineExceeded, CannotTranslate if one of the texts cannot be, and InternalError.
+        Args:
+            texts: source texts.
+            options: direction, search options and terms.
+            caller: name of the caller; the engine serves callers in turn.
+            deadline: time by time.monotonic() at which the request fails.
+            on_sentence: called with each finished sentence, in order; only for a request of one text.
+
+        Raises:
+            UnsupportedLanguage: no model translates this direction.
+            InvalidRequest: the search options are invalid.
+            Overloaded: the queue is full.
+            Unavailable: the service is shutting down, or the model's workers cannot be started.
+            DeadlineExceeded: the deadline or the longest request time of the settings has passed.
+            CannotTranslate: the model fails on one of the texts.
+            InternalError: the worker has a defect.
         """
         if not texts:
             return []
-        team = self._team_of(direction)
-        if self._closed or team.hopeless:
+        pool = self._pool_for(options.direction)
+        if self._closed or pool.unrecoverable:
             raise Unavailable
         try:
-            search = wish.search(team.options)
+            options.search(pool.loaded.options)
         except RequestError as error:
             raise InvalidRequest(str(error)) from error
         loop = asyncio.get_running_loop()
-        latest = loop.time() + self._plan.longest
-        order = Order(direction, search, wish.sentences, wish.terms, wish.insight, caller)
-        call = Call(order, tuple(texts), latest if deadline is None else min(deadline, latest), loop.create_future())
-        size = Size(1, len(texts), sum(len(text.text) for text in texts))
-        if call.deadline <= loop.time():
+        latest = loop.time() + self._config.request_seconds
+        deadline = latest if deadline is None else min(deadline, latest)
+        if deadline <= loop.time():
             self._counts["expired"] += 1
             raise DeadlineExceeded
+        request = PendingRequest(tuple(texts), options, caller, deadline, loop.create_future(), on_sentence)
+        size = RequestSize(1, len(texts), sum(len(text.text) for text in texts))
         with self._admission.admitted(caller, size):
-            self._admission.pace.note(time.monotonic(), 0, busy=True)
-            return await self._answer(team, call, size)
+            return await self._result(pool, request, size)
 
     async def reload(self) -> None:
-        """Let each model whose directory has changed be what is there now; if one cannot be used, all stay as they are.
+        """Load every new or changed model and replace the old versions; if one model is unusable, replace none.
 
-        In a folder of models there may be new ones, and one may be gone if another translates all that it did.
+        A model may be removed from the folder of models if another model translates all its directions. New workers
+        load and try the new version while the old workers translate. Then new requests go to the new workers, and the
+        old workers end once they have finished their requests.
 
-        New workers load them beside the old ones and translate something; new requests go to them then, and the old
-        ones end when they have finished what they have. Raises ReloadRefused.
+        Raises: ReloadRefused if a model cannot be used or the service is shutting down.
         """
         async with self._reloading:
             if self.draining:
-                raise ReloadRefused("the service is being stopped")
+                raise ReloadRefused("the service is shutting down")
             log = structlog.get_logger()
+            log.info("reloading")
             try:
-                new, successors = await self._loaded_anew()
+                new, successors = await self._load_changed()
             except ModelError as error:
                 self._counts["refused_reloads"] += 1
                 log.error("reload refused", problem=str(error))
                 raise ReloadRefused(str(error)) from error
             self._counts["reloads"] += len(new)
-            for team in new:
-                log.info("reloaded", model=team.model.name, version=team.version)
+            log.info("reloaded", models=[pool.name for pool in new])
             for old, successor in successors.items():
-                log.info("leaving", model=old.model.name, version=old.version)
-                self._leaving.append(old)
+                self._retiring.append(old)
                 old.retire(successor)
-                self._spawn(self._see_off(old))
+                self._start_task(self._close_when_idle(old))
 
     def stats(self) -> FleetStats:
-        """As far as the workers have told, which they do about every second."""
-        teams = [*self.teams, *self._leaving]
-        work = sum((team.work for team in teams), self._past)
+        """Return the counters as of the workers' last heartbeats. Heartbeats arrive about once per second."""
+        pools = [*self.pools, *self._retiring]
         return FleetStats(
             requests=self._admission.held.requests,
-            queued=sum(team.queued for team in teams),
-            running=sum(team.running for team in teams),
-            finished=self._counts["finished"] + sum(team.translated for team in teams),
-            failed=self._counts["failed"] + sum(team.failed for team in teams),
+            queued=sum(pool.queued for pool in pools),
+            running=sum(pool.running for pool in pools),
+            finished=self._counts["finished"] + sum(pool.translated for pool in pools),
+            failed=self._counts["failed"] + sum(pool.failed for pool in pools),
             cancelled=self._counts["cancelled"],
             expired=self._counts["expired"],
-            shed=self._admission.shed,
-            restarts=self._counts["restarts"] + sum(post.restarts for team in teams for post in team.posts),
+            refused=self._admission.refused,
+            restarts=self._counts["restarts"] + sum(slot.restarts for pool in pools for slot in pool.slots),
             reloads=self._counts["reloads"],
             refused_reloads=self._counts["refused_reloads"],
-            steps=work.steps,
-            rows=work.rows,
-            source_tokens=work.source_tokens,
-            target_tokens=work.target_tokens,
-            workers=tuple(
-                WorkerStats(
-                    model=team.model.name,
-                    version=team.version,
-                    ready=post.worker is not None,
-                    running=len(post.worker.flight) if post.worker else 0,
-                    restarts=post.restarts,
-                    work=post.work,
-                )
-                for team in self.teams
-                for post in team.posts
-            ),
+            work=sum((pool.work for pool in pools), self._retired_work),
+            workers=sum(len(pool.slots) for pool in self.pools),
+            workers_ready=sum(len(pool.workers) for pool in self.pools),
         )
 
     async def fresh_stats(self) -> FleetStats:
-        """`stats`, after every worker has told once more."""
-        workers = [worker for team in (*self.teams, *self._leaving) for worker in team.workers]
-        await asyncio.gather(*(worker.ask() for worker in workers))
+        """Wait for a new heartbeat of every worker and return `stats`."""
+        workers = [worker for pool in (*self.pools, *self._retiring) for worker in pool.workers]
+        await asyncio.gather(*(worker.refresh() for worker in workers))
         return self.stats()
 
-    async def _answer(self, team: Team, call: Call, size: Size) -> list[Translation]:
+    async def _result(self, pool: WorkerPool, request: PendingRequest, size: RequestSize) -> list[Translation]:
         translated, accepted = 0, time.monotonic()
+        self._admission.throughput.note(accepted, 0, busy=True)
         try:
-            team.submit(call)
-            async with asyncio.timeout_at(call.deadline):
-                found = await call.answer
+            pool.submit(request)
+            async with asyncio.timeout_at(request.deadline):
+                translations = await request.result
             translated = size.characters
-            _note_phases(accepted, call.begun or accepted)
-            return found
+            record, started = current_record(), request.started or accepted
+            record.add_phase(Phase.QUEUE, started - accepted)
+            record.add_phase(Phase.TRANSLATE, time.monotonic() - started)
+            return translations
         except TimeoutError:
             self._counts["expired"] += 1
             raise DeadlineExceeded from None
@@ -290,120 +261,122 @@ class Fleet:
             self._counts["cancelled"] += 1
             raise
         finally:
-            call.end()
+            request.withdraw()
             busy = self._admission.held.requests > 1
-            self._admission.pace.note(time.monotonic(), translated, busy)
+            self._admission.throughput.note(time.monotonic(), translated, busy)
 
-    async def _loaded_anew(self) -> tuple[list[Team], dict[Team, Team]]:
-        """Teams with what is new; and by those that are no longer needed, who takes their place.
+    async def _load_changed(self) -> tuple[list[WorkerPool], dict[WorkerPool, WorkerPool]]:
+        """Load new and changed models. Return the new pools, and the successor of each pool to be retired.
 
-        Raises ModelError; then nothing has changed.
+        Raises: ModelError if a model cannot be used; the fleet is then unchanged.
         """
-        new: list[Team] = []
-        teams: list[Team] = []
-        known = {team.model: team for team in self.teams}
-        for model in await asyncio.to_thread(self._plan.found):
-            team = known.get(model)
-            if team is None or await asyncio.to_thread(version_of, model) != team.version:
-                new.append(team := self._team(model))
-            teams.append(team)
+        new: list[WorkerPool] = []
+        pools: list[WorkerPool] = []
+        known = {pool.model: pool for pool in self.pools}
+        for model in await asyncio.to_thread(self._config.find_models):
+            pool = known.get(model)
+            if pool is None or await asyncio.to_thread(model_version, model) != pool.loaded.version:
+                new.append(pool := self._new_pool(model))
+            pools.append(pool)
         try:
             await _open(new)
-            successors = {old: _successor(old, teams) for old in self.teams if old not in teams}
-            routes = _routes(teams)
+            successors = {old: _successor(old, pools) for old in self.pools if old not in pools}
+            self._serve(pools)
         except BaseException:
-            await asyncio.gather(*(team.close() for team in new))
+            await asyncio.gather(*(pool.close() for pool in new))
             raise
-        self.teams, self._routes = teams, routes
         return new, successors
 
-    async def _see_off(self, team: Team) -> None:
-        await team.done.wait()
-        await team.close()
-        self._leaving.remove(team)
-        self._past += team.work
-        self._counts["finished"] += team.translated
-        self._counts["failed"] += team.failed
-        self._counts["restarts"] += sum(post.restarts for post in team.posts)
+    def _serve(self, pools: list[WorkerPool]) -> None:
+        """Send new requests to these pools. Raises: ModelError if two pools translate the same direction."""
+        _refuse_overlap(pools)
+        self.pools = pools
+        self.models = tuple(ServedModel(pool.name, pool.loaded.version, pool.loaded.directions) for pool in pools)
 
-    def _changed(self, _: Team) -> None:
-        """A worker that was started again found another model."""
-        self._spawn(self._reload_quietly())
+    async def _close_when_idle(self, pool: WorkerPool) -> None:
+        await pool.idle.wait()
+        await pool.close()
+        self._retiring.remove(pool)
+        self._retired_work += pool.work
+        self._counts["finished"] += pool.translated
+        self._counts["failed"] += pool.failed
+        self._counts["restarts"] += sum(slot.restarts for slot in pool.slots)
+        structlog.get_logger().info("model unloaded", model=pool.name, version=pool.loaded.version)
 
     async def _reload_quietly(self) -> None:
-        with suppress(ReloadRefused):
+        with suppress(ReloadRefused):  # `reload` has logged it
             await self.reload()
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _close(self) -> None:
-        """Whatever is still in work gets no answer."""
+        """Stop all workers; unanswered requests fail with Unavailable."""
         self._closed = True
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._give_up()
-        await asyncio.gather(*(team.close() for team in (*self.teams, *self._leaving)))
+        self._fail_pending()
+        await asyncio.gather(*(pool.close() for pool in (*self.pools, *self._retiring)))
 
-    def _give_up(self) -> None:
-        for call in [call for team in (*self.teams, *self._leaving) for call in team.calls]:
-            call.fail(Unavailable("The service is being stopped"))
+    def _fail_pending(self) -> None:
+        for request in [request for pool in (*self.pools, *self._retiring) for request in pool.requests]:
+            request.fail(Unavailable("The service is shutting down"))
 
-    def _team(self, model: Path) -> Team:
-        return Team(model, self._plan.device, self._hire, self._plan.patience, self._changed)
+    def _new_pool(self, model: Path) -> WorkerPool:
+        def on_new_version() -> None:
+            self._start_task(self._reload_quietly())
 
-    def _team_of(self, direction: Direction) -> Team:
-        team = self._routes.get(direction)
-        if team is None:
-            raise UnsupportedLanguage(f"{'-'.join(direction)} is not supported")
-        return team
+        return WorkerPool(model, self._config.device, self._new_transport, self._config.timeouts, on_new_version)
 
-
-def _routes(teams: Sequence[Team]) -> dict[Direction, Team]:
-    """Who translates what. Raises ModelError where two do the same."""
-    found: dict[Direction, Team] = {}
-    twice = []
-    for team in teams:
-        for direction in team.directions:
-            first = found.setdefault(direction, team)
-            if first is not team:
-                twice.append(f"{'-'.join(direction)}: {first.model} and {team.model}")
-    if twice:
-        raise ModelError(problems("models that translate the same cannot be served together", twice))
-    return found
+    def _pool_for(self, direction: Direction) -> WorkerPool:
+        pool = next((pool for pool in self.pools if direction in pool.loaded.directions), None)
+        if pool is None:
+            raise UnsupportedLanguage(f"{direction} is not supported")
+        return pool
 
 
-def _successor(old: Team, teams: Sequence[Team]) -> Team:
-    """Who translates all that it did: the one of the same name, if there is one. Raises ModelError."""
-    named = [team for team in teams if team.model == old.model]
-    missing = {team: set(old.directions) - set(team.directions) for team in named or teams}
-    found = next((team for team, lacks in missing.items() if not lacks), None)
-    if found is None:
-        lost = ", ".join(sorted(map("-".join, missing[named[0]] if named else old.directions)))
-        raise ModelError(
-            f"{old.model}: it does not translate {lost} any more; accepted: a model with the same directions, or more"
-            if named
-            else f"{old.model} is gone, and no other model translates {lost}; accepted: one that does"
-        )
-    return found
+def _refuse_overlap(pools: Sequence[WorkerPool]) -> None:
+    """Raise ModelError if two models translate the same direction."""
+    shared = (
+        f"{direction}: {one.model} and {other.model}"
+        for one, other in combinations(pools, 2)
+        for direction in min(one.loaded.directions, other.loaded.directions, key=len)
+        if direction in one.loaded.directions and direction in other.loaded.directions
+    )
+    if listed := list(islice(shared, MAX_LISTED)):
+        raise ModelError(problems("several models translate the same direction", listed))
 
 
-async def _open(teams: Iterable[Team]) -> None:
-    """All at a time. Raises ModelError, which lists all that cannot be opened."""
-    found = await asyncio.gather(*(team.open() for team in teams), return_exceptions=True)
-    errors = [error for error in found if isinstance(error, BaseException)]
+def _successor(old: WorkerPool, pools: Sequence[WorkerPool]) -> WorkerPool:
+    """Return the pool of `pools` that replaces `old` and translates every direction of `old`.
+
+    The successor has the same model directory if a pool has this directory; else it may be any other pool.
+
+    Raises: ModelError if no such pool translates every direction of `old`.
+    """
+    same = [pool for pool in pools if pool.model == old.model]
+    for pool in same or pools:
+        if all(direction in pool.loaded.directions for direction in old.loaded.directions):
+            return pool
+    lost = [direction for direction in old.loaded.directions if not same or direction not in same[0].loaded.directions]
+    listed = ", ".join(map(str, sorted(lost)[:MAX_LISTED]))
+    raise ModelError(
+        f"{old.model}: the new version does not translate {listed}; accepted: every direction of the old version"
+        if same
+        else f"{old.model} was removed, but no other model translates {listed}; accepted: another model "
+        "with all directions of the removed model"
+    )
+
+
+async def _open(pools: Iterable[WorkerPool]) -> None:
+    """Open pools concurrently. Raises: ModelError if a model cannot be loaded; the message lists all such models."""
+    results = await asyncio.gather(*(pool.open() for pool in pools), return_exceptions=True)
+    errors = [error for error in results if isinstance(error, BaseException)]
     for error in errors:
         if len(errors) == 1 or not isinstance(error, MTError):
             raise error
     if errors:
         raise ModelError(problems("these models cannot be served", map(str, errors)))
-
-
-def _note_phases(accepted: float, begun: float) -> None:
-    """For the log line of the request, and for metrics."""
-    record = current_record()
-    record.took(Phase.QUEUE, begun - accepted)
-    record.took(Phase.TRANSLATE, time.monotonic() - begun)

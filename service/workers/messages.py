@@ -1,18 +1,22 @@
-"""What workers are told and what they tell: small and picklable, so that a worker can live in a process of its own."""
+"""Messages between the service and its worker processes. All are picklable."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 
 from mt.decoding.options import SearchOptions
-from mt.engine.results import Insight, Translation
-from mt.text.linking import Range
+from mt.languages import Direction, DirectionSet
+from mt.pipeline.results import SentenceReport, Translation
+from mt.text.alignment import Range
 from mt.text.terms import Terms
-from service.languages import Direction
+
+CHARACTERS_PER_SENTENCE = 80  # average of typical texts
 
 
 @dataclass(frozen=True)
-class Setup:
-    """A model directory, and how it is to be run."""
+class ModelSetup:
+    """A model directory and the options with which a worker loads the model."""
 
     model: Path
     device: str = "auto"
@@ -22,99 +26,126 @@ class Setup:
 
 
 @dataclass(frozen=True)
-class Text:
-    """A text to translate. The characters `kept` come back as they are."""
+class SourceText:
+    """A text to translate. The translation holds the characters of the `protected` ranges unchanged."""
 
     text: str
-    kept: tuple[Range, ...] = ()
+    protected: tuple[Range, ...] = ()
+    aligned: bool = False  # whether the caller requests a word alignment
+
+    @property
+    def blank(self) -> bool:
+        """True if the text holds neither a letter nor a digit."""
+        return not any(map(str.isalnum, self.text))
+
+    @property
+    def cost(self) -> int:
+        """Estimated number of sentences."""
+        return 1 + len(self.text) // CHARACTERS_PER_SENTENCE
 
 
 @dataclass(frozen=True)
-class Wish:
-    """How texts are to be translated; what is left out is the model's own choice."""
-
-    options: SearchOptions | None = None
-    beam_size: int | None = None
-    n_best: int | None = None
-    sentences: bool = False  # whether each text is one sentence
-    terms: Terms = field(default_factory=Terms)
-    insight: Insight = field(default_factory=Insight)
-
-    def search(self, own: SearchOptions) -> SearchOptions:
-        """The search for a model with options of its `own`. Raises RequestError."""
-        options = self.options or own
-        n_best = options.n_best if self.n_best is None else self.n_best
-        beam_size = max(options.beam_size, n_best) if self.beam_size is None else self.beam_size
-        return replace(options, n_best=n_best, beam_size=beam_size)
-
-
-@dataclass(frozen=True)
-class Order:
-    """What the texts of one request have in common."""
+class TranslateOptions:
+    """How to translate texts. None stands for the search option of the model."""
 
     direction: Direction
-    options: SearchOptions
-    sentences: bool = False
+    beam_size: int | None = None
+    n_best: int | None = None
+    split_sentences: bool = True  # False: each text is one sentence
     terms: Terms = field(default_factory=Terms)
-    insight: Insight = field(default_factory=Insight)
-    caller: str = ""  # callers take turns
+    attention: bool = False
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Cache key: equal for equal options.
+
+        The first access takes time linear in the size of the glossary. Pickling keeps the computed value.
+        """
+        return blake2b(repr(self).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+    def search(self, defaults: SearchOptions) -> SearchOptions:
+        """Return the search options for a model with these defaults. Raises: RequestError if they are invalid."""
+        n_best = defaults.n_best if self.n_best is None else self.n_best
+        beam_size = max(defaults.beam_size, n_best) if self.beam_size is None else self.beam_size
+        return replace(defaults, n_best=n_best, beam_size=beam_size)
 
 
 @dataclass(frozen=True)
 class Translate:
-    """A text; `Done` or `Failed` with its id is the answer. It need not begin after its deadline (time.monotonic)."""
+    """A text to translate; the worker answers with TextDone or TextFailed.
+
+    A worker that has not begun by the deadline (time.monotonic) answers with TextFailed. The engine serves callers in
+    turn. If `report` is true, the worker also sends a TextProgress whenever sentences are finished.
+    """
 
     id: int
-    text: Text
-    order: Order
+    text: SourceText
+    options: TranslateOptions
+    caller: str = ""
     deadline: float | None = None
+    report: bool = False
+
+    @property
+    def key(self) -> bytes:
+        """Key of the text and its options, without the caller: equal keys mean equal work for the model."""
+        return blake2b(repr(self.text).encode("utf-8", "surrogatepass") + self.options.digest, digest_size=16).digest()
 
 
 @dataclass(frozen=True)
 class Cancel:
-    """Nobody waits for these any more: no answer is needed."""
+    """Withdraws texts that need no answer any more."""
 
     ids: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Ask:
-    """For a Pulse, which comes before the next decoder step."""
+class Ping:
+    """Tells the worker to send a Heartbeat before the next decoder step."""
 
 
 @dataclass(frozen=True)
 class Close:
-    """Stop; whatever is not done is dropped."""
+    """Tells the worker to stop and to drop unfinished texts."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """The model is loaded, and has translated a sentence of each direction."""
+    """Sent once the model is loaded and has passed a trial translation."""
 
-    directions: tuple[Direction, ...]
+    directions: DirectionSet
     options: SearchOptions
-    version: str  # changes with the files of the model
-    devices: tuple[str, ...]  # all on which the setup lets the model run; the first is this worker's
-    capacity: int  # sentences that are decoded at a time
-    no_gpu: str = ""  # why the CPU translates, where the setup leaves the choice
+    version: str  # digest of the files of the model
+    devices: tuple[str, ...]  # every device that the setup allows, beginning with the device of this worker
+    capacity: int  # number of sentences that the engine decodes at a time
+    no_gpu: str = ""  # the reason if the CPU translates although the setup allows a GPU
 
 
 @dataclass(frozen=True)
-class Refused:
-    """The model cannot be loaded."""
+class LoadFailed:
+    """Sent if the model cannot be loaded."""
 
     message: str
 
 
 @dataclass(frozen=True)
-class Done:
+class TextProgress:
+    """Sentences of a text that were finished since the previous TextProgress, in order."""
+
+    id: int
+    sentences: tuple[SentenceReport, ...]
+
+
+@dataclass(frozen=True)
+class TextDone:
+    """The translation of a text."""
+
     id: int
     translation: Translation
 
 
 @dataclass(frozen=True)
-class Failed:
-    """`message` is for the client, unless `code` says that the mistake is ours."""
+class TextFailed:
+    """Sent for a text that could not be translated. `message` is for the client, except of an internal error."""
 
     id: int
     code: str
@@ -122,18 +153,18 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Work:
-    """What a worker has done so far."""
+class WorkCounts:
+    """Counters of a worker's work since its start."""
 
     texts: int = 0  # translated
-    steps: int = 0  # of the decoder
-    rows: int = 0  # of all these steps
+    steps: int = 0  # decoder steps
+    rows: int = 0  # decoder rows of all these steps
     source_tokens: int = 0
     target_tokens: int = 0
 
-    def __add__(self, other: "Work") -> "Work":
-        """That of two lives, or of two workers."""
-        return Work(
+    def __add__(self, other: "WorkCounts") -> "WorkCounts":
+        """Return the sums of the counters."""
+        return WorkCounts(
             texts=self.texts + other.texts,
             steps=self.steps + other.steps,
             rows=self.rows + other.rows,
@@ -143,21 +174,22 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Pulse:
-    """A sign of life. Each of the engine's threads has a mark: its steps so far, or -1 if it has nothing to do."""
+class Heartbeat:
+    """Periodic report of a worker."""
 
-    work: Work
-    working: int  # texts
-    marks: tuple[int, ...] = ()
+    work: WorkCounts
+    texts: int  # texts that the worker has and has not finished
+    thread_steps: tuple[int, ...] = ()  # decoder steps of each engine thread since its start; -1 for an idle thread
 
 
 @dataclass(frozen=True)
-class Stopped:
-    """The last message of a worker; `problem` is empty if it was told to stop."""
+class WorkerStopped:
+    """The last message of a worker; `problem` is empty if the worker stops on request."""
 
     problem: str
-    blames: bool = True  # whether a text that it worked on may be to blame
+    text_suspected: bool = True  # whether a text may be the cause of the problem
 
 
-ToWorker = Translate | Cancel | Ask | Close
-FromWorker = Ready | Refused | Done | Failed | Pulse | Stopped
+TextAnswer = TextProgress | TextDone | TextFailed
+ToWorker = Translate | Cancel | Ping | Close
+FromWorker = Ready | LoadFailed | TextAnswer | Heartbeat | WorkerStopped

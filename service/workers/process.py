@@ -1,7 +1,7 @@
-"""`python -m service.workers.process DESCRIPTOR`: a worker in a process of its own, started by transport.py.
+"""Main program of a worker process: `python -m service.workers.process DESCRIPTOR`, started by transport.py.
 
-The descriptor is that of a socket, over which messages go both ways. The process ends when the service does, however
-that comes about: the socket ends then, and Linux kills it.
+DESCRIPTOR is the file descriptor of a socket to the service. When the service ends for any reason, the worker process
+ends too: the socket closes, and Linux kills the process.
 """
 
 import ctypes
@@ -13,37 +13,40 @@ import socket
 import sys
 from collections.abc import Sequence
 
-from service.errors import where
-from service.workers.bench import load as load_model
-from service.workers.bench import work
-from service.workers.messages import FromWorker, Stopped, ToWorker
-from service.workers.transport import HEAD, Begin
+from service.errors import error_location
+from service.workers.messages import FromWorker, ToWorker, WorkerStopped
+from service.workers.transport import LENGTH, StartMessage
+from service.workers.worker_loop import load as load_model
+from service.workers.worker_loop import work
 
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 CHUNK = 1 << 18  # bytes read at a time
 
 
-class Gone(Exception):
-    """The service has ended."""
+class ServiceGone(Exception):
+    """Raised when the socket to the service is closed: the service has ended."""
 
 
 class Channel:
-    """The worker's end of the socket: pickled lists of messages, each after its length."""
+    """The worker's end of the socket, which carries pickled lists of messages, each preceded by its length."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._read = bytearray()
 
     def send(self, messages: Sequence[FromWorker]) -> None:
-        """Raises Gone."""
+        """Send messages. Raises: ServiceGone if the service has ended."""
         data = pickle.dumps(list(messages), pickle.HIGHEST_PROTOCOL)
         try:
-            self._connection.sendall(HEAD.pack(len(data)) + data)
+            self._connection.sendall(LENGTH.pack(len(data)) + data)
         except OSError as error:
-            raise Gone from error
+            raise ServiceGone from error
 
     def receive(self, wait: bool) -> list[ToWorker]:
-        """The messages that have come; waits for one if asked to. Raises Gone."""
+        """Return the messages that have arrived; if `wait` is true, wait until there is at least one.
+
+        Raises: ServiceGone if the service has ended.
+        """
         messages: list[ToWorker] = []
         while True:
             while (frame := self._frame()) is not None:
@@ -51,40 +54,40 @@ class Channel:
             if not self._fill(wait and not messages):
                 return messages
 
-    def begin(self) -> Begin:
-        """The very first message."""
+    def receive_start(self) -> StartMessage:
+        """Wait for the StartMessage and return it. Raises: ServiceGone if the service has ended."""
         while (frame := self._frame()) is None:
             self._fill(True)
         begin = pickle.loads(frame)
-        assert isinstance(begin, Begin)
+        assert isinstance(begin, StartMessage)
         return begin
 
     def _frame(self) -> bytes | None:
-        if len(self._read) < HEAD.size:
+        if len(self._read) < LENGTH.size:
             return None
-        end = HEAD.size + int(HEAD.unpack_from(self._read)[0])
+        end = LENGTH.size + int(LENGTH.unpack_from(self._read)[0])
         if len(self._read) < end:
             return None
-        frame = bytes(self._read[HEAD.size : end])
+        frame = bytes(self._read[LENGTH.size : end])
         del self._read[:end]
         return frame
 
     def _fill(self, wait: bool) -> bool:
-        """Read what is there; whether anything was."""
+        """Read the bytes that have arrived; return whether any have. Raises: ServiceGone if the service has ended."""
         try:
             data = self._connection.recv(CHUNK, 0 if wait else socket.MSG_DONTWAIT)
         except BlockingIOError:
             return False
         except OSError as error:
-            raise Gone from error
+            raise ServiceGone from error
         if not data:
-            raise Gone
+            raise ServiceGone
         self._read += data
         return True
 
 
-def end_with(parent: int) -> None:
-    """Be killed when the process that started this one ends. Elsewhere than on Linux, the socket's end does it."""
+def end_with_parent(parent: int) -> None:
+    """Let Linux kill this process when the process `parent` ends. On other systems, the closed socket ends it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
         if os.getppid() != parent:
@@ -92,16 +95,17 @@ def end_with(parent: int) -> None:
 
 
 def main(descriptor: int) -> int:
+    """Run the worker behind a socket and return the exit status."""
     faulthandler.enable()
     channel = Channel(socket.socket(fileno=descriptor))
     try:
-        begin = channel.begin()
-        end_with(begin.parent)
+        begin = channel.receive_start()
+        end_with_parent(begin.parent)
         work(begin.setup, begin.load or load_model, channel.receive, channel.send)
-    except Gone:
+    except ServiceGone:
         return 1
     except BaseException as error:
-        channel.send([Stopped(where(error))])
+        channel.send([WorkerStopped(error_location(error))])
         return 1
     return 0
 
@@ -109,4 +113,4 @@ def main(descriptor: int) -> int:
 if __name__ == "__main__":
     status = main(int(sys.argv[1]))
     sys.stderr.flush()
-    os._exit(status)  # threads of kernels and devices are not waited for
+    os._exit(status)  # without waiting for the threads of torch

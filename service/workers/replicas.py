@@ -1,62 +1,66 @@
-"""Replicas that somebody else keeps alive (service/ray_app.py), as if all of them were one worker.
+"""Transport to model replicas that another system runs, such as Ray Serve; the fleet sees all replicas as one worker.
 
-The fleet stays what it is: it accepts, refuses, is fair, and drains. A text goes to any of the replicas, and if that
-one dies, to another: only its client's patience, and the deadline, end that.
+Each text goes to one replica. If this replica dies, the text goes to another replica, until the client disconnects or
+the deadline of the text passes.
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from service.errors import InternalError, where
+from service.errors import InternalError, error_location
 from service.workers.messages import (
-    Ask,
     Cancel,
     Close,
-    Done,
-    Failed,
     FromWorker,
-    Pulse,
+    Heartbeat,
+    LoadFailed,
+    Ping,
     Ready,
-    Refused,
-    Stopped,
+    TextDone,
+    TextFailed,
+    TextProgress,
     ToWorker,
     Translate,
-    Work,
+    WorkCounts,
+    WorkerStopped,
 )
 from service.workers.transport import Deliver
 
-PAUSE = 0.1  # seconds before a text is given to another replica
+RETRY_SECONDS = 0.1  # pause before a text goes to another replica
 
 
 class ReplicaDied(Exception):
-    """It ended before it answered."""
+    """Raised when a replica ends before it has answered."""
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a replica says of a text; there is no `outcome` if it is about to end, or has another version."""
+class ReplicaAnswer:
+    """A replica's answer to a text."""
 
-    outcome: Done | Failed | None
-    version: str  # of the model that it has
-    replica: str
-    work: Work  # of this replica so far
+    outcome: TextDone | TextFailed | None  # None if the replica is shutting down or has another model version
+    version: str  # version of the replica's model
+    replica: str  # name of the replica
+    work: WorkCounts  # counters of the replica since its start
 
 
 class Replicas(Protocol):
-    """Both raise ReplicaDied, and can be cancelled."""
+    """Calls a replica. The methods raise ReplicaDied if the replica ends; cancelling a call cancels the work."""
 
-    async def describe(self, model: Path) -> Ready | Refused:
-        """A model, as it lies in its directory now."""
+    async def describe(self, model: Path) -> Ready | LoadFailed:
+        """Let a replica load the present content of the directory `model`, and return the description of the model."""
 
-    async def translate(self, model: Path, version: str, message: Translate) -> Answer: ...
+    async def translate(
+        self, model: Path, version: str, message: Translate, on_progress: Callable[[TextProgress], None]
+    ) -> ReplicaAnswer:
+        """Translate a text by version `version` of a model; call `on_progress` if `message.report` is true."""
 
 
 class ReplicasTransport:
-    """To all replicas that have one version of a model. It ends when one of them has a later one."""
+    """Transport to all replicas of one version of a model. It ends when a replica answers with another version."""
 
     def __init__(self, model: Path, replicas: Replicas) -> None:
         self._model = model
@@ -65,73 +69,71 @@ class ReplicasTransport:
         self._version = ""
         self._beginning: asyncio.Task[None]
         self._texts: dict[int, asyncio.Task[None]] = {}
-        self._work: dict[str, Work] = {}  # by replica; of those that are gone too
+        self._work: dict[str, WorkCounts] = {}  # by replica, including replicas that have ended
         self._ended = False
 
     def start(self, deliver: Deliver) -> None:
         self._deliver = deliver
-        self._beginning = _alone(self._begin())
+        self._beginning = _detached_task(self._begin())
 
     def send(self, messages: Sequence[ToWorker]) -> None:
         for message in messages:
             match message:
                 case Translate() if not self._ended:
-                    self._texts[message.id] = _alone(self._translate(message))
-                case Cancel(ids):
-                    for task in [self._texts.pop(id) for id in ids if id in self._texts]:
+                    self._texts[message.id] = _detached_task(self._translate(message))
+                case Cancel():
+                    for task in [self._texts.pop(id) for id in message.ids if id in self._texts]:
                         task.cancel()
-                case Ask():
-                    asyncio.get_running_loop().call_soon(self._say, self._pulse())
+                case Ping():
+                    # Each replica detects hanging engine threads itself, so this heartbeat reports no threads.
+                    heartbeat = Heartbeat(sum(self._work.values(), WorkCounts()), len(self._texts))
+                    asyncio.get_running_loop().call_soon(self._send_back, heartbeat)
                 case Close():
-                    self._end(Stopped(""))
+                    self._end(WorkerStopped(""))
 
     def kill(self) -> None:
-        self._end(Stopped("given up"))
+        self._end(WorkerStopped("killed by the service"))
 
     async def _begin(self) -> None:
-        try:
-            while True:
-                try:
-                    found = await self._replicas.describe(self._model)
-                    break
-                except ReplicaDied:
-                    await asyncio.sleep(PAUSE)
-        except Exception as error:
-            self._end(Stopped(where(error)))
-            return
-        self._version = found.version if isinstance(found, Ready) else ""
-        self._say(found)
+        while True:
+            try:
+                answer = await self._replicas.describe(self._model)
+            except ReplicaDied:
+                await asyncio.sleep(RETRY_SECONDS)
+            except Exception as error:
+                self._end(WorkerStopped(error_location(error)))
+                return
+            else:
+                self._version = answer.version if isinstance(answer, Ready) else ""
+                self._send_back(answer)
+                return
 
     async def _translate(self, message: Translate) -> None:
-        outcome: Done | Failed | None = None
+        outcome: TextDone | TextFailed | None = None
         while outcome is None:
             try:
-                answer = await self._replicas.translate(self._model, self._version, message)
+                answer = await self._replicas.translate(self._model, self._version, message, self._send_back)
             except ReplicaDied:
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(RETRY_SECONDS)
                 continue
             except Exception as error:
-                outcome = Failed(message.id, InternalError.code, where(error))
+                outcome = TextFailed(message.id, InternalError.code, error_location(error))
                 break
             self._work[answer.replica] = answer.work
             if answer.version != self._version:
-                self._end(Stopped("the replicas have another version of the model", blames=False))
+                self._end(WorkerStopped("a replica has another version of the model", text_suspected=False))
                 return
             outcome = answer.outcome
             if outcome is None:
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(RETRY_SECONDS)
         del self._texts[message.id]
-        self._say(outcome)
+        self._send_back(outcome)
 
-    def _pulse(self) -> Pulse:
-        """The replicas look after their own engines: here nothing can hang."""
-        return Pulse(sum(self._work.values(), Work()), len(self._texts))
-
-    def _say(self, message: FromWorker) -> None:
+    def _send_back(self, message: FromWorker) -> None:
         if not self._ended:
             self._deliver([message])
 
-    def _end(self, last: Stopped) -> None:
+    def _end(self, last: WorkerStopped) -> None:
         if not self._ended:
             self._ended = True
             for task in (self._beginning, *self._texts.values()):
@@ -140,7 +142,6 @@ class ReplicasTransport:
             asyncio.get_running_loop().call_soon(self._deliver, [last])
 
 
-def _alone(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """As a task that inherits nothing from the request in which it happens to begin: it may be another one's work, and
-    Ray Serve ends what a request has begun together with the request."""
+def _detached_task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """Start a task with an empty context. Ray Serve would cancel a task with the context of a request at its end."""
     return asyncio.get_running_loop().create_task(work, context=Context())

@@ -1,4 +1,4 @@
-"""Starts a worker somewhere and carries messages both ways."""
+"""Transports: start a worker, and carry messages to it and back."""
 
 import asyncio
 import os
@@ -13,67 +13,68 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from service.errors import where
-from service.workers.messages import Close, FromWorker, Setup, Stopped, ToWorker
+from service.errors import error_location
+from service.workers.messages import Close, FromWorker, ModelSetup, ToWorker, WorkerStopped
 
 Deliver = Callable[[Sequence[FromWorker]], None]
 
-HEAD = struct.Struct("!Q")  # the length of what follows
-OURS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that the service acts on, and no worker
+LENGTH = struct.Struct("!Q")  # number of bytes of a pickle, written before the pickle
+SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # handled by the service, blocked in workers
 
 
 class Transport(Protocol):
-    """Carries messages whole and in order."""
+    """Connection to one worker, which delivers messages complete and in order in each direction."""
 
     def start(self, deliver: Deliver) -> None:
-        """In the event loop, in which `deliver` is called. `Stopped` comes last and once, however the worker ends."""
+        """Start the worker. `deliver` gets its messages, in the running event loop; the last one is WorkerStopped."""
 
     def send(self, messages: Sequence[ToWorker]) -> None:
-        """Never blocks. What is sent to a worker that has ended is lost."""
+        """Send messages without blocking. Messages to a worker that has ended are dropped."""
 
     def kill(self) -> None:
-        """End the worker at once, whatever it does."""
+        """End the worker at once."""
 
 
 @dataclass(frozen=True)
-class Begin:
-    """The first message to a process: what it is to load; and how, unless as usual."""
+class StartMessage:
+    """The first message to a worker process."""
 
-    setup: Setup
-    parent: int  # process id
-    load: Callable[[Setup], Any] | None
+    setup: ModelSetup
+    parent: int  # process id of the service
+    load: Callable[[ModelSetup], Any] | None  # loads the model; None stands for worker_loop.load
 
 
 class ProcessTransport:
-    """A worker in a process of its own (service/workers/process.py), behind a pair of sockets.
+    """Transport to a worker in a separate process (process.py), over a pair of sockets.
 
-    The worker's module is run by name, so that this process needs no torch.
+    The process runs the worker's module by name, because this process must not import torch.
     """
 
-    def __init__(self, setup: Setup, load: Callable[[Setup], Any] | None = None) -> None:
-        """`load` must be picklable."""
-        self._begin = Begin(setup, os.getpid(), load)
+    def __init__(self, setup: ModelSetup, load: Callable[[ModelSetup], Any] | None = None) -> None:
+        """Prepare the transport; `start` starts the process. The function `load` must be picklable."""
+        self._start_message = StartMessage(setup, os.getpid(), load)
         self._process: subprocess.Popen[bytes]
         self._transport: asyncio.WriteTransport | None = None
-        self._early: list[bytes] = []  # before there is a transport
-        self._conversation: asyncio.Task[None]
+        self._unsent: list[bytes] = []  # data to send once the connection is open
+        self._connection: asyncio.Task[None]
         self._told_to_stop = False
 
     @property
     def pid(self) -> int:
+        """Process id of the worker."""
         return self._process.pid
 
     def start(self, deliver: Deliver) -> None:
         ours, theirs = socket.socketpair()
-        with theirs, _signals_kept_back():
+        with theirs, _block_service_signals():
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "service.workers.process", str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
-        self._write(pickle.dumps(self._begin))
-        self._conversation = asyncio.get_running_loop().create_task(self._converse(ours, deliver))
+        self._write(pickle.dumps(self._start_message))
+        self._connection = asyncio.get_running_loop().create_task(self._run_connection(ours, deliver))
 
     def send(self, messages: Sequence[ToWorker]) -> None:
         self._told_to_stop = self._told_to_stop or any(isinstance(message, Close) for message in messages)
@@ -83,29 +84,29 @@ class ProcessTransport:
         self._process.kill()
 
     def _write(self, data: bytes) -> None:
-        framed = HEAD.pack(len(data)) + data
+        framed = LENGTH.pack(len(data)) + data
         if self._transport is None:
-            self._early.append(framed)
+            self._unsent.append(framed)
         elif not self._transport.is_closing():
             self._transport.write(framed)
 
-    async def _converse(self, ours: socket.socket, deliver: Deliver) -> None:
-        """Until the process ends."""
+    async def _run_connection(self, ours: socket.socket, deliver: Deliver) -> None:
+        """Deliver the worker's messages until its process ends, then deliver WorkerStopped."""
         problem = ""
         try:
             reader, writer = await asyncio.open_unix_connection(sock=ours)
             self._transport = writer.transport
-            writer.writelines(self._early)
-            self._early.clear()
+            writer.writelines(self._unsent)
+            self._unsent.clear()
             while True:
-                (length,) = HEAD.unpack(await reader.readexactly(HEAD.size))
+                (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
                 messages = pickle.loads(await reader.readexactly(length))
-                problem = next((each.problem for each in messages if isinstance(each, Stopped)), problem)
-                deliver([each for each in messages if not isinstance(each, Stopped)])
+                problem = next((message.problem for message in messages if isinstance(message, WorkerStopped)), problem)
+                deliver([message for message in messages if not isinstance(message, WorkerStopped)])
         except (asyncio.IncompleteReadError, OSError):
-            pass  # it has ended, or is about to; half a message counts as none
+            pass  # the process has ended or is ending; an incomplete message is dropped
         except Exception as error:
-            problem = where(error)
+            problem = error_location(error)
         finally:
             self._process.kill()
             if self._transport is None:
@@ -117,17 +118,17 @@ class ProcessTransport:
             problem = ""
         elif not problem:
             problem = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-        deliver([Stopped(problem)])
+        deliver([WorkerStopped(problem)])
 
 
 @contextmanager
-def _signals_kept_back() -> Iterator[None]:
-    """A process that is started now inherits that these signals do not reach it.
+def _block_service_signals() -> Iterator[None]:
+    """Block SERVICE_SIGNALS in this thread and in the processes that this thread starts within the context.
 
-    Ctrl-C goes to every process of a terminal, and systemd's SIGTERM to every process of a service; but it is for the
-    service to say when a worker has done its work.
+    Ctrl-C is sent to every process of a terminal, and systemd's SIGTERM to every process of a service; a worker must
+    ignore both signals and finish its texts.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, OURS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SERVICE_SIGNALS)
     try:
         yield
     finally:

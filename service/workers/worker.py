@@ -1,256 +1,207 @@
-"""The event loop's side of a worker's life; and of a post, which is given a new worker when one dies."""
+"""The service's view of one worker: its texts, its counters, and the detection of hanging workers."""
 
 import asyncio
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Protocol
 
 import structlog
 
 from mt.errors import ModelError
-from service.workers.calls import Ticket
 from service.workers.messages import (
-    Ask,
     Cancel,
     Close,
-    Done,
-    Failed,
     FromWorker,
-    Pulse,
+    Heartbeat,
+    LoadFailed,
+    Ping,
     Ready,
-    Refused,
-    Stopped,
+    TextAnswer,
+    TextDone,
+    TextFailed,
+    TextProgress,
     ToWorker,
-    Work,
+    Translate,
+    WorkCounts,
+    WorkerStopped,
 )
 from service.workers.transport import Transport
 
-TICK = 1.0  # seconds between two looks at a worker
-LONGEST_CLOSE = 5.0  # seconds for a decoder step to end
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before the next attempt to start a worker; the first one comes at once
+TICK_SECONDS = 1.0  # time between two checks whether a worker hangs
+CLOSE_SECONDS = 5.0  # time for a worker to finish its decoder step and stop, before it is killed
 
 
 @dataclass(frozen=True)
-class Patience:
-    """Seconds after which a worker hangs: one that loads its model, and one that has work to do and takes no step."""
+class WorkerTimeouts:
+    """Seconds after which a worker counts as hung."""
 
-    start: float = 300
-    step: float = 60
+    start: float = 300  # while the worker loads its model
+    step: float = 60  # without a heartbeat, or without a decoder step of a thread that has work
 
 
 class WorkerDied(Exception):
-    """A worker that ended before it was ready, and could not say that its model is to blame."""
+    """Raised when a worker ends before it is ready, without reporting a fault of the model."""
 
 
-class Owner(Protocol):
-    """Whom a worker works for."""
+class WorkerOwner(Protocol):
+    """Receiver of the answers and of the end of a worker."""
 
-    def answered(self, worker: "Worker", answers: Sequence[Done | Failed]) -> None: ...
+    def answered(self, worker: "Worker", answers: Sequence[TextAnswer]) -> None:
+        """Process answers to texts."""
 
-    def ended(self, worker: "Worker", last: Stopped) -> None:
-        """Called once, at once."""
+    def ended(self, worker: "Worker", last: WorkerStopped) -> None:
+        """Process the end of the worker; called once, with the last message of the worker."""
 
 
 class Worker:
-    """One worker, from its start to its end."""
+    """One worker: its texts in flight, its counters, and a timer that kills the worker if it hangs."""
 
-    def __init__(self, transport: Transport, patience: Patience, owner: Owner) -> None:
+    def __init__(self, transport: Transport, timeouts: WorkerTimeouts, owner: WorkerOwner) -> None:
         loop = asyncio.get_running_loop()
-        self.flight: dict[int, Ticket] = {}  # what it has been given and not answered
-        self.held: Counter[str] = Counter()  # the cost of that, by caller
-        self.load = 0  # and in all
-        self.on_trial = False  # whether what it holds is suspected to have killed another one
-        self.answers = 0
-        self.work = Work()  # as it said last
-        self.working = 0
+        self.in_flight: dict[int, Translate] = {}  # texts that were given and not answered, by id
+        self.load = 0  # cost of the texts in flight
+        self.isolated = False  # whether the worker translates suspected texts and nothing else
+        self.answers = 0  # answers received so far
+        self.work = WorkCounts()  # counters, as of the last heartbeat
+        self.working = 0  # number of unfinished texts, as of the last heartbeat
         self._transport = transport
-        self._patience = patience
+        self._timeouts = timeouts
         self._owner = owner
-        self._ids = count(1)
+        self._load_of: Counter[str] = Counter()  # cost of the texts in flight, by caller
         self._outbox: list[ToWorker] = []
         self._ready: asyncio.Future[Ready] = loop.create_future()
-        self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())  # perhaps nobody waits
-        self._gone: asyncio.Future[None] = loop.create_future()
-        self._pulse: asyncio.Future[None] = loop.create_future()  # the next one
-        self._marks: tuple[int, ...] = ()
-        self._before: tuple[int, ...] = ()  # the marks of the last tick
-        self._still: tuple[int, ...] = ()  # ticks for which each has been the same
-        self._silent = 0  # ticks
+        self._ready.add_done_callback(
+            lambda ready: ready.cancelled() or ready.exception()
+        )  # avoid a warning if nobody waits
+        self._ended: asyncio.Future[None] = loop.create_future()
+        self._next_heartbeat: asyncio.Future[None] = loop.create_future()
+        self._thread_steps: tuple[int, ...] = ()  # as of the last heartbeat
+        self._last_steps: tuple[int, ...] = ()  # as of the last tick
+        self._ticks_without_step: list[int] = []  # by thread
+        self._ticks_without_heartbeat = 0
         self._timer: asyncio.TimerHandle | None = None
 
     async def start(self) -> Ready:
-        """Waits until it can translate. Raises ModelError or WorkerDied."""
-        self._transport.start(self._take)
-        self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
+        """Start the worker and wait until it is ready.
+
+        Raises:
+            ModelError: the worker cannot load the model.
+            WorkerDied: the worker ended before it was ready.
+        """
+        self._transport.start(self._receive)
+        self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
         return await asyncio.shield(self._ready)
 
     async def close(self) -> None:
-        """Tell it to stop; what it works on is dropped."""
+        """Stop the worker; unfinished texts are dropped."""
         self._transport.send([Close()])
-        await asyncio.wait([self._gone], timeout=LONGEST_CLOSE)
+        await asyncio.wait([self._ended], timeout=CLOSE_SECONDS)
         await self.kill()
 
     async def kill(self) -> None:
-        """Does nothing if it has ended."""
-        if not self._gone.done():
+        """Kill the worker, unless it has already ended, and wait until it has ended."""
+        if not self._ended.done():
             self._transport.kill()
-            await asyncio.wait([self._gone])
+            await asyncio.wait([self._ended])
 
-    async def ask(self) -> None:
-        """Wait for its figures, or its end."""
-        if not self._gone.done():
-            self._transport.send([Ask()])
-            await asyncio.wait([self._pulse, self._gone], return_when=asyncio.FIRST_COMPLETED)
+    async def refresh(self) -> None:
+        """Request a heartbeat and wait for it, or for the end of the worker."""
+        if not self._ended.done():
+            self._transport.send([Ping()])
+            await asyncio.wait([self._next_heartbeat, self._ended], return_when=asyncio.FIRST_COMPLETED)
 
-    def give(self, ticket: Ticket) -> None:
-        """Work to do, from the next `flush` on."""
-        ticket.holder, ticket.id = self, next(self._ids)
-        ticket.call.begun = ticket.call.begun or time.monotonic()
-        self.flight[ticket.id] = ticket
-        self.held[ticket.caller] += ticket.cost
-        self.load += ticket.cost
-        self._outbox.append(ticket.message())
+    def has_room(self, caller: str, cost: int, room: int) -> bool:
+        """Return whether the worker may get one more text of `cost`.
 
-    def take_back(self, ticket: Ticket) -> None:
-        """Nobody waits for it any more."""
-        self.release(ticket.id)
-        self._outbox.append(Cancel((ticket.id,)))
+        The total cost of the caller's texts must not exceed `room`, but a caller may always have one text.
+        """
+        return not self._load_of[caller] or self._load_of[caller] + cost <= room
+
+    def give(self, message: Translate) -> None:
+        """Add a text to those in flight; the next `flush` sends it."""
+        self.in_flight[message.id] = message
+        self.load += message.text.cost
+        self._load_of[message.caller] += message.text.cost
+        self._outbox.append(message)
+
+    def cancel(self, id: int) -> None:
+        """Withdraw a text if it is in flight; the next `flush` tells the worker."""
+        if self.release(id):
+            self._outbox.append(Cancel((id,)))
 
     def flush(self) -> None:
+        """Send the pending messages of `give` and `cancel`."""
         if self._outbox:
             self._transport.send(self._outbox)
             self._outbox = []
 
-    def release(self, id: int) -> Ticket | None:
-        """The ticket of this id, which is no longer in work; none if it was taken back."""
-        ticket = self.flight.pop(id, None)
-        if ticket is not None:
-            ticket.holder = None
-            self.load -= ticket.cost
-            self.held[ticket.caller] -= ticket.cost
-            if not self.held[ticket.caller]:
-                del self.held[ticket.caller]
-        return ticket
+    def release(self, id: int) -> Translate | None:
+        """Remove a text from those in flight and return its message, or None if no text with this id is in flight."""
+        message = self.in_flight.pop(id, None)
+        if message is not None:
+            self.load -= message.text.cost
+            self._load_of[message.caller] -= message.text.cost
+            if not self._load_of[message.caller]:
+                del self._load_of[message.caller]
+        return message
 
-    def _take(self, messages: Sequence[FromWorker]) -> None:
-        answers: list[Done | Failed] = []
+    def release_all(self) -> list[Translate]:
+        """Remove all texts in flight and return their messages."""
+        return [message for id in list(self.in_flight) if (message := self.release(id))]
+
+    def _receive(self, messages: Sequence[FromWorker]) -> None:
+        answers: list[TextAnswer] = []
         for message in messages:
             match message:
-                case Done() | Failed():
+                case TextProgress() | TextDone() | TextFailed():
                     answers.append(message)
-                case Pulse():
-                    self.work, self.working = message.work, message.working
-                    self._marks, self._silent = message.marks, 0
-                    self._pulse.set_result(None)
-                    self._pulse = asyncio.get_running_loop().create_future()
+                case Heartbeat():
+                    self.work, self.working = message.work, message.texts
+                    self._thread_steps, self._ticks_without_heartbeat = message.thread_steps, 0
+                    self._next_heartbeat.set_result(None)
+                    self._next_heartbeat = asyncio.get_running_loop().create_future()
                 case Ready():
-                    self._silent = 0
+                    self._ticks_without_heartbeat = 0
                     self._ready.set_result(message)
-                case Refused(said):
-                    self._ready.set_exception(ModelError(said))
-                case Stopped():
+                case LoadFailed():
+                    self._ready.set_exception(ModelError(message.message))
+                case WorkerStopped():
                     self._stop(message)
         self.answers += len(answers)
         if answers:
             self._owner.answered(self, answers)
 
     def _tick(self) -> None:
-        """Ticks are counted, and not seconds: a machine that slept has not hung."""
-        self._silent += 1
-        pairs = zip(self._marks, self._before, self._still, strict=False)
-        same = [ticks + 1 if mark == before and mark >= 0 else 0 for mark, before, ticks in pairs]
-        self._still = tuple(same) if same else (0,) * len(self._marks)
-        self._before = self._marks
+        """Kill the worker if it hangs, otherwise schedule the next tick.
+
+        Time is counted in ticks because the clock also runs while the machine is suspended.
+        """
+        self._ticks_without_heartbeat += 1
+        threads = zip(self._thread_steps, self._last_steps, self._ticks_without_step, strict=False)
+        ticks_without_step = [ticks + 1 if steps == last and steps >= 0 else 0 for steps, last, ticks in threads]
+        self._ticks_without_step = ticks_without_step or [0] * len(self._thread_steps)
+        self._last_steps = self._thread_steps
         if self._ready.done():
-            self._transport.send([Ask()])
-            hangs = max(self._silent, *self._still, 0) * TICK > self._patience.step
+            self._transport.send([Ping()])
+            ticks = max(self._ticks_without_heartbeat, *self._ticks_without_step, 0)
+            hangs = ticks * TICK_SECONDS > self._timeouts.step
         else:
-            hangs = self._silent * TICK > self._patience.start
+            hangs = self._ticks_without_heartbeat * TICK_SECONDS > self._timeouts.start
         if hangs:
-            structlog.get_logger().error("worker hangs", silent=self._silent, still=self._still)
+            structlog.get_logger().error(
+                "worker hangs",
+                seconds_without_heartbeat=self._ticks_without_heartbeat * TICK_SECONDS,
+                seconds_without_step=[ticks * TICK_SECONDS for ticks in self._ticks_without_step],
+            )
             self._transport.kill()
         else:
-            self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
+            self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
 
-    def _stop(self, last: Stopped) -> None:
+    def _stop(self, last: WorkerStopped) -> None:
         if self._timer:
             self._timer.cancel()
-        self._gone.set_result(None)
+        self._ended.set_result(None)
         if not self._ready.done():
-            self._ready.set_exception(WorkerDied(f"the worker ended before it was ready: {last.problem}"))
+            self._ready.set_exception(WorkerDied(f"the worker process ended before it was ready: {last.problem}"))
         self._owner.ended(self, last)
-
-
-class Post:
-    """A place for one worker, which is filled again whenever it falls empty, until it is closed."""
-
-    def __init__(self, hire: Callable[[], Worker], manned: Callable[[Ready], bool]) -> None:
-        """`manned` is told of each worker after the first that is ready; whether it may stay."""
-        self.worker: Worker | None = None  # one that is ready
-        self.restarts = 0
-        self.failures = 0  # of attempts to start one, in a row
-        self.past = Work()  # of workers that have ended
-        self._hire = hire
-        self._manned = manned
-        self._newcomer: Worker | None = None
-        self._closed = False
-        self._filling: asyncio.Task[None] | None = None
-        self._pause = 0.0
-
-    @property
-    def work(self) -> Work:
-        """Of all workers that it has seen."""
-        return self.past + (self.worker.work if self.worker else Work())
-
-    async def open(self) -> Ready:
-        """With its first worker. Raises ModelError or WorkerDied."""
-        self._newcomer = self._hire()
-        ready = await self._newcomer.start()
-        self.worker, self._newcomer = self._newcomer, None
-        return ready
-
-    def vacate(self, worker: Worker, again: bool) -> bool:
-        """A worker has ended; whether it was the one at work. Hires another if asked to."""
-        if worker is not self.worker:
-            return False
-        self.past += worker.work
-        self.worker = None
-        if worker.answers:
-            self._pause = 0.0
-        if again and not self._closed:
-            self._filling = asyncio.get_running_loop().create_task(self._fill())
-        return True
-
-    async def close(self) -> None:
-        """Ends its worker, whatever that does."""
-        self._closed = True
-        if self._filling:
-            self._filling.cancel()
-            await asyncio.wait([self._filling])
-        if self._newcomer:
-            await self._newcomer.kill()
-        if self.worker:
-            await self.worker.close()
-
-    async def _fill(self) -> None:
-        log = structlog.get_logger()
-        while True:
-            await asyncio.sleep(self._pause)
-            self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
-            self.restarts += 1
-            self._newcomer = worker = self._hire()
-            try:
-                ready = await worker.start()
-            except (ModelError, WorkerDied) as error:
-                self.failures += 1
-                log.error("worker not started", attempts=self.failures, problem=str(error))
-                continue
-            if not self._manned(ready):
-                await worker.close()
-                continue
-            self.worker, self._newcomer, self.failures = worker, None, 0
-            log.info("worker started again", restarts=self.restarts)
-            return

@@ -11,24 +11,25 @@ from hypothesis import strategies as st
 
 from mt.config import Recipe
 from mt.data.batching import (
-    Batch,
     Position,
-    TrainingBatches,
+    TrainingBatch,
     Update,
-    direction_tags,
+    UpdateStream,
+    direction_prefixes,
     group_into_updates,
     load_batch,
     make_batch,
     pad,
     plan_batches,
-    shares,
+    split_among_ranks,
 )
-from mt.data.dataset import Prepared, load_prepared, prepare
+from mt.data.dataset import PreparedData, load_prepared
+from mt.data.preparation import prepare
 from mt.distributed import World
 from mt.errors import DataError
 
 Build = Callable[..., Recipe]
-Stream = Callable[..., TrainingBatches]
+Stream = Callable[..., UpdateStream]
 
 ALONE = World()
 
@@ -36,9 +37,9 @@ TABLE = {"path": "table.tsv.xz", "columns": ("de", "en")}
 PLAIN: dict[str, object] = {}
 MIXED: dict[str, object] = {
     "train": (
-        {"path": "plain.{language}", "weight": 0.5, "mark": "bt"},
+        {"path": "plain.{language}", "weight": 0.5, "source_tag": "bt"},
         {"path": "packed.{language}.gz", "weight": 2},
-        TABLE | {"weight": 3.7, "mark": "noised"},
+        TABLE | {"weight": 3.7, "source_tag": "noised"},
     ),
     "temperature": 2.0,
 }
@@ -53,15 +54,15 @@ def stream(tmp_path: Path, tiny_recipe: Build) -> Stream:
 
     def build(
         directions: tuple[str, ...] = ("en-de",), world: World = ALONE, **sections: dict[str, object]
-    ) -> TrainingBatches:
+    ) -> UpdateStream:
         recipe = tiny_recipe(directions, **sections)
         data = load_prepared(prepare(recipe, tmp_path / "prepared"))
-        return TrainingBatches(data.train, data.tokenizer, recipe, world)
+        return UpdateStream(data.train, data.tokenizer, recipe, world)
 
     return build
 
 
-def same(one: Batch, other: Batch) -> bool:
+def same(one: TrainingBatch, other: TrainingBatch) -> bool:
     tensors = ((one.source, other.source), (one.target, other.target), (one.labels, other.labels))
     return one.indices == other.indices and all(torch.equal(a, b) for a, b in tensors)
 
@@ -123,7 +124,7 @@ def test_the_difference_goes_up_and_down_in_turn() -> None:
 )
 def test_shares_by_hand(sizes: list[int], processes: int, expected: list[list[int]]) -> None:
     batches = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
-    dealt = shares(batches, np.ones(sum(sizes), dtype=int), processes)
+    dealt = split_among_ranks(batches, np.ones(sum(sizes), dtype=int), processes)
     assert [[int(index) for part in mine for index in part] for mine in dealt] == expected
 
 
@@ -190,7 +191,7 @@ def test_corpora_that_are_not_mixed_come_as_the_seed_alone_orders_them(stream: S
     assert batches.source_lengths.tolist() == [length + 2 for length in batches.dataset.source.lengths]
 
 
-def times(batches: TrainingBatches, epoch: int) -> Counter[int]:
+def times(batches: UpdateStream, epoch: int) -> Counter[int]:
     """How often an epoch has each pair."""
     return Counter(int(index) for update in batches.plan(epoch) for batch in update for index in batch)
 
@@ -233,18 +234,18 @@ def test_a_mark_stands_before_the_sources_of_its_corpus(
 ) -> None:
     batches = stream(directions, data=MIXED, tokenizer={"vocabulary_size": 330, "dropout": dropout})
     tokenizer = batches.tokenizer
-    assert tokenizer.marks == ("bt", "noised")
+    assert tokenizer.source_tags == ("bt", "noised")
     seen: set[tuple[int, ...]] = set()
     for update in batches.updates(Position()):
         for batch in update.batches:
             for row, index in enumerate(batch.indices):
                 direction, corpus = int(batches.dataset.direction[index]), int(batches.dataset.corpus[index])
-                tag = [tokenizer.tag(("de", "en")[direction])] if len(directions) > 1 else []
-                mark = [[tokenizer.mark("bt")], [], [tokenizer.mark("noised")]][corpus]
+                tag = [tokenizer.tag_id(("de", "en")[direction])] if len(directions) > 1 else []
+                mark = [[tokenizer.source_tag_id("bt")], [], [tokenizer.source_tag_id("noised")]][corpus]
                 ids = batch.source[row][batch.source_mask[row]].tolist()
                 own = ids[len(tag) + len(mark) :]
                 assert ids == [*tag, *mark, *own]
-                assert not {*map(tokenizer.mark, tokenizer.marks)} & {*own, *batch.target[row].tolist()}
+                assert not {*map(tokenizer.source_tag_id, tokenizer.source_tags)} & {*own, *batch.target[row].tolist()}
                 assert tokenizer.decode(ids) == tokenizer.decode(own)
                 assert dropout or own == [*batches.dataset.source[index].tolist(), 3]
                 seen.add((direction, corpus))
@@ -274,15 +275,13 @@ def test_updates_hold_about_their_tokens_in_batches_within_the_budget(stream: St
 
 
 def test_the_seed_and_the_epoch_decide_the_order(stream: Stream, tmp_path: Path, tiny_recipe: Build) -> None:
-    def order(batches: TrainingBatches, epoch: int) -> list[int]:
+    def order(batches: UpdateStream, epoch: int) -> list[int]:
         return [index for update in batches.plan(epoch) for batch in update for index in batch.tolist()]
 
     batches = stream()
     assert order(batches, 0) == order(stream(), 0)
     assert order(batches, 0) != order(batches, 1)
-    reseeded = TrainingBatches(
-        batches.dataset, batches.tokenizer, tiny_recipe().model_copy(update={"seed": 2}), World()
-    )
+    reseeded = UpdateStream(batches.dataset, batches.tokenizer, tiny_recipe().model_copy(update={"seed": 2}), World())
     assert order(reseeded, 0) != order(batches, 0)
     assert sorted(order(reseeded, 0)) == sorted(order(batches, 0)) == sorted(order(batches, 1))
 
@@ -290,7 +289,7 @@ def test_the_seed_and_the_epoch_decide_the_order(stream: Stream, tmp_path: Path,
 @MIXTURES
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_from_any_position_the_same_follows(stream: Stream, dropout: float, data: dict[str, object]) -> None:
-    def begun() -> TrainingBatches:
+    def begun() -> UpdateStream:
         return stream(tokenizer={"vocabulary_size": 330, "dropout": dropout}, data=data)
 
     batches = begun()
@@ -310,11 +309,11 @@ def test_from_any_position_the_same_follows(stream: Stream, dropout: float, data
 def test_processes_share_out_each_updates_batches(stream: Stream, size: int, data: dict[str, object]) -> None:
     updates = len(stream(data=data).plan(0)) + 2
     alone = list(islice(stream(data=data).updates(Position()), updates))
-    shares = [
+    parts = [
         list(islice(stream(world=World(rank, size), data=data).updates(Position()), updates)) for rank in range(size)
     ]
     for number, update in enumerate(alone):
-        share = [shares[rank][number] for rank in range(size)]
+        share = [parts[rank][number] for rank in range(size)]
         assert {part.next_position for part in share} == {update.next_position}
         together = Counter(index for part in share for batch in part.batches for index in batch.indices)
         assert together == Counter(index for batch in update.batches for index in batch.indices)
@@ -348,9 +347,7 @@ def test_with_dropout_a_batch_is_decided_by_seed_epoch_and_place(stream: Stream)
 
 def test_with_dropout_the_two_sides_and_the_run_differ(stream: Stream, tmp_path: Path) -> None:
     batches = stream(tokenizer={"vocabulary_size": 320, "dropout": 0.3})
-    reseeded = TrainingBatches(
-        batches.dataset, batches.tokenizer, batches.recipe.model_copy(update={"seed": 2}), World()
-    )
+    reseeded = UpdateStream(batches.dataset, batches.tokenizer, batches.recipe.model_copy(update={"seed": 2}), World())
     indices = batches.plan(0)[0][0]
     assert not same(batches.load(indices, 0), reseeded.load(indices, 0))
 
@@ -371,8 +368,8 @@ def test_dropout_never_makes_a_pair_too_long_for_the_model(stream: Stream, data:
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_a_tag_asks_for_the_target_language(stream: Stream, dropout: float) -> None:
     batches = stream(("en-de", "de-en"), tokenizer={"vocabulary_size": 320, "dropout": dropout})
-    tags = [batches.tokenizer.tag("de"), batches.tokenizer.tag("en")]
-    assert direction_tags(batches.tokenizer, ["en-de", "de-en"]) == [[tags[0]], [tags[1]]]
+    tags = [batches.tokenizer.tag_id("de"), batches.tokenizer.tag_id("en")]
+    assert direction_prefixes(batches.tokenizer, batches.recipe) == [[tags[0]], [tags[1]]]
     for epoch in (0, 1):
         for update in batches.plan(epoch):
             batch = batches.load(update[0], epoch)
@@ -388,6 +385,6 @@ def test_one_direction_needs_no_tag(stream: Stream) -> None:
 
 def test_no_usable_pair_is_an_error(tmp_path: Path, tiny_recipe: Build) -> None:
     recipe = tiny_recipe(data={"max_tokens": 1})
-    data: Prepared = load_prepared(prepare(recipe, tmp_path / "prepared"))
-    with pytest.raises(DataError, match="each of the 50 training pairs has over 1 tokens on a side"):
-        TrainingBatches(data.train, data.tokenizer, recipe, ALONE)
+    data: PreparedData = load_prepared(prepare(recipe, tmp_path / "prepared"))
+    with pytest.raises(DataError, match="each of the 50 training pairs has a source or target of more than 1 tokens"):
+        UpdateStream(data.train, data.tokenizer, recipe, ALONE)

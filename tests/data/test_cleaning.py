@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from mt.config import CleaningConfig
 from mt.data import cleaning
 from mt.data.cleaning import Cleaner
-from mt.data.corpus import Pair, read_parallel, read_tsv
+from mt.data.corpus import SentencePair, read_parallel, read_tsv
 
 
 @pytest.mark.parametrize(
@@ -153,22 +153,45 @@ def test_repetition_finds_what_a_search_by_slices_finds(words: list[str], most: 
         ("el", "Αυτή είναι μια πρόταση", False),
         ("th", "นี่คือประโยคภาษาไทย", False),
         ("sr", "Ovo je rečenica latinicom", False),
+        ("sr-Cyrl", "Ovo je rečenica latinicom", True),
+        ("zh-Hant", "這是一個中文句子", False),
+        ("zt", "This whole sentence was never translated.", True),
     ],
 )
 def test_is_in_another_script(language: str, text: str, expected: bool) -> None:
-    letters = cleaning.letters_of(language)
+    letters = cleaning.script_letters(language)
     assert letters is not None
     assert cleaning.is_in_another_script(text, letters, 0.1) is expected
 
 
 def test_a_language_we_do_not_know_is_not_checked() -> None:
-    assert cleaning.letters_of("tlh") is None
-    assert Cleaner(CleaningConfig(), "en", "tlh").reason("What do you want now?", "Это предложение по-русски.") is None
+    assert cleaning.script_letters("tlh") is None
+    assert (
+        Cleaner(CleaningConfig(), ("en", "tlh")).reason("What do you want now?", "Это предложение по-русски.") is None
+    )
 
 
-def test_each_language_has_one_entry() -> None:
-    languages = " ".join(cleaning.LANGUAGES_OF_SCRIPTS.values()).split()
-    assert len(languages) == len(set(languages))
+@pytest.mark.parametrize(
+    ("source", "target", "languages", "expected"),
+    [
+        ("en", "de", ("en", "de"), True),
+        ("source", "target", ("en", "de"), True),
+        (" Source text", "TRG", ("en", "de"), True),
+        ("English", "Portuguese (Brazil)", ("en", "pt-BR"), True),
+        ("eng_text", "text_pt-BR", ("en", "pt-BR"), True),
+        ("de", "en", ("en", "de"), False),
+        ("English", "Englisch", ("en", "de"), False),
+        ("The source.", "target", ("en", "de"), False),
+        ("", "", ("en", "de"), False),
+    ],
+)
+def test_a_first_line_with_the_names_of_columns_is_a_header(
+    source: str, target: str, languages: tuple[str, str], expected: bool
+) -> None:
+    first, second = (SentencePair(source, target, line, "f") for line in (1, 2))
+    assert cleaning.is_header(first, languages) is expected
+    assert not cleaning.is_header(second, languages)
+    assert (Cleaner(CleaningConfig(), languages).check(first) == "header row") is expected
 
 
 REASONS = [
@@ -187,11 +210,10 @@ REASONS = [
 
 
 def test_the_cleaner_counts_each_reason_and_shows_examples() -> None:
-    cleaner = Cleaner(CleaningConfig(), "en", "de")
-    pairs = [Pair(source, target, line, "f") for line, (source, target, _) in enumerate(REASONS, start=1)]
-    kept = list(cleaner.clean(pairs))
+    cleaner = Cleaner(CleaningConfig(), ("en", "de"))
+    pairs = [SentencePair(source, target, line, "f") for line, (source, target, _) in enumerate(REASONS, start=1)]
+    kept = [pair for pair in pairs if cleaner.check(pair) is None]
     assert [pair.line for pair in kept] == [9, 11]
-    assert cleaner.kept == 2
     expected = [reason for _, _, reason in REASONS if reason]
     assert cleaner.counts == {reason: expected.count(reason) for reason in expected}
     report = {dropped.reason: dropped for dropped in cleaner.report()}
@@ -200,35 +222,35 @@ def test_the_cleaner_counts_each_reason_and_shows_examples() -> None:
 
 
 def test_at_most_three_examples_are_kept() -> None:
-    cleaner = Cleaner(CleaningConfig(), "en", "de")
-    assert list(cleaner.clean(Pair("a", "", line, "f") for line in range(10))) == []
+    cleaner = Cleaner(CleaningConfig(), ("en", "de"))
+    assert all(cleaner.check(SentencePair("a", "", line, "f")) == "empty" for line in range(10))
     (dropped,) = cleaner.report()
     assert (dropped.count, len(dropped.examples)) == (10, 3)
 
 
 def test_every_filter_can_be_switched_off() -> None:
     options = CleaningConfig(
-        min_words=0, max_words=0, max_characters=0, max_ratio=0, drop_identical=False, match_digits=False,
-        max_repetition=0, min_script=0, deduplicate=False,
+        min_words=0, max_words=0, max_characters=0, max_length_ratio=0, drop_identical=False, match_digits=False,
+        max_repetition=0, min_script_share=0, deduplicate=False,
     )  # fmt: skip
-    cleaner = Cleaner(options, "en", "de")
+    cleaner = Cleaner(options, ("en", "de"))
     assert [cleaner.reason(source, target) for source, target, _ in REASONS] == ["empty", *[None] * (len(REASONS) - 1)]
 
 
 def test_a_minimum_of_words() -> None:
-    cleaner = Cleaner(CleaningConfig(min_words=2), "en", "zh")
+    cleaner = Cleaner(CleaningConfig(min_words=2), ("en", "zh"))
     assert cleaner.reason("Hello", "你好") == "too short"
     assert cleaner.reason("Hello you", "你好") is None
 
 
 def test_an_unknown_option_is_refused() -> None:
     with pytest.raises(ValidationError):
-        CleaningConfig.model_validate({"max_ration": 3})
+        CleaningConfig.model_validate({"max_length_ration": 3})
 
 
 @given(st.text(), st.text())
 def test_any_text_has_an_answer_and_comes_once(source: str, target: str) -> None:
-    cleaner = Cleaner(CleaningConfig(), "en", "zh")
+    cleaner = Cleaner(CleaningConfig(), ("en", "zh"))
     if cleaner.reason(source, target) is None:
         assert cleaner.reason(source, target) == "duplicate"
 
@@ -244,6 +266,6 @@ def test_the_defaults_are_gentle_on_real_corpora(corpus: str, language: str, mos
         pairs = read_parallel(folder / "train.en.gz", folder / f"train.{language}.gz")
     else:
         pairs = read_tsv(folder / f"dev.en-{language}.tsv.xz", 0, 1)
-    cleaner = Cleaner(CleaningConfig(), "en", language)
-    kept = sum(1 for _ in cleaner.clean(pairs))
+    cleaner = Cleaner(CleaningConfig(), ("en", language))
+    kept = sum(1 for pair in pairs if cleaner.check(pair) is None)
     assert sum(cleaner.counts.values()) <= most * kept

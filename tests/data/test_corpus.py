@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.data.corpus import MAX_LINE_BYTES, MAX_PROBLEMS, Pair, read_lines, read_parallel, read_tsv
+from mt.data.corpus import MAX_LINE_BYTES, MAX_PROBLEMS, SentencePair, read_lines, read_parallel, read_tsv
 from mt.errors import DataError
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
@@ -54,15 +54,18 @@ def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, line
 def test_parallel_files_give_pairs_with_their_place(tmp_path: Path, suffix: str) -> None:
     source, target = put(tmp_path / f"en{suffix}", b"one\ntwo\n"), put(tmp_path / "de", b"eins\nzwei\n")
     assert list(read_parallel(source, target)) == [
-        Pair("one", "eins", 1, str(source)),
-        Pair("two", "zwei", 2, str(source)),
+        SentencePair("one", "eins", 1, str(source)),
+        SentencePair("two", "zwei", 2, str(source)),
     ]
 
 
 @every_kind
 def test_tab_separated_columns(tmp_path: Path, suffix: str) -> None:
     path = put(tmp_path / f"pairs.tsv{suffix}", b"one\teins\tun\ntwo\tzwei\n")
-    assert list(read_tsv(path, 1, 0)) == [Pair("eins", "one", 1, str(path)), Pair("zwei", "two", 2, str(path))]
+    assert list(read_tsv(path, 1, 0)) == [
+        SentencePair("eins", "one", 1, str(path)),
+        SentencePair("zwei", "two", 2, str(path)),
+    ]
 
 
 @pytest.mark.parametrize("longer", ["en", "de"])
@@ -130,7 +133,7 @@ def test_a_compressed_file_cut_short(tmp_path: Path, suffix: str) -> None:
 def test_a_corrupt_compressed_file(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"text{suffix}"
     path.write_bytes(b"not compressed\n")
-    assert f"{path}: not a good {suffix} file after line 0" in failure(read_lines(path))
+    assert f"{path}: a damaged {suffix} file after line 0" in failure(read_lines(path))
     whole = bytearray(PACKERS[suffix](bytes(range(32, 127)) * 50))
     whole[len(whole) // 2] ^= 0xFF
     path.write_bytes(whole)

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from mt.config import Recipe
-from mt.data.dataset import ParallelDataset, Ragged, RaggedWriter, load_prepared, prepare, prepared_folder
+from mt.data.dataset import ParallelDataset, Ragged, RaggedWriter, load_prepared
+from mt.data.preparation import prepare, prepared_folder
 from mt.errors import DataError
-from mt.locks import waited_for
+from mt.files import lock
+from mt.languages import DirectionSet
 from mt.recipe import save_recipe
 from mt.tokenizer import Tokenizer
 
@@ -80,12 +82,12 @@ def test_two_directions_lie_one_after_the_other_and_have_tags(
     assert pairs_of(data.train) == forwards + [(german, english) for english, german in forwards]
     assert data.train.direction.tolist() == [0] * 50 + [1] * 50
     assert data.train.corpus.tolist() == ([0] * 30 + [1] * 15 + [2] * 5) * 2
-    assert data.tokenizer.tag("de") != data.tokenizer.tag("en")
+    assert data.tokenizer.tag_id("de") != data.tokenizer.tag_id("en")
 
 
 def test_a_pair_of_two_corpora_stays_in_the_first(tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path) -> None:
     (tiny_corpus / "back.tsv").write_text("one\teins\nseven seven\tsieben sieben\n", encoding="utf-8")
-    back = {"path": "back.tsv", "columns": ("en", "de"), "mark": "bt"}
+    back = {"path": "back.tsv", "columns": ("en", "de"), "source_tag": "bt"}
     data = load_prepared(prepare(tiny_recipe(data={"train": ("plain.{language}", back)}), tmp_path / "prepared"))
     assert pairs_of(data.train)[30:] == [("seven seven", "sieben sieben")], "one is the first pair of the other"
     assert data.train.corpus.tolist() == [0] * 30 + [1]
@@ -101,6 +103,108 @@ def test_what_was_dropped_is_recorded(tmp_path: Path, tiny_recipe: Build, tiny_c
     assert "plain.en:31" in dropped[0]["examples"][0]
 
 
+def test_every_dropped_pair_is_listed_with_file_line_and_reason(
+    tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
+) -> None:
+    rows = ["de\ten", *(f"\tline {number}" for number in range(2, 7)), "drei\tthree", "neun\tnine"]
+    (tiny_corpus / "header.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    corpus = {"path": "header.tsv", "columns": ("de", "en")}
+    folder = prepare(tiny_recipe(data={"train": (corpus,)}), tmp_path / "prepared")
+    lines = (folder / "dropped.tsv").read_text(encoding="utf-8").splitlines()
+    assert lines[0].split("\t") == ["file", "line", "direction", "reason", "source", "target"]
+    path = str(tiny_corpus / "header.tsv")
+    assert [line.split("\t") for line in lines[1:]] == [
+        [path, "1", "en-de", "header row", "en", "de"],
+        *([path, str(number), "en-de", "empty", f"line {number}", ""] for number in range(2, 7)),
+    ]
+
+
+def test_a_header_of_a_validation_set_is_refused_with_its_place(
+    tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path
+) -> None:
+    (tiny_corpus / "valid.tsv").write_text("target\tsource\nzwei\ttwo\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"valid\.tsv:1: the header row 'source', 'target'"):
+        prepare(tiny_recipe(), tmp_path / "prepared")
+
+
+ENGLISH = [f"The {animal} sleeps under the old tree in the garden." for animal in ("dog", "cat", "horse", "bird")]
+GERMAN = [f"{animal} schläft unter dem alten Baum im Garten." for animal in ("Der Hund", "Die Katze", "Das Pferd")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (("en", "de"), []),
+        (("de", "en"), [(1, "'de'", "English"), (2, "'en'", "German")]),
+        (("en", "fr"), [(2, "'fr'", "German")]),
+    ],
+)
+def test_a_warning_names_columns_in_another_language(
+    tmp_path: Path,
+    tiny_recipe: Build,
+    tiny_corpus: Path,
+    columns: tuple[str, str],
+    expected: list[tuple[int, str, str]],
+) -> None:
+    pairs = [f"{source}\t{target}\n" for source in ENGLISH for target in GERMAN]
+    (tiny_corpus / "some.tsv").write_text("".join(pairs), encoding="utf-8")
+    corpus = {"path": "some.tsv", "columns": columns}
+    recipe = tiny_recipe((f"{columns[0]}-{columns[1]}",), data={"train": (corpus,), "valid": (corpus,)})
+    warnings = load_prepared(prepare(recipe, tmp_path / "prepared")).meta["warnings"]
+    assert len(warnings) == len(expected)
+    for column, tag, language in expected:
+        assert any(f"some.tsv: column {column} of {tag} reads as {language}" in warning for warning in warnings)
+
+
+def test_a_validation_set_is_split_off_by_seed_and_shares_no_source(
+    tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path, counted_pairs: Pairs
+) -> None:
+    plain = counted_pairs(0, 30)
+    (tiny_corpus / "again.tsv").write_text("".join(f"{en}\t{de} ja\n" for en, de in plain), encoding="utf-8")
+    back = {"path": "table.tsv.xz", "columns": ("de", "en"), "source_tag": "bt"}
+    train = ("plain.{language}", {"path": "again.tsv", "columns": ("en", "de")}, back)
+
+    def parts(seed: int, directions: tuple[str, ...] = ("en-de",)) -> tuple[ParallelDataset, ParallelDataset]:
+        recipe = tiny_recipe(directions, data={"train": train, "valid": (), "split_validation": 7})
+        data = load_prepared(prepare(recipe.model_copy(update={"seed": seed}), tmp_path / "prepared"))
+        return data.train, data.valid
+
+    rest, valid = parts(1)
+    assert len(valid) == 7 and set(pairs_of(valid)) <= set(plain), "the first pair of a source, of untagged corpora"
+    sources = {source for source, _ in pairs_of(valid)}
+    assert len(sources) == 7 and not sources & {source for source, _ in pairs_of(rest)}
+    assert len(rest) == 2 * 30 + 5 - 2 * 7 and len(rest) == len(rest.source) == len(rest.corpus)
+    assert pairs_of(parts(2)[1]) != pairs_of(valid)
+    rest, valid = parts(1, ("en-de", "de-en"))
+    assert np.bincount(valid.direction).tolist() == [7, 7]
+    seen = {text for pair in pairs_of(rest) for text in pair}
+    assert not seen & {source for source, _ in pairs_of(valid)}, "in neither direction"
+
+
+@pytest.mark.parametrize("count", [30, 1000])
+def test_a_split_needs_more_sources_than_it_takes(tmp_path: Path, tiny_recipe: Build, count: int) -> None:
+    recipe = tiny_recipe(data={"train": ("plain.{language}",), "valid": (), "split_validation": count})
+    with pytest.raises(DataError, match=f"data.split_validation is {count}, but a direction has 30 different sources"):
+        prepare(recipe, tmp_path / "prepared")
+    assert list((tmp_path / "prepared").iterdir()) == []
+
+
+def test_prepared_data_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, tiny_recipe: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+
+    def fsync(descriptor: int) -> None:
+        synced.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    folder = prepare(tiny_recipe(), tmp_path / "prepared")
+    files = {path.relative_to(folder) for path in folder.rglob("*")}
+    temporary = folder.with_name(folder.name + ".part")
+    assert {path.relative_to(temporary) for path in synced if path.is_relative_to(temporary)} == {*files, Path()}
+    assert synced[-1] == folder.parent, "the new name, too"
+
+
 def test_a_second_prepare_does_nothing(tmp_path: Path, tiny_recipe: Build) -> None:
     stages: list[str] = []
     folder = prepare(tiny_recipe(), tmp_path / "prepared")
@@ -113,14 +217,15 @@ def test_two_processes_that_need_it_at_once_make_it_once(
 ) -> None:
     save_recipe(tiny_recipe(), tmp_path / "recipe.toml")
     program = (
-        "import sys; from pathlib import Path; from mt.recipe import load_recipe; from mt.data.dataset import prepare\n"
+        "import sys\nfrom pathlib import Path\n"
+        "from mt.data.preparation import prepare\nfrom mt.recipe import load_recipe\n"
         "recipe = load_recipe(Path(sys.argv[1])); print('begins', flush=True)\n"
         "prepare(recipe, Path(sys.argv[2]), 1, lambda stage, pairs: print('makes it'))"
     )
-    command = [sys.executable, "-c", program, tmp_path / "recipe.toml", tmp_path / "prepared"]
+    command = [sys.executable, "-c", program, str(tmp_path / "recipe.toml"), str(tmp_path / "prepared")]
     folder = prepared_folder(tiny_recipe(), tmp_path / "prepared")
     folder.parent.mkdir()
-    with waited_for(folder):
+    with lock(folder):
         both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         assert [process.stdout.readline() for process in both if process.stdout] == ["begins\n"] * 2
     said = [process.communicate()[0] for process in both]
@@ -173,10 +278,16 @@ def test_the_folders_name_tells_recipes_and_corpora_apart(
         name(tiny_recipe(("de-en",))),
         name(tiny_recipe(tokenizer={"vocabulary_size": 321})),
         name(tiny_recipe(tokenizer={"nfkc": True})),
+        name(tiny_recipe(data={"valid": (), "split_validation": 5})),
+        name(tiny_recipe(data={"valid": (), "split_validation": 6})),
         name(tiny_recipe(cleaning={"max_words": 7})),
         name(tiny_recipe(data={"train": ("plain.{language}",)})),
-        name(tiny_recipe(data={"train": (first.model_copy(update={"mark": "bt"}), *others)})),
-        name(tiny_recipe(data={"train": (first.model_copy(update={"directions": ("en-de",)}), *others)})),
+        name(tiny_recipe(data={"train": (first.model_copy(update={"source_tag": "bt"}), *others)})),
+        name(
+            tiny_recipe(
+                data={"train": (first.model_copy(update={"directions": DirectionSet.parse(["en-de"])}), *others)}
+            )
+        ),
     }
     file = tiny_corpus / "plain.en"
     os.utime(file, (1, 1))
@@ -184,7 +295,7 @@ def test_the_folders_name_tells_recipes_and_corpora_apart(
     file.write_bytes(file.read_bytes() + b"one\n")
     os.utime(file, (1, 1))
     names.add(name(tiny_recipe()))
-    assert len(names) == 10
+    assert len(names) == 12
 
 
 def test_the_digest_is_that_of_what_was_read(tmp_path: Path, tiny_recipe: Build, tiny_corpus: Path) -> None:

@@ -19,8 +19,8 @@ from mt.data.mixing import epoch_counts, pair_weights
     ],
 )
 def test_how_often_epochs_have_a_pair_by_hand(weight: float, turn: float, expected: list[int]) -> None:
-    weights, turns = np.array([weight]), np.array([turn])
-    assert [epoch_counts(weights, turns, epoch).tolist() for epoch in range(len(expected))] == [[n] for n in expected]
+    weights, phases = np.array([weight]), np.array([turn])
+    assert [epoch_counts(weights, phases, epoch).tolist() for epoch in range(len(expected))] == [[n] for n in expected]
 
 
 @settings(max_examples=300, deadline=None)
@@ -31,8 +31,8 @@ def test_how_often_epochs_have_a_pair_by_hand(weight: float, turn: float, expect
     epochs=st.integers(1, 20),
 )
 def test_a_pair_comes_as_often_as_its_weight_says(pairs: list[tuple[float, float]], first: int, epochs: int) -> None:
-    weights, turns = np.array(pairs).T
-    counts = np.array([epoch_counts(weights, turns, epoch) for epoch in range(first, first + epochs)])
+    weights, phases = np.array(pairs).T
+    counts = np.array([epoch_counts(weights, phases, epoch) for epoch in range(first, first + epochs)])
     assert ((counts == np.floor(weights)) | (counts == np.ceil(weights))).all()
     assert (abs(counts.sum(axis=0) - epochs * weights) < 1 + 1e-6).all()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mt.data.phrasebook import CONSTRUCTIONS, Pair, generate, held_out_pairs, number_of_pairs, write
+from mt.data.phrasebook import CONSTRUCTIONS, PhrasePair, generate, held_out_pairs, number_of_pairs, write
 from mt.data.phrasebook.everyday import everyday
 from mt.data.phrasebook.glossary import glossary
 from mt.data.phrasebook.lexicon import lexicon
@@ -22,16 +22,16 @@ def by_name() -> dict[str, Construction]:
 
 
 @cache
-def train() -> tuple[Pair, ...]:
+def train() -> tuple[PhrasePair, ...]:
     return tuple(generate(60_000, seed=1, held_out=False))
 
 
 @cache
-def unseen() -> tuple[Pair, ...]:
+def unseen() -> tuple[PhrasePair, ...]:
     return tuple(generate(2_000, seed=1, held_out=True))
 
 
-def held_in(pair: Pair) -> list[str]:
+def held_in(pair: PhrasePair) -> list[str]:
     return [lemma for lemma in pair.lemmas if (lemma, pair.construction) in held_out_pairs()]
 
 
@@ -110,8 +110,8 @@ def test_the_constructions_are_those_named_and_take_turns() -> None:
     counts = Counter(pair.construction for pair in unseen())
     assert set(counts) == set(CONSTRUCTIONS)
     weights = {construction.name: construction.weight for construction in constructions()}
-    turns = [counts[name] / weight for name, weight in weights.items()]
-    assert max(turns) - min(turns) <= 1
+    counts_by_weight = [counts[name] / weight for name, weight in weights.items()]
+    assert max(counts_by_weight) - min(counts_by_weight) <= 1
 
 
 def test_there_are_millions_of_pairs_and_a_filling_is_a_sentence_of_its_own() -> None:

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from mt.decoding.beam import BeamSearch
+from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
-from mt.decoding.rows import Hypothesis
-from mt.decoding.search import decode
+from tests.decoding.reference import decode
 
 Ids = tuple[int, ...]
 Table = Callable[[Ids, Ids], list[float]]

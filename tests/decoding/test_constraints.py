@@ -66,5 +66,5 @@ def test_every_prefix_that_cannot_be_used_is_named() -> None:
         check_prefixes([[5, 3], [5, 5], [5]], options, SpecialIds())
     message = str(caught.value)
     assert "sentence 0" in message and "[3]" in message
-    assert "sentence 1" in message and "max_length is 2" in message
+    assert "sentence 1" in message and "fewer than max_length, 2" in message
     assert "sentence 2" not in message

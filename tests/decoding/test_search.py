@@ -1,4 +1,4 @@
-"""A sentence does not depend on its neighbours, whatever it asks for and whenever it joins."""
+"""A sentence does not depend on its neighbours, whatever its options and whenever it joins."""
 
 import math
 from dataclasses import replace
@@ -9,17 +9,19 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
-from mt.decoding.rows import Hypothesis
 from mt.decoding.scorer import ModelScorer
-from mt.decoding.search import decode, score, start_search
+from mt.decoding.search import start_search
+from mt.scoring.pairs import score_targets
+from tests.decoding.reference import decode
 
 EOS = 3
 VOCABULARY = 10
 CPU = torch.device("cpu")
 Ids = tuple[int, ...]
 
-wishes = st.fixed_dictionaries(
+option_values = st.fixed_dictionaries(
     {
         "length_penalty": st.sampled_from([0.0, 0.6, 1.0]),
         "normalization": st.sampled_from(Normalization),
@@ -50,7 +52,7 @@ sentences = st.tuples(
 def batches(draw: st.DrawFn) -> list[tuple[Ids, Ids, SearchOptions]]:
     kind, rows, wanted = draw(st.sampled_from(["beam", "sample", "greedy"])), draw(st.integers(2, 4)), []
     for source, prefix in draw(st.lists(sentences, min_size=2, max_size=5)):
-        asked: dict[str, Any] = draw(wishes)
+        asked: dict[str, Any] = draw(option_values)
         if kind == "beam":
             asked |= {"beam_size": rows, "n_best": draw(st.integers(1, rows))}
         elif kind == "sample":
@@ -123,14 +125,6 @@ def test_alone_in_a_batch_or_joined_late_it_comes_out_the_same(
             assert hypothesis.tokens[: len(prefix)] == prefix
 
 
-def test_a_batch_is_compacted_and_keeps_its_order(random_scorer: Any) -> None:
-    scorer = random_scorer(VOCABULARY)
-    sources = [(4 + i % 6, 4 + i // 6, EOS) for i in range(30)]
-    for options in (SearchOptions(beam_size=3, n_best=2), SearchOptions(beam_size=1)):
-        assert decode(scorer, sources, options) == [decode(scorer, [source], options)[0] for source in sources]
-    assert decode(scorer, [], SearchOptions()) == []
-
-
 @pytest.mark.parametrize("options", [SearchOptions(n_best=5), SearchOptions(sample=True, n_best=5)])
 @pytest.mark.parametrize(("least", "most"), [(0, 1), (0, 4), (3, 5), (6, 6)])
 def test_lengths_are_kept(random_scorer: Any, options: SearchOptions, least: int, most: int) -> None:
@@ -201,11 +195,11 @@ class CopyModel:
 def test_given_pairs_are_scored_with_their_end() -> None:
     scorer = ModelScorer(SteppingModel())
     right, wrong = -math.log(1 + 7 * math.exp(-3)), -3 - math.log(1 + 7 * math.exp(-3))
-    scored = score(scorer, [(4, 5, EOS), (6, EOS)], [(4, 5), (7,)])
+    scored = score_targets(scorer, [(4, 5, EOS), (6, EOS)], [(4, 5), (7,)])
     assert scored[0].token_log_probabilities == pytest.approx([right] * 3, rel=1e-5)
     assert scored[1].token_log_probabilities == pytest.approx([wrong, right], rel=1e-5)
     assert scored[1].log_probability == pytest.approx(wrong + right, rel=1e-5)
-    assert score(scorer, [], []) == []
+    assert score_targets(scorer, [], []) == []
 
 
 class SteppingModel(CopyModel):
@@ -223,6 +217,6 @@ class SteppingModel(CopyModel):
 def test_a_model_and_its_search_agree_on_probabilities() -> None:
     scorer = ModelScorer(SteppingModel())
     [[best]] = decode(scorer, [(4, 5, EOS)], SearchOptions(beam_size=1))
-    [scored] = score(scorer, [(4, 5, EOS)], [best.tokens])
+    [scored] = score_targets(scorer, [(4, 5, EOS)], [best.tokens])
     assert best.tokens == (4, 5)
     assert best.token_log_probabilities == pytest.approx(scored.token_log_probabilities, rel=1e-5)

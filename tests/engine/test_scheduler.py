@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from mt.decoding.options import SearchOptions
-from mt.engine.messages import Request
-from mt.engine.scheduler import Kind, Limits, Scheduler
+from mt.engine.requests import Request
+from mt.engine.scheduler import BatchKind, Limits, Scheduler
 
 GREEDY = SearchOptions(beam_size=1)
 BEAM_4 = SearchOptions(beam_size=4)
 SAMPLE = SearchOptions(sample=True)
-FOUR_ROWS = Kind(rows=4, beams=True)
+FOUR_ROWS = BatchKind(rows=4, beams=True)
 
 
 def request(id: int, options: SearchOptions = BEAM_4, length: int = 5) -> Request:
@@ -25,14 +25,14 @@ def scheduler(*waiting: Request, rows: int = 16, source_tokens: int = 1000) -> S
     return found
 
 
-def admitted(scheduler: Scheduler, running: Kind | None = None, running_rows: int = 0) -> list[int]:
+def admitted(scheduler: Scheduler, running: BatchKind | None = None, running_rows: int = 0) -> list[int]:
     return [request.id for request in scheduler.admit(running, running_rows)]
 
 
 def test_kinds() -> None:
-    assert Kind.of(request(1, BEAM_4)) == FOUR_ROWS
-    assert Kind.of(request(1, GREEDY)) == Kind.of(request(1, SAMPLE)) == Kind(rows=1, beams=False)
-    assert Kind.of(request(1, SearchOptions(sample=True, n_best=4))) == Kind(rows=4, beams=False)
+    assert BatchKind.of(request(1, BEAM_4)) == FOUR_ROWS
+    assert BatchKind.of(request(1, GREEDY)) == BatchKind.of(request(1, SAMPLE)) == BatchKind(rows=1, beams=False)
+    assert BatchKind.of(request(1, SearchOptions(sample=True, n_best=4))) == BatchKind(rows=4, beams=False)
 
 
 def test_first_come_first_served_as_many_as_fit() -> None:
@@ -68,7 +68,7 @@ def test_padded_source_tokens_are_limited() -> None:
 
 def test_what_fits_nowhere_runs_alone() -> None:
     waiting = scheduler(request(0, SearchOptions(beam_size=99)), request(1, SearchOptions(beam_size=99)), rows=16)
-    assert admitted(waiting, Kind(99, beams=True), 0) == []
+    assert admitted(waiting, BatchKind(99, beams=True), 0) == []
     assert admitted(waiting) == [0]
     assert admitted(waiting) == [1]
 

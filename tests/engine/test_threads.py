@@ -11,12 +11,13 @@ from time import monotonic, sleep
 import pytest
 
 from mt.decoding.options import SearchOptions
-from mt.engine.batches import Batch, SearchDecoder
-from mt.engine.compiled import CompiledDecoder
+from mt.engine.backends.cpu import CompiledDecoder
+from mt.engine.backends.protocol import Batch
+from mt.engine.backends.torch import SearchDecoder
 from mt.engine.engine import Engine
-from mt.engine.messages import Request, Result
-from mt.engine.scheduler import Kind, Limits
-from mt.engine.threads import AnyEngine, EngineThreads
+from mt.engine.requests import Request, Result
+from mt.engine.scheduler import BatchKind, Limits
+from mt.engine.threads import AnyEngine, ThreadedEngine
 from tests.decoding.conftest import TableScorer, random_table
 from tests.kernels.conftest import compile_model, odd_model, some_sources
 
@@ -53,20 +54,20 @@ def test_threads_find_what_one_engine_finds(library: ctypes.CDLL, int8: bool) ->
     wanted = requests(60)
     expected = run(Engine(CompiledDecoder(model), Limits(rows=24)), wanted, 0)
     for threads in (1, 2, 3):
-        engine = EngineThreads(CompiledDecoder(model), Limits(rows=24), threads)
+        engine = ThreadedEngine(CompiledDecoder(model), Limits(rows=24), threads)
         assert run(engine, wanted, threads) == expected
         assert engine.steps > 0
         assert list(engine.drain()) == [] and engine.step() == []
 
 
 def test_work_is_divided(library: ctypes.CDLL) -> None:
-    engine = EngineThreads(CompiledDecoder(compile_model(library, odd_model())), Limits(), 3)
+    engine = ThreadedEngine(CompiledDecoder(compile_model(library, odd_model())), Limits(), 3)
     for request in requests(30):
         engine.submit(request)
-    assert all(hand.load > 0 for hand in engine._hands)
+    assert all(thread.load > 0 for thread in engine._threads)
     assert len(list(engine.drain())) == 30
-    assert [hand.load for hand in engine._hands] == [0, 0, 0]
-    assert all(hand.engine.steps > 0 for hand in engine._hands)
+    assert [thread.load for thread in engine._threads] == [0, 0, 0]
+    assert all(thread.engine.steps > 0 for thread in engine._threads)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Gate:
     opened: threading.Event
     error: BaseException | None = None
 
-    def kind(self, request: Request) -> Kind:
+    def kind(self, request: Request) -> BatchKind:
         return self.decoder.kind(request)
 
     def begin(self, requests: Sequence[Request]) -> Batch:
@@ -93,7 +94,7 @@ def gate(error: BaseException | None = None) -> Gate:
 
 def test_what_is_cancelled_gives_no_result() -> None:
     decoder = gate()
-    engine = EngineThreads(decoder, Limits(), 2)
+    engine = ThreadedEngine(decoder, Limits(), 2)
     for request in requests(12):
         engine.submit(request)
     engine.cancel([1, 4, 5, 12345])
@@ -108,7 +109,7 @@ def test_what_is_cancelled_gives_no_result() -> None:
 
 def test_busy_until_the_last_result_is_handed_out() -> None:
     decoder = gate()
-    engine = EngineThreads(decoder, Limits(), 2)
+    engine = ThreadedEngine(decoder, Limits(), 2)
     assert not engine.busy
     engine.submit(requests(1)[0])
     for _ in range(3):
@@ -121,7 +122,7 @@ def test_busy_until_the_last_result_is_handed_out() -> None:
 def test_one_that_fails_fails_alone_and_the_threads_go_on() -> None:
     decoder = gate(ValueError("not this"))
     decoder.opened.set()
-    engine = EngineThreads(decoder, Limits(), 2)
+    engine = ThreadedEngine(decoder, Limits(), 2)
     for request in requests(4):
         engine.submit(request)
     assert {result.problem for result in engine.drain()} == {"ValueError: not this"}
@@ -136,7 +137,7 @@ class Death(BaseException):
 def test_what_a_thread_dies_of_is_raised_from_then_on() -> None:
     decoder = gate(Death("memory"))
     decoder.opened.set()
-    engine = EngineThreads(decoder, Limits(), 2)
+    engine = ThreadedEngine(decoder, Limits(), 2)
     engine.submit(requests(1)[0])
     with pytest.raises(Death, match="memory"):
         list(engine.drain())
@@ -157,7 +158,7 @@ def test_threads_end_with_their_owner() -> None:
     before = set(threading.enumerate())
     decoder = gate()
     decoder.opened.set()
-    engine = EngineThreads(decoder, Limits(), 3)
+    engine = ThreadedEngine(decoder, Limits(), 3)
     for request in requests(9):
         engine.submit(request)
     engine.step()

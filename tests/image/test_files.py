@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from service.__main__ import LONGEST_GOODBYE
-from service.metrics import FLEET
+from service.__main__ import SHUTDOWN_SECONDS
+from service.metrics import FLEET_METRICS
 from service.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +22,7 @@ DEPLOY = ROOT / "service" / "deploy"
 BASE = DEPLOY / "kubernetes" / "base"
 CPU = DEPLOY / "kubernetes" / "cpu"
 DEFAULTS = Settings.model_fields
-DRAIN = DEFAULTS["grace_seconds"].default + LONGEST_GOODBYE
+DRAIN = DEFAULTS["grace_seconds"].default + SHUTDOWN_SECONDS
 
 
 def document(path: Path) -> Any:
@@ -148,7 +148,7 @@ def test_a_pod_is_hardened_and_outlives_its_drain() -> None:
     pause = int(container["lifecycle"]["preStop"]["exec"]["command"][-1])
     assert spec["terminationGracePeriodSeconds"] > pause + DRAIN
     start = container["startupProbe"]
-    assert start["periodSeconds"] * start["failureThreshold"] >= DEFAULTS["load_seconds"].default
+    assert start["periodSeconds"] * start["failureThreshold"] >= DEFAULTS["load_timeout_seconds"].default
     paths = {name: container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "readiness", "liveness")}
     assert paths == {"startup": "/readyz", "readiness": "/readyz", "liveness": "/livez"}
 
@@ -163,7 +163,9 @@ def test_one_overlay_takes_the_gpu_away() -> None:
 
 def test_replicas_follow_a_figure_of_ours() -> None:
     (metric,) = resources()["HorizontalPodAutoscaler"]["spec"]["metrics"]
-    assert metric["pods"]["metric"]["name"] in {f"mt_{figure.name}" for figure in FLEET if not figure.grows}
+    assert metric["pods"]["metric"]["name"] in {
+        f"mt_{metric.info.name}" for metric in FLEET_METRICS if metric.info.kind == "gauge"
+    }
 
 
 def test_compose_reserves_the_gpu_and_waits_for_the_drain() -> None:

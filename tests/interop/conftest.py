@@ -9,6 +9,7 @@ import torch
 
 from mt.checkpoint import Description, LoadedModel, load_model, save_model
 from mt.config import ModelConfig
+from mt.languages import DirectionSet
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer
 from tests.conftest import sentences
@@ -20,9 +21,9 @@ def enlarge(model: torch.nn.Module) -> None:
     """Random weights a little larger, so that translations differ, and biases and norms that matter."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter *= 2 if "cross" in name or "encoder_attn" in name else 1.2
+            parameter.mul_(2 if "cross" in name or "encoder_attn" in name else 1.2)
             if parameter.dim() == 1:
-                parameter += 0.2 * torch.randn_like(parameter)
+                parameter.add_(0.2 * torch.randn_like(parameter))
 
 
 @pytest.fixture
@@ -36,7 +37,9 @@ def build(tmp_path: Path) -> Build:
         config = ModelConfig.model_validate({**sizes, **changes})
         model = Transformer(config, len(tokenizer))
         enlarge(model)
-        description = Description(name=name, directions=tuple(directions), vocabulary_size=len(tokenizer), model=config)
+        description = Description(
+            name=name, directions=DirectionSet.parse(directions), vocabulary_size=len(tokenizer), model=config
+        )
         save_model(tmp_path / name, model.state_dict(), tokenizer, description, "# tiny\n")
         return tmp_path / name
 

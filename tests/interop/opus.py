@@ -82,7 +82,7 @@ class Opus:
         for name, vocabulary in zip(names, self.vocabularies, strict=True):
             lines = (f"{json.dumps(piece, ensure_ascii=False)}: {id}\n" for piece, id in vocabulary.items())
             (folder / name).write_text("".join(lines), encoding="utf-8")
-        search = {"models": ["model.npz"], "vocabs": [names[0], names[-1]]}
+        search: dict[str, object] = {"models": ["model.npz"], "vocabs": [names[0], names[-1]]}
         search |= {"beam-size": 6, "normalize": 1, "word-penalty": 0}
         (folder / "decoder.yml").write_text(yaml.safe_dump(search), encoding="utf-8")
         (folder / "LICENSE").write_text("Attribution 4.0 International\n\n====\n", encoding="utf-8")

@@ -11,9 +11,9 @@ from torch import Tensor
 from mt.checkpoint import LoadedModel
 from mt.decoding.options import SearchOptions
 from mt.decoding.scorer import ModelScorer
-from mt.decoding.search import decode
-from mt.decoding.search import score as score_targets
+from mt.scoring.pairs import score_targets
 from mt.tokenizer import BOS, EOS, UNK
+from tests.decoding.reference import decode
 
 BEAMS = 4
 TIE = 1e-4  # two scores so close are equal

@@ -15,12 +15,13 @@ from mt.data.corpus import read_lines
 from mt.decoding.beam import BeamSearch
 from mt.decoding.options import SearchOptions
 from mt.decoding.scorer import ModelScorer
-from mt.decoding.search import decode, score
 from mt.errors import ModelError
 from mt.interop.ctranslate2 import POSITIONS, QUANTIZATIONS, export_ctranslate2, fill, table
 from mt.interop.importer import import_model
+from mt.scoring.pairs import score_targets
 from mt.tokenizer import EOS, language_tag
 from tests.conftest import sentences
+from tests.decoding.reference import decode
 from tests.interop.conftest import Build, loaded
 from tests.interop.opus import Opus
 
@@ -28,7 +29,7 @@ ctranslate2 = pytest.importorskip("ctranslate2", reason="ctranslate2 is not inst
 NEVER = [["<pad>"], ["<unk>"], ["<s>"]]  # what our searches never produce
 
 
-def translator(folder: Path) -> "ctranslate2.Translator":
+def translator(folder: Path) -> Any:
     return ctranslate2.Translator(str(folder), device="cpu", compute_type="float32", intra_threads=1)
 
 
@@ -56,7 +57,7 @@ def test_scores_and_greedy_tokens_are_ours(build: Build, tmp_path: Path, changes
     asked = [[*source, EOS] for source in sources]
     pieces = [tokenizer.pieces(source) for source in sources]
     given = theirs.score_batch(pieces, [tokenizer.pieces(target) for target in targets])
-    for our, their in zip(score(scorer, asked, targets), given, strict=True):
+    for our, their in zip(score_targets(scorer, asked, targets), given, strict=True):
         assert their.log_probs == pytest.approx(our.token_log_probabilities, abs=1e-4)
 
     options = SearchOptions(beam_size=1, max_length_factor=0, max_length_offset=20)
@@ -75,7 +76,7 @@ def test_an_imported_model_of_two_vocabularies(tmp_path: Path) -> None:
     target = model.tokenizer.target.encode(sentences(1)[0][::-1].lower())
     pieces = model.tokenizer.pieces(source), model.tokenizer.target.pieces(target)
     given = translator(tmp_path / "out").score_batch([pieces[0]], [pieces[1]])
-    ours = score(ModelScorer(model.model), [[*source, EOS]], [target])
+    ours = score_targets(ModelScorer(model.model), [[*source, EOS]], [target])
     assert given[0].log_probs == pytest.approx(ours[0].token_log_probabilities, abs=1e-4)
     assert (tmp_path / "out" / "tokenizer.target.model").exists()
 
@@ -88,7 +89,7 @@ def test_a_language_tag_is_a_piece_before_the_text(build: Build, tmp_path: Path)
     given = translator(tmp_path / "out").score_batch(
         [[language_tag("fr"), *model.tokenizer.pieces(source)]], [model.tokenizer.pieces(target)]
     )
-    ours = score(ModelScorer(model.model), [[model.tokenizer.tag("fr"), *source, EOS]], [target])
+    ours = score_targets(ModelScorer(model.model), [[model.tokenizer.tag_id("fr"), *source, EOS]], [target])
     assert given[0].log_probs == pytest.approx(ours[0].token_log_probabilities, abs=1e-4)
     assert "['<2de>'] + pieces" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
 

@@ -9,7 +9,7 @@ import torch
 
 from mt.errors import ModelError
 from mt.interop.importer import import_model
-from mt.interop.origin import Wishes
+from mt.interop.origin import ImportOptions
 from mt.tokenizer import BOS, EOS
 from tests.conftest import sentences
 from tests.interop.conftest import enlarge, loaded
@@ -30,7 +30,7 @@ OPTIONS = {
     **{f"{side}_ffn_embed_dim": 48 for side in ("encoder", "decoder")},
     **{f"{side}_attention_heads": 4 for side in ("encoder", "decoder")},
 }
-ALLOWED = Wishes(allow_pickle=True)
+ALLOWED = ImportOptions(allow_pickle=True)
 
 
 def dictionaries(folder: Path) -> list[list[str]]:
@@ -94,9 +94,9 @@ def test_equal_to_fsmt(tied: bool, tmp_path: Path) -> None:
     listed = dictionaries(folder)
     theirs = fsmt([len(side) for side in listed], tied)
     torch.save(checkpoint(theirs, tied), folder / "checkpoint_best.pt")
-    import_model(str(folder), tmp_path / "out", wishes=ALLOWED)
+    import_model(str(folder), tmp_path / "out", options=ALLOWED)
     ours = loaded(tmp_path / "out")
-    assert (ours.description.directions, ours.model.config.max_length) == (("en-de",), 96)
+    assert (str(ours.description.directions), ours.model.config.max_length) == ("en-de", 96)
     source, target = ours.tokenizer, ours.tokenizer.target
     order = [listed[1].index(piece) for piece in target.pieces(range(EOS, len(target))) if piece in listed[1]]
     for text in sentences(5):
@@ -124,21 +124,21 @@ def test_a_pickle_is_read_only_if_allowed_and_all_problems_are_listed(tmp_path: 
     del content["model"]["encoder.layers.0.fc1.bias"]
     content["model"]["encoder.layers.0.self_attn.in_proj_weight"] = torch.zeros(4)
     torch.save(content, folder / "model.pt")
-    with pytest.raises(ModelError, match="is a pickle; accepted: --allow-pickle"):
+    with pytest.raises(ModelError, match=r"is a pickle\. To read it, give --allow-pickle"):
         import_model(str(folder), tmp_path / "out")
     with pytest.raises(ModelError) as caught:
-        import_model(str(folder), tmp_path / "out", wishes=ALLOWED)
+        import_model(str(folder), tmp_path / "out", options=ALLOWED)
     for line in (
         "encoder_learned_pos is True; accepted: False",
-        "encoder_ffn_embed_dim is 48 and decoder_ffn_embed_dim 64; accepted: equal ones",
+        "encoder_ffn_embed_dim is 48 and decoder_ffn_embed_dim is 64; accepted: equal values",
         "encoder.layers.0.fc1.bias is missing in the source",
         "encoder.layers.0.self_attn.in_proj_weight of the source is not placed",
     ):
         assert line in str(caught.value)
     content["model"]["epoch"] = 3
     torch.save(content, folder / "model.pt")
-    with pytest.raises(ModelError, match=r"model.pt holds more than weights.*\n.*'epoch' is of the type int"):
-        import_model(str(folder), tmp_path / "out", wishes=ALLOWED)
+    with pytest.raises(ModelError, match=r"model.pt holds values that are not weights.*\n.*'epoch' is of type int"):
+        import_model(str(folder), tmp_path / "out", options=ALLOWED)
     (folder / "dict.de.txt").unlink()
     with pytest.raises(ModelError, match=r"dict.de.txt is missing"):
-        import_model(str(folder), tmp_path / "out", wishes=ALLOWED)
+        import_model(str(folder), tmp_path / "out", options=ALLOWED)

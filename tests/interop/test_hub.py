@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from mt.errors import ModelError
-from mt.interop.hub import fetch
+from mt.interop.hub import fetch_model
 from mt.interop.importer import import_model
-from mt.interop.origin import Wishes
+from mt.interop.origin import ImportOptions
 from tests.interop.conftest import loaded
 from tests.interop.parity import card
 
@@ -77,7 +77,7 @@ def hub(folder: Path) -> Iterator[str]:
 
 def run(endpoint: str, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(home), "NO_PROXY": "127.0.0.1"}
-    command = [sys.executable, "scripts/import_model.py", *arguments]
+    command = [sys.executable, "scripts/import.py", *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
 
 
@@ -92,7 +92,7 @@ def test_a_name_is_fetched_at_one_revision(write: Write, tmp_path: Path) -> None
         allowed = run(endpoint, tmp_path / "home", NAME, str(tmp_path / "allowed"), "--allow-pickle")
         assert allowed.returncode == 0, allowed.stderr
         missing = run(endpoint, tmp_path / "home", "Nobody/nothing", str(tmp_path / "other"))
-    assert loaded(tmp_path / "out").description.directions == ("en-de",)
+    assert loaded(tmp_path / "out").description.directions.to_config() == ["en-de"]
     written = card(tmp_path / "out")
     digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     for line in (
@@ -120,24 +120,24 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
         yield folder
 
 
-def fetched(wishes: Wishes) -> set[str]:
-    return {path.name for path in fetch(NAME, wishes).folder.iterdir()}
+def fetched(options: ImportOptions) -> set[str]:
+    return {path.name for path in fetch_model(NAME, options).folder.iterdir()}
 
 
 def test_a_pickle_is_fetched_only_if_it_is_wanted_and_there_is_nothing_else(published: Path) -> None:
     for name in ("config.json", "source.spm", "pytorch_model.bin", "training_args.bin", "tf_model.h5"):
         (published / name).write_bytes(b"{}")
     with pytest.raises(ModelError) as caught:
-        fetch(NAME, Wishes())
-    assert f"{NAME}: its weights are only in pytorch_model.bin, a pickle; accepted: --allow-pickle" in str(caught.value)
-    assert "OPUS-MT's own .npz files" in str(caught.value)
-    assert fetched(Wishes(allow_pickle=True)) == {"config.json", "source.spm", "pytorch_model.bin"}
+        fetch_model(NAME, ImportOptions())
+    assert f"{NAME}: its only weights are pytorch_model.bin, a pickle. Either give --allow-pickle" in str(caught.value)
+    assert "OPUS-MT's .npz files" in str(caught.value)
+    assert fetched(ImportOptions(allow_pickle=True)) == {"config.json", "source.spm", "pytorch_model.bin"}
 
 
 def test_with_safetensors_no_pickle_is_fetched(published: Path) -> None:
     for name in ("model.safetensors", "pytorch_model.bin"):
         (published / name).write_bytes(b"")
-    assert fetched(Wishes(allow_pickle=True)) == {"model.safetensors"}
+    assert fetched(ImportOptions(allow_pickle=True)) == {"model.safetensors"}
 
 
 def test_a_full_disk_is_not_called_a_hub_out_of_reach(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_a_full_disk_is_not_called_a_hub_out_of_reach(published: Path, monkeypat
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", full)
     with pytest.raises(ModelError, match="No space left on device") as caught:
-        fetch(NAME, Wishes())
+        fetch_model(NAME, ImportOptions())
     assert "cannot be reached" not in str(caught.value)
 
 
@@ -154,5 +154,5 @@ def test_without_the_hub_the_message_says_what_to_do(tmp_path: Path, monkeypatch
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(ModelError) as caught:
         import_model(NAME, tmp_path / "out")
-    assert f"{NAME}: there is no such folder, and the Hugging Face hub cannot be reached" in str(caught.value)
-    assert f"`hf download {NAME} --local-dir FOLDER` makes one" in str(caught.value)
+    assert f"{NAME}: no such folder exists, and the Hugging Face hub cannot be reached" in str(caught.value)
+    assert f"`hf download {NAME} --local-dir FOLDER` creates" in str(caught.value)

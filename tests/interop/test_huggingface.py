@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from mt.data.corpus import read_lines
-from mt.engine.translator import Translator
 from mt.errors import ModelError
 from mt.interop.importer import import_model
-from mt.interop.origin import Wishes
+from mt.interop.origin import ImportOptions
+from mt.pipeline.translator import Translator
 from mt.tokenizer import BOS, EOS, PAD
 from tests.conftest import sentences
 from tests.interop.conftest import enlarge, loaded
@@ -37,7 +38,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "one vocabulary, two matrices": TWO,
 }
 
-BASE = {"encoder_layers": 6, "decoder_layers": 6, "d_model": 512, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048}
+BASE: dict[str, float] = {
+    "encoder_layers": 6,
+    "decoder_layers": 6,
+    "d_model": 512,
+    "encoder_ffn_dim": 2048,
+    "decoder_ffn_dim": 2048,
+}
 BASE |= {"encoder_attention_heads": 8, "decoder_attention_heads": 8, "init_std": 0.05}
 
 
@@ -72,7 +79,11 @@ def write(tmp_path: Path, models: tuple[bytes, bytes]) -> Write:
             target = {piece: id for id, piece in enumerate([*listed, "<more>"])}
         sizes = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 32, "max_position_embeddings": 64}
         sizes |= {"encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "encoder_attention_heads": 4}
-        ids = {"pad_token_id": source["<pad>"], "decoder_start_token_id": source[start], "eos_token_id": 0}
+        ids: dict[str, int | None] = {
+            "pad_token_id": source["<pad>"],
+            "decoder_start_token_id": source[start],
+            "eos_token_id": 0,
+        }
         ids |= {"forced_eos_token_id": None}  # which would count as certain
         options = {"activation_function": "relu", "scale_embedding": True, "decoder_attention_heads": 4}
         vocabularies = {"vocab_size": len(source), "decoder_vocab_size": len(target)}
@@ -160,13 +171,14 @@ def test_the_model_is_an_ordinary_one(write: Write, tmp_path: Path) -> None:
     (folder / "README.md").write_text("---\nlanguage: de\nlicense: cc-by-4.0\n---\n", encoding="utf-8")
     import_model(str(folder), tmp_path / "out")
     found = loaded(tmp_path / "out").description
-    assert (found.directions, found.model.norm, found.model.max_length) == (("en-de",), "post", 64)
+    assert (str(found.directions), found.model.norm, found.model.max_length) == ("en-de", "post", 64)
     assert (found.decoding.beam_size, found.decoding.length_penalty) == (6, 0.6)
     assert "Licence: cc-by-4.0." in card(tmp_path / "out") and "SHA-256 of `model.safetensors`: " in card(
         tmp_path / "out"
     )
     translator = Translator.load(tmp_path / "out", device="cpu", threads=1)
-    (translation,) = translator.translate(["The dog sees the cat. The man finds the house."], beam_size=2)
+    options = replace(translator.options, beam_size=2)
+    translation = translator.translate("The dog sees the cat. The man finds the house.", options=options)
     assert len(translation.sentences) == 2
 
 
@@ -192,9 +204,9 @@ def test_everything_that_we_lack_is_listed_at_once(write: Write, tmp_path: Path)
         import_model(str(folder), tmp_path / "out", ["en"])
     for line in (
         "activation_function is 'gelu_new'; accepted: 'relu', 'gelu', 'swish', 'silu'",
-        "encoder_attention_heads is 4 and decoder_attention_heads 2; accepted: equal ones",
+        "encoder_attention_heads is 4 and decoder_attention_heads is 2; accepted: equal values",
         "the target's tokenizer: not a SentencePiece model (5 bytes)",
-        "directions: Value error, no direction: 'en'",
+        "directions: Value error, 'en' is not a direction",
         "model.decoder.layers.2.fc2.weight is missing in the source",
     ):
         assert line in str(caught.value)
@@ -216,15 +228,15 @@ def test_every_weight_that_does_not_fit_is_listed_at_once(write: Write, tmp_path
     with pytest.raises(ModelError) as caught:
         import_model(str(folder), tmp_path / "out")
     for line in (
-        "model.encoder.layers.0.fc1.bias has the shape [7], not [48]",
-        "model.encoder.layers.0.fc2.bias has values that are not finite",
+        "model.encoder.layers.0.fc1.bias has the shape [7]; accepted: [48]",
+        "model.encoder.layers.0.fc2.bias has infinite or NaN values",
         "model.decoder.layers.0.adapter.weight of the source is not placed",
         "model.decoder.layers.2.fc2.weight is missing in the source",
         "model.encoder.embed_positions.weight is not the sinusoidal table",
         "lm_head.weight differs from model.shared.weight",
-        f"vocab.json has {len(vocabulary) + 1} pieces, config.json a vocab_size of {len(vocabulary)}",
-        f"the vocabulary: the ids of {len(vocabulary) + 1} pieces are not 0 to {len(vocabulary)}, each once",
-        f"model.shared.weight has the shape [{len(vocabulary)}, 32], not [{len(vocabulary) + 1}, 32]",
+        f"vocab.json has {len(vocabulary) + 1} pieces, but config.json's vocab_size is {len(vocabulary)}",
+        f"the vocabulary: ids are missing, repeated or too large; accepted: each id from 0 to {len(vocabulary)} once",
+        f"model.shared.weight has the shape [{len(vocabulary)}, 32]; accepted: [{len(vocabulary) + 1}, 32]",
     ):
         assert line in str(caught.value)
 
@@ -237,7 +249,7 @@ def test_positions_of_any_shape_are_a_problem_among_others(write: Write, tmp_pat
     with pytest.raises(ModelError) as caught:
         import_model(str(folder), tmp_path / "out")
     assert "model.encoder.embed_positions.weight is not the sinusoidal table" in str(caught.value)
-    assert "encoder_attention_heads is 2 and decoder_attention_heads 4" in str(caught.value)
+    assert "encoder_attention_heads is 2 and decoder_attention_heads is 4" in str(caught.value)
 
 
 @pytest.mark.parametrize("d_model", [33, 0])
@@ -261,8 +273,8 @@ def test_an_end_that_is_none_of_the_ids_is_a_problem_among_others(write: Write, 
     (folder / "config.json").write_text(json.dumps({**config, "eos_token_id": id}), encoding="utf-8")
     with pytest.raises(ModelError) as caught:
         import_model(str(folder), tmp_path / "out")
-    assert f"the vocabulary: the id of the end is {id}; accepted: one of its ids" in str(caught.value)
-    assert "encoder_attention_heads is 2 and decoder_attention_heads 4" in str(caught.value)
+    assert f"the vocabulary: the id of the end is {id}, which no piece has; accepted: 0 to " in str(caught.value)
+    assert "encoder_attention_heads is 2 and decoder_attention_heads is 4" in str(caught.value)
 
 
 def test_missing_files_are_named_and_a_pickle_is_read_only_if_allowed(write: Write, tmp_path: Path) -> None:
@@ -272,12 +284,12 @@ def test_missing_files_are_named_and_a_pickle_is_read_only_if_allowed(write: Wri
     (folder / "model.safetensors").unlink()
     with pytest.raises(ModelError, match=r"model.safetensors is missing \(pytorch_model.bin is a pickle"):
         import_model(str(folder), tmp_path / "out")
-    import_model(str(folder), tmp_path / "out", wishes=Wishes(allow_pickle=True))
+    import_model(str(folder), tmp_path / "out", options=ImportOptions(allow_pickle=True))
     files = [tmp_path / name / "model.safetensors" for name in ("safe", "out")]
     assert files[0].read_bytes() == files[1].read_bytes()
     (folder / "vocab.json").unlink()
     with pytest.raises(ModelError, match=r"vocab.json is missing"):
-        import_model(str(folder), tmp_path / "out", wishes=Wishes(allow_pickle=True))
+        import_model(str(folder), tmp_path / "out", options=ImportOptions(allow_pickle=True))
 
 
 class Evil:
@@ -294,8 +306,8 @@ def test_a_pickle_that_would_run_code_is_refused(write: Write, tmp_path: Path) -
     folder = write()
     (folder / "model.safetensors").unlink()
     torch.save({"weights": Evil(tmp_path / "ran")}, folder / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="cannot be read without running code in it"):
-        import_model(str(folder), tmp_path / "out", wishes=Wishes(allow_pickle=True))
+    with pytest.raises(ModelError, match="a pickle that runs code when it is read"):
+        import_model(str(folder), tmp_path / "out", options=ImportOptions(allow_pickle=True))
     assert not (tmp_path / "ran").exists()
 
 
@@ -304,9 +316,9 @@ def test_a_pickle_of_more_than_weights_is_refused(write: Write, tmp_path: Path) 
     content = {"epoch": 3, "state_dict": load_file(folder / "model.safetensors")}
     torch.save(content, folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match="holds more than weights") as caught:
-        import_model(str(folder), tmp_path / "out", wishes=Wishes(allow_pickle=True))
-    assert "'epoch' is of the type int" in str(caught.value) and "'state_dict' is" in str(caught.value)
+    with pytest.raises(ModelError, match="holds values that are not weights") as caught:
+        import_model(str(folder), tmp_path / "out", options=ImportOptions(allow_pickle=True))
+    assert "'epoch' is of type int" in str(caught.value) and "'state_dict' is" in str(caught.value)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from mt.errors import ModelError
 from mt.interop.importer import import_model
-from mt.interop.origin import Wishes
+from mt.interop.origin import ImportOptions
 from mt.model.embedding import sinusoidal_positions
 from mt.tokenizer import BOS, EOS
 from tests.conftest import sentences
@@ -20,7 +20,7 @@ from tests.interop.opus import pieces, unigram
 
 SPECIAL = ["<unk>", "<pad>", "<s>", "</s>"]
 D, INNER, HEADS, EPSILON = 32, 48, 4, 1e-6
-ALLOWED = Wishes(allow_pickle=True)
+ALLOWED = ImportOptions(allow_pickle=True)
 
 
 def stack(layers: int, norm: str) -> dict[str, Any]:
@@ -105,8 +105,8 @@ def reference(weights: dict[str, Tensor], norm: str, source: list[int], target: 
         return layer.eval()
 
     def closed(x: Tensor, side: str) -> Tensor:
-        own = (weights.get(f"{side}.layer_norm.{kind}") for kind in ("weight", "bias"))
-        return nn.functional.layer_norm(x, (D,), *own, eps=EPSILON) if norm == "pre" else x
+        weight, bias = (weights.get(f"{side}.layer_norm.{kind}") for kind in ("weight", "bias"))
+        return nn.functional.layer_norm(x, (D,), weight, bias, EPSILON) if norm == "pre" else x
 
     def embedded(ids: list[int], side: str) -> Tensor:
         return weights[f"{side}_embed.lut.weight"][ids][None] * math.sqrt(D) + sinusoidal_positions(len(ids), D)
@@ -131,7 +131,7 @@ def reference(weights: dict[str, Tensor], norm: str, source: list[int], target: 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_equal_to_torchs_layers(norm: str, tmp_path: Path) -> None:
     vocabulary, weights = write(tmp_path / "model", norm)
-    import_model(str(tmp_path / "model"), tmp_path / "out", wishes=ALLOWED)
+    import_model(str(tmp_path / "model"), tmp_path / "out", options=ALLOWED)
     ours = loaded(tmp_path / "out")
     decoding = ours.description.decoding
     assert (decoding.beam_size, decoding.length_penalty, decoding.normalization) == (7, 0.8, "gnmt")
@@ -154,27 +154,29 @@ def test_the_layout_of_joeynmt_1_is_refused(tmp_path: Path) -> None:
     options = yaml.safe_load(path.read_text(encoding="utf-8"))
     path.write_text(yaml.safe_dump({**options, "data": {"src": "en", "trg": "de"}}), encoding="utf-8")
     with pytest.raises(ModelError) as caught:
-        import_model(str(tmp_path / "model"), tmp_path / "out", wishes=ALLOWED)
+        import_model(str(tmp_path / "model"), tmp_path / "out", options=ALLOWED)
     names = {"data.src": "en", "data.trg": "de", "model.encoder": "transformer"}
-    lines = [f"  - {name} is {value!r}; accepted: a section, as JoeyNMT 2 has it" for name, value in names.items()]
+    lines = [
+        f"  - {name} is {value!r}; accepted: a section with options, as in JoeyNMT 2" for name, value in names.items()
+    ]
     assert str(caught.value).splitlines() == [f"{path} cannot be read:", *lines]
 
 
 def test_all_problems_are_listed(tmp_path: Path) -> None:
     encoder = {**stack(2, "pre"), "activation": "tanh", "num_heads": 2}
     write(tmp_path / "model", "post", encoder=encoder, tied_embeddings=True)
-    with pytest.raises(ModelError, match="is a pickle; accepted: --allow-pickle"):
+    with pytest.raises(ModelError, match=r"is a pickle\. To read it, give --allow-pickle"):
         import_model(str(tmp_path / "model"), tmp_path / "out")
     with pytest.raises(ModelError) as caught:
-        import_model(str(tmp_path / "model"), tmp_path / "out", wishes=ALLOWED)
+        import_model(str(tmp_path / "model"), tmp_path / "out", options=ALLOWED)
     for line in (
         "model.encoder.activation is 'tanh'; accepted: 'relu', 'gelu', 'swish'",
-        "model.encoder.layer_norm is pre and model.decoder.layer_norm post; accepted: equal ones",
-        "model.encoder.num_heads is 2 and model.decoder.num_heads 4; accepted: equal ones",
+        "model.encoder.layer_norm is pre and model.decoder.layer_norm is post; accepted: equal values",
+        "model.encoder.num_heads is 2 and model.decoder.num_heads is 4; accepted: equal values",
         "src_embed.lut.weight differs from trg_embed.lut.weight",
         "encoder.layer_norm.weight is missing in the source",
     ):
         assert line in str(caught.value)
     torch.save({"model_state": {"steps": 3}}, tmp_path / "model" / "best.ckpt")
-    with pytest.raises(ModelError, match=r"best.ckpt holds more than weights.*\n.*'steps' is of the type int"):
-        import_model(str(tmp_path / "model"), tmp_path / "out", wishes=ALLOWED)
+    with pytest.raises(ModelError, match=r"best.ckpt holds values that are not weights.*\n.*'steps' is of type int"):
+        import_model(str(tmp_path / "model"), tmp_path / "out", options=ALLOWED)

@@ -2,7 +2,7 @@
 
 import torch
 
-from mt.interop.mapping import Row, misplaced, place
+from mt.interop.mapping import Row, find_misplaced, place
 
 TABLE = (Row(("q", "k"), ("qk",)), Row(("embedding",), ("input", "output")))
 
@@ -13,12 +13,12 @@ def test_sources_are_joined_and_targets_tied() -> None:
     assert placed.keys() == {"qk", "input", "output"}
     assert placed["qk"].tolist() == [[1, 1], [0, 0], [0, 0]]
     assert placed["input"] is placed["output"] is weights["embedding"]
-    assert list(misplaced(TABLE, weights, placed)) == []
+    assert list(find_misplaced(TABLE, weights, placed)) == []
 
 
 def test_all_that_has_no_place_is_named() -> None:
     table = (*TABLE, Row(("q",), ("qk",)), Row(("gone",), ("nowhere",)))
-    assert sorted(misplaced(table, ("q", "k", "embedding", "extra"), ("qk", "input", "output", "empty"))) == [
+    assert sorted(find_misplaced(table, ("q", "k", "embedding", "extra"), ("qk", "input", "output", "empty"))) == [
         "empty of the target is not filled",
         "extra of the source is not placed",
         "gone is missing in the source",

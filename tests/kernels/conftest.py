@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from mt.config import ModelConfig
+from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SpecialIds
-from mt.decoding.rows import Hypothesis
 from mt.kernels.library import CpuModel, load_library
 from mt.model.transformer import Transformer
 

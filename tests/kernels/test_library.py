@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import platform
 import shutil
 import stat
 import subprocess
@@ -14,28 +15,33 @@ import pytest
 import torch
 
 from mt import Translator
+from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions
-from mt.engine.compiled import CompiledDecoder, wish
+from mt.engine.backends.cpu import CompiledDecoder, search_params
 from mt.engine.engine import Engine
-from mt.engine.messages import Request
+from mt.engine.requests import Request
 from mt.errors import ModelError
 from mt.kernels import build
 from mt.kernels.build import TARGETS, compile_library, find_libraries, fitting_targets, main
-from mt.kernels.library import CpuBatch, CpuModel, Found, load_library, open_library
+from mt.kernels.library import CpuBatch, CpuModel, load_library, open_library
 from tests.kernels.conftest import Ids, compile_model, odd_model, some_sources
 
 BEAM = SearchOptions(beam_size=4, n_best=4, max_length_factor=1.0, max_length_offset=6)
 COMPILER = shutil.which("c++")
 
 
-def translate(model: CpuModel, sources: list[Ids], options: SearchOptions = BEAM) -> list[list[Found]]:
+def translate(model: CpuModel, sources: list[Ids], options: SearchOptions = BEAM) -> list[list[Hypothesis]]:
     """All in one batch."""
     batch = CpuBatch(model, options.rows)
-    batch.join(sources, [wish(options, len(source)) for source in sources])
+    batch.join(sources, [search_params(options, len(source)) for source in sources])
     done: list[int] = []
     while len(done) < len(sources):
         done = batch.advance(5)[1]
-    return [batch.results(place) for place in range(len(sources))]
+    return [hypotheses(batch, place) for place in range(len(sources))]
+
+
+def hypotheses(batch: CpuBatch, place: int) -> list[Hypothesis]:
+    return [Hypothesis(*fields) for fields in batch.results(place)]
 
 
 # Where it comes from -----------------------------------------------------------------------------
@@ -95,7 +101,7 @@ def test_building_into_a_folder(
     assert capsys.readouterr().out == f"{workshop}/some: avx2, plain\n"
     monkeypatch.setenv("CXX", "/nonexistent")
     assert main([str(workshop / "none")]) == 1
-    assert "nothing: no C++ compiler was found" in capsys.readouterr().out
+    assert "no library was built" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("damage", ["empty", "half", "text", "missing tail", "other sources"])
@@ -141,11 +147,22 @@ def test_what_cannot_be_loaded_though_it_looks_whole(workshop: Path) -> None:
 
 
 @pytest.mark.parametrize("compiler", ["/nonexistent", "false", "{}/ready.so", "{}/compiler-of-text"])
-def test_without_a_compiler_there_is_none(workshop: Path, compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_there_is_none(
+    workshop: Path, compiler: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     (workshop / "compiler-of-text").write_bytes(b"\0\1\2")
     (workshop / "compiler-of-text").chmod(0o700)
     monkeypatch.setenv("CXX", compiler.format(workshop))
     assert load_library() is None
+    assert "models decode in plain torch, which is slower" in caplog.text
+
+
+def test_the_output_of_a_compiler_that_fails_is_logged(workshop: Path, caplog: pytest.LogCaptureFixture) -> None:
+    program(workshop / "compiler", "echo 'library.cpp:7: unknown type' >&2; exit 1")
+    assert load_library() is None
+    best = fitting_targets()[0].name
+    assert f"CPU kernels for {best}: {workshop}/compiler -std=c++17" in caplog.text
+    assert caplog.text.count("library.cpp:7: unknown type") == len(fitting_targets())
 
 
 @pytest.mark.parametrize("cache", ["/dev/null/x", "relative"])
@@ -189,10 +206,12 @@ def test_without_a_compiler_translation_goes_on_in_torch(
     monkeypatch.setenv("CXX", "/nonexistent")
     translator = Translator.load(small_model, "cpu")
     assert isinstance(translator.engine, Engine)
-    assert not isinstance(translator.engine.runner.decoder, CompiledDecoder)
+    assert not isinstance(translator.engine.decoder, CompiledDecoder)
     assert translator.dtype == "float32"
     assert [found.text for found in translator.translate(texts)] == expected
-    with pytest.raises(ModelError, match=r"int8 needs the compiled kernels, and there is no C\+\+ compiler"):
+    with pytest.raises(
+        ModelError, match=r"int8 on device cpu:\n  - cpu: the compiled kernels are not available.* C\+\+ compiler"
+    ):
         Translator.load(small_model, "cpu", dtype="int8")
 
 
@@ -218,7 +237,25 @@ def test_all_instruction_sets_agree(tmp_path: Path) -> None:
                 assert [one.tokens for one in found] == [one.tokens for one in each[0]]
                 for one, other in zip(found, each[0], strict=True):
                     assert one.score == pytest.approx(other.score, abs=near)
-                    assert one.each == pytest.approx(other.each, abs=near)
+                    assert one.token_log_probabilities == pytest.approx(other.token_log_probabilities, abs=near)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_compilers_have_no_warnings(tmp_path: Path, compiler: str, target: build.Target) -> None:
+    if shutil.which(compiler) is None or platform.machine() != "x86_64":
+        pytest.skip(f"no {compiler}, or another processor")
+    command = [
+        compiler,
+        *build.OPTIONS,
+        *target.options,
+        str(build.SOURCES / "library.cpp"),
+        "-o",
+        str(tmp_path / "out.so"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
 
 
 # What is wrong becomes an exception -----------------------------------------------------------------
@@ -233,8 +270,8 @@ def test_sources_that_cannot_be_used(library: ctypes.CDLL) -> None:
         ((5,) * 17, "longer than the model has positions"),
     ]:
         with pytest.raises(RuntimeError, match=problem):
-            batch.join([(5, 3), source], [wish(BEAM, 2)] * 2)
-    batch.join([(5,) * 16], [wish(BEAM, 16)])
+            batch.join([(5, 3), source], [search_params(BEAM, 2)] * 2)
+    batch.join([(5,) * 16], [search_params(BEAM, 16)])
     with pytest.raises(RuntimeError, match="outside of the vocabulary"):
         batch.logits(torch.tensor([2, 77]))
     assert batch.logits(torch.tensor([2, 2])).isfinite().all()
@@ -270,10 +307,11 @@ def test_weights_that_do_not_fit(library: ctypes.CDLL) -> None:
 def test_memory_that_is_not_there_is_a_problem_of_one_request(library: ctypes.CDLL) -> None:
     code = """
 import resource
+from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions
-from mt.engine.compiled import CompiledDecoder
+from mt.engine.backends.cpu import CompiledDecoder
 from mt.engine.engine import Engine
-from mt.engine.messages import Request
+from mt.engine.requests import Request
 from mt.kernels.library import load_library
 from tests.kernels.conftest import compile_model, odd_model
 engine = Engine(CompiledDecoder(compile_model(load_library(), odd_model())))
@@ -312,24 +350,24 @@ def test_models_of_other_sizes_take_turns_in_one_thread(library: ctypes.CDLL) ->
     expected = [translate(model, some_sources(6)) for model in models]
     batches = [CpuBatch(model, 4) for model in models]
     for batch in batches:
-        batch.join(some_sources(6), [wish(BEAM, len(source)) for source in some_sources(6)])
+        batch.join(some_sources(6), [search_params(BEAM, len(source)) for source in some_sources(6)])
     for _ in range(40):
         done = [len(batch.advance(1)[1]) for batch in batches]
     assert done == [6] * len(models)
-    assert [[batch.results(place) for place in range(6)] for batch in batches] == expected
+    assert [[hypotheses(batch, place) for place in range(6)] for batch in batches] == expected
 
 
 def test_several_steps_end_where_a_sentence_is_finished(library: ctypes.CDLL) -> None:
     model, sources = compile_model(library, odd_model()), some_sources(5)
     batch = CpuBatch(model, 4)
-    batch.join(sources, [wish(BEAM, len(source)) for source in sources])
+    batch.join(sources, [search_params(BEAM, len(source)) for source in sources])
     taken, done = batch.advance(1000)
     other = CpuBatch(model, 4)
-    other.join(sources, [wish(BEAM, len(source)) for source in sources])
+    other.join(sources, [search_params(BEAM, len(source)) for source in sources])
     for _ in range(taken - 1):
         assert other.advance(1) == (1, [])
     assert other.advance(1) == (1, done) and done
-    assert [other.results(place) for place in done] == [batch.results(place) for place in done]
+    assert [hypotheses(other, place) for place in done] == [hypotheses(batch, place) for place in done]
 
 
 def test_a_batch_that_grows_and_shrinks(library: ctypes.CDLL) -> None:
@@ -337,17 +375,17 @@ def test_a_batch_that_grows_and_shrinks(library: ctypes.CDLL) -> None:
     model = compile_model(library, odd_model())
     expected = translate(model, [(5, 6, 3)])[0]
     batch = CpuBatch(model, 4)
-    batch.join([(5, 6, 3)], [wish(BEAM, 3)])
+    batch.join([(5, 6, 3)], [search_params(BEAM, 3)])
     for size in (1, 60, 2, 300):
         batch.advance(1)
         sources = some_sources(size, longest=40, seed=size)
-        batch.join(sources, [wish(BEAM, len(source)) for source in sources])
+        batch.join(sources, [search_params(BEAM, len(source)) for source in sources])
         batch.advance(1)
         batch.select([0])
     assert batch.sentences == 1
     while not batch.advance(1)[1]:
         pass
-    assert batch.results(0) == expected
+    assert hypotheses(batch, 0) == expected
 
 
 def test_an_empty_batch(library: ctypes.CDLL) -> None:
@@ -356,7 +394,7 @@ def test_an_empty_batch(library: ctypes.CDLL) -> None:
     assert batch.advance(3) == (3, []) and batch.sentences == 0
     batch.select([])
     other = CpuBatch(batch.model, 3)
-    other.join([(5, 3)], [wish(BEAM, 2)])
+    other.join([(5, 3)], [search_params(BEAM, 2)])
     batch.extend(other)
     assert (batch.sentences, other.sentences) == (1, 0)
     assert other.advance(1) == (1, [])

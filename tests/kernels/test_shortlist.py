@@ -79,14 +79,14 @@ def test_a_word_can_be_copied_from_within_a_text_to_its_start(
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"always": torch.tensor([0, EOS, 9], dtype=torch.int64)}, "not a list of torch.int32"),
-        ({"always": torch.tensor([[EOS]], dtype=torch.int32)}, "always is missing, or not a list"),
-        ({"always": torch.tensor([EOS, 600], dtype=torch.int32)}, "always holds ids from 3 to 600; accepted: below"),
-        ({"always": torch.tensor([EOS, EOS], dtype=torch.int32)}, "always is not in order"),
-        ({"always": torch.tensor([4, 5], dtype=torch.int32)}, "lacks the end of the sentence"),
-        ({"allowed": torch.full((17,), -1, dtype=torch.int32)}, "allowed holds ids from -1 to -1"),
-        ({"offsets": torch.zeros(16, dtype=torch.int64)}, "offsets do not divide"),
-        ({"offsets": torch.zeros(9, dtype=torch.int64)}, "it is for 8 tokens; accepted: 15"),
+        ({"always": torch.tensor([0, EOS, 9], dtype=torch.int64)}, "not a 1-D tensor of torch.int32"),
+        ({"always": torch.tensor([[EOS]], dtype=torch.int32)}, "always is missing or not a 1-D tensor"),
+        ({"always": torch.tensor([EOS, 600], dtype=torch.int32)}, "always has ids from 3 to 600; accepted: 0 to"),
+        ({"always": torch.tensor([EOS, EOS], dtype=torch.int32)}, "always is not sorted"),
+        ({"always": torch.tensor([4, 5], dtype=torch.int32)}, "always lacks EOS"),
+        ({"allowed": torch.full((17,), -1, dtype=torch.int32)}, "allowed has ids from -1 to -1"),
+        ({"offsets": torch.zeros(16, dtype=torch.int64)}, "offsets are not valid"),
+        ({"offsets": torch.zeros(9, dtype=torch.int64)}, "the shortlist is for 8 tokens; accepted: 15"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )

@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Event, Thread
 from typing import Any
 from uuid import uuid4
@@ -13,23 +14,24 @@ import deepl
 import uvicorn
 from fastapi import FastAPI
 
+from mt.languages import Direction, DirectionSet
 from mt.text.documents import DocumentOptions
-from mt.text.markup import Segment, Translated, parse_html, parse_xml
-from service.access.auth import NewKey, make_key
-from service.access.glossaries import Glossaries, GlossaryLimits
-from service.access.limits import Access, Policy
-from service.access.store import Store
-from service.errors import install_handlers
-from service.languages import Direction
+from mt.text.markup import Segment, TranslatedSegment, parse_html, parse_xml
+from service.access.api_keys import NewApiKey, make_key
+from service.access.control import AccessControl, AccessPolicy
+from service.access.database import Database
+from service.access.glossaries import GlossaryLimits, GlossaryStore
+from service.errors import install_error_handlers
+from service.languages import TranslationRoutes
 from service.metrics import Metrics
-from service.middleware import RequestLimit, RequestLimits, RequestLog
+from service.middleware import RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
 from service.routes import deepl as dialect
 from service.settings import Settings
-from service.translation.core import Translations
-from service.translation.documents import Documents, Opened
-from service.translation.jobs import Answer, Detected, Format, Job
-from service.translation.lingering import Lingering
-from service.translation.shelf import Means, Shelf, ShelfLimits
+from service.translation.detached_work import DetachedWork
+from service.translation.document_jobs import DocumentCallbacks, DocumentJobLimits, DocumentJobs
+from service.translation.documents import DocumentTranslator, OpenedDocument
+from service.translation.jobs import Answer, DetectedSource, Format, Job
+from service.translation.service import TranslationService
 
 PAIRS = [("en", "de"), ("en", "pb"), ("en", "pt"), ("en", "zh"), ("de", "en"), ("fr", "en")]
 
@@ -38,7 +40,7 @@ PAIRS = [("en", "de"), ("en", "pb"), ("en", "pt"), ("en", "zh"), ("de", "en"), (
 class Capitals:
     """Writes what it is given in capitals, with a glossary's terms replaced before; English if it is not told."""
 
-    pairs: tuple[Direction, ...] = tuple(Direction(*pair) for pair in PAIRS)
+    routes = TranslationRoutes([DirectionSet.of(Direction(*pair) for pair in PAIRS)])
     jobs: list[Job] = field(default_factory=list)
     closed: asyncio.Event | None = None  # what waits for it to be set
     failing: list[Exception] = field(default_factory=list)
@@ -50,11 +52,11 @@ class Capitals:
 
     async def translate(self, job: Job) -> list[Answer]:
         await self._begin(job)
-        detected = None if job.source else Detected("en", 0.9)
+        detected = None if job.source else DetectedSource("en", 0.9)
         return [Answer(self._whole(text, job), job.source or "en", detected) for text in job.texts]
 
-    async def open_document(self, name: str, content: bytes) -> Opened:
-        return await Documents(DocumentOptions()).open(name, content)
+    async def open_document(self, name: str, content: bytes) -> OpenedDocument:
+        return await DocumentTranslator(DocumentOptions()).open(name, content)
 
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         await self._begin(job)
@@ -74,13 +76,13 @@ class Capitals:
         markup = (parse_html if job.format is Format.HTML else parse_xml)(text, job.markup)
         return markup.render([self._segment(each, job) for each in markup.segments])
 
-    def _segment(self, segment: Segment, job: Job) -> Translated:
+    def _segment(self, segment: Segment, job: Job) -> TranslatedSegment:
         text, end = "", 0
         for begin, after in segment.kept:
             text, end = text + self._words(segment.text[end:begin], job) + segment.text[begin:after], after
         text += self._words(segment.text[end:], job)
         same = [(found.span(), found.span()) for found in re.finditer(r"\w+", segment.text)]
-        return Translated(text, tuple(same))
+        return TranslatedSegment(text, tuple(same))
 
     def _words(self, text: str, job: Job) -> str:
         for term, translation in job.terms.glossary:
@@ -88,21 +90,33 @@ class Capitals:
         return text.upper()
 
 
+def single(result: deepl.TextResult | list[deepl.TextResult]) -> deepl.TextResult:
+    """Return the result for one text, which the SDK gives without a list."""
+    assert isinstance(result, deepl.TextResult)
+    return result
+
+
+def several(results: deepl.TextResult | list[deepl.TextResult]) -> list[deepl.TextResult]:
+    """Return the results for a list of texts."""
+    assert isinstance(results, list)
+    return results
+
+
 class Running:
     """The dialect on a free port, in a thread. `keys` are "rich", without a quota, and "poor", with 20 characters."""
 
     def __init__(
-        self, require_key: bool = True, gives_up_after: float = 9.0, translations: Translations | None = None
+        self, require_key: bool = True, gives_up_after: float = 9.0, translations: TranslationService | None = None
     ) -> None:
-        self.store = Store.open(None)
+        self.store = Database.open(None)
         self.keys: dict[str, str] = {}
         self.core = Capitals()
         self._translations = translations or self.core
         self.renew()
-        self.lingering = Lingering(gives_up_after)
-        self._access = Access(self.store, Policy(require_key))
-        means = Means(self._translations.translate_document, self._access.give_back, lambda problem: None)
-        self.shelf = Shelf(self.store, ShelfLimits(documents_of_one=3), means)
+        self.detached_work = DetachedWork(gives_up_after)
+        self._access = AccessControl(self.store, AccessPolicy(require_key))
+        means = DocumentCallbacks(self._translations.translate_document, self._access.refund, lambda problem: None)
+        self.document_jobs = DocumentJobs(self.store, DocumentJobLimits(documents_per_caller=3), means)
         self._settings = Settings.model_construct(max_body_bytes=300_000)
         self._started = Event()
         self._thread = Thread(target=lambda: asyncio.run(self._serve()))
@@ -123,23 +137,23 @@ class Running:
     def _app(self) -> FastAPI:
         @asynccontextmanager
         async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
-            async with self._access.open(), self.shelf.open():
+            async with self._access.open(), self.document_jobs.open():
                 yield {
                     "settings": self._settings,
                     "translations": self._translations,
                     "access": self._access,
-                    "glossaries": Glossaries(self.store, GlossaryLimits(glossaries=5, entries=20)),
-                    "shelf": self.shelf,
-                    "lingering": self.lingering,
+                    "glossaries": GlossaryStore(self.store, GlossaryLimits(glossaries=5, entries=20)),
+                    "document_jobs": self.document_jobs,
+                    "detached_work": self.detached_work,
                 }
-                self.lingering.close()
+                self.detached_work.close()
 
         app = FastAPI(lifespan=lifespan)
         app.include_router(dialect.router)
-        install_handlers(app)
+        install_error_handlers(app)
         limits = RequestLimits(60_000, self._settings.max_body_bytes, 300_000, 10**7, 10.0)
-        app.add_middleware(RequestLimit, limits=limits)
-        app.add_middleware(RequestLog, metrics=Metrics())
+        app.add_middleware(RequestLimitMiddleware, limits=limits)
+        app.add_middleware(RequestLogMiddleware, metrics=Metrics())
         return app
 
     def renew(self) -> None:
@@ -147,8 +161,8 @@ class Running:
         self.release()
         self.core.forget()
         for name, quota in (("rich", None), ("poor", 20)):
-            wanted = NewKey(f"{name} {uuid4()}", quota=quota)
-            self.keys[name] = self.store.do(lambda connection, wanted=wanted: make_key(connection, wanted)[0])
+            wanted = NewApiKey(f"{name} {uuid4()}", quota=quota)
+            self.keys[name], _ = self.store.run_sync(partial(make_key, new=wanted))
 
     def client(self, key: str = "rich") -> deepl.DeepLClient:
         client = deepl.DeepLClient(self.keys.get(key, key), server_url=self.url)

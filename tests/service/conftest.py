@@ -17,11 +17,12 @@ import httpx
 import pytest
 import uvicorn
 
-from service.__main__ import bound
-from service.access.store import Store
+from service.__main__ import bind
+from service.access.database import Database
 from service.app import create_app
 from service.settings import Settings
-from service.workers.fleet import Fleet, FleetStats, Plan
+from service.workers.fleet import Fleet, FleetConfig
+from service.workers.stats import FleetStats
 from service.workers.worker import Worker
 from tests.service.controlled import Control
 
@@ -132,8 +133,8 @@ class InThread:
 
     async def _serve(self) -> None:
         self.loop = asyncio.get_running_loop()
-        with bound("127.0.0.1", 0) as listener, Store.open(self.settings.database) as store:
-            async with Fleet(Plan.of(self.settings), self.control.hire) as self.fleet:
+        with bind("127.0.0.1", 0) as listener, Database.open(self.settings.database) as store:
+            async with Fleet(FleetConfig.of(self.settings), self.control.hire) as self.fleet:
                 config = uvicorn.Config(create_app(self.settings, self.fleet, store), log_config=None)
                 self._server = uvicorn.Server(config)
                 self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -149,7 +150,7 @@ class InThread:
     @property
     def worker(self) -> Worker:
         """The one that there is."""
-        return next(worker for team in self.fleet.teams for worker in team.workers)
+        return next(worker for team in self.fleet.pools for worker in team.workers)
 
     def counts(self) -> "Future[FleetStats]":
         """The worker has been asked when this returns, and answers before its next step."""

@@ -15,14 +15,14 @@ from torch import Tensor
 from mt import Translator
 from mt.checkpoint import load_model
 from mt.decoding.scorer import ModelScorer
-from mt.engine.batches import SearchDecoder
+from mt.engine.backends.torch import SearchDecoder
 from mt.engine.engine import Engine
 from mt.engine.scheduler import Limits
-from service.workers.messages import FromWorker, Ready, Setup
-from service.workers.thread import ThreadTransport
+from service.workers.messages import FromWorker, ModelSetup, Ready
 from service.workers.transport import Deliver
+from tests.service.thread_transport import ThreadTransport
 
-Sources = Sequence[tuple[int, ...]]
+Sources = Sequence[Sequence[int]]
 
 
 @dataclass
@@ -43,14 +43,14 @@ class Control:
 
     def hire(self, model: Path, device: str) -> ThreadTransport:
         """A worker in a thread; in a test's hand from when it is ready."""
-        return Watched(Setup(model, device), self)
+        return Watched(ModelSetup(model, device), self)
 
-    def load(self, setup: Setup) -> "tuple[Translator, Controlled]":
+    def load(self, setup: ModelSetup) -> "tuple[Translator, Controlled]":
         loaded = load_model(setup.model, torch.device("cpu"))
         scorer = Controlled(ModelScorer(loaded.model, device=torch.device("cpu")), self)
         self.scorers.append(scorer)
         engine = Engine(SearchDecoder(scorer), self.limits)
-        return Translator(loaded.model, loaded.tokenizer, loaded.description, engine=engine), scorer
+        return Translator(loaded, engine=engine), scorer
 
 
 @dataclass
@@ -62,12 +62,12 @@ class Controlled:
     armed: bool = False
     sources: list[tuple[int, ...]] = field(default_factory=list)  # after the canary
 
-    def start(self, sources: Sources, rows: int) -> Any:
+    def start(self, sources: Sources, beams: int) -> Any:
         if self.armed:
-            self.sources += sources
+            self.sources += map(tuple, sources)
         if self.control.failing in sources:
             raise ValueError("poison")
-        state = self.inner.start(sources, rows)
+        state = self.inner.start(sources, beams)
         for place, source in enumerate(sources):
             if source == self.control.without_numbers:
                 for _, values in state.cross:
@@ -89,11 +89,11 @@ class Controlled:
 
 
 class Watched(ThreadTransport):
-    def __init__(self, setup: Setup, control: Control) -> None:
+    def __init__(self, setup: ModelSetup, control: Control) -> None:
         super().__init__(setup, self._load)
         self._control = control
 
-    def _load(self, setup: Setup) -> Translator:
+    def _load(self, setup: ModelSetup) -> Translator:
         translator, self._scorer = self._control.load(setup)
         return translator
 
@@ -116,19 +116,19 @@ class Rigged:
     leaks: int = 0  # bytes a step
     loads: Path | None = None  # a line is written here for each time
 
-    def __call__(self, setup: Setup) -> Translator:
+    def __call__(self, setup: ModelSetup) -> Translator:
         if self.loads:
             with self.loads.open("a") as file:
                 file.write(f"{os.getpid()}\n")
         loaded = load_model(setup.model, torch.device("cpu"))
-        plain = Translator.over(loaded)
+        plain = Translator.from_loaded(loaded)
         scorer = Rigging(
             ModelScorer(loaded.model, device=torch.device("cpu")),
             self,
             {request.source for text in self.kills if (request := plain.request(text))},
             {request.source for text in self.hangs if (request := plain.request(text))},
         )
-        return Translator(loaded.model, loaded.tokenizer, loaded.description, engine=Engine(SearchDecoder(scorer)))
+        return Translator(loaded, engine=Engine(SearchDecoder(scorer)))
 
 
 @dataclass
@@ -141,12 +141,12 @@ class Rigging:
     hangs: set[tuple[int, ...]]
     leaked: list[bytes] = field(default_factory=list)
 
-    def start(self, sources: Sources, rows: int) -> Any:
-        if not self.hangs.isdisjoint(sources):
+    def start(self, sources: Sources, beams: int) -> Any:
+        if not self.hangs.isdisjoint(map(tuple, sources)):
             time.sleep(3600)
-        if not self.kills.isdisjoint(sources):
+        if not self.kills.isdisjoint(map(tuple, sources)):
             os.kill(os.getpid(), signal.SIGKILL)
-        return self.inner.start(sources, rows)
+        return self.inner.start(sources, beams)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)

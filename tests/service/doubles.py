@@ -1,17 +1,21 @@
 """Models that a person can follow: some write words in capitals, others put them in reverse order."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mt.engine.results import Alternative, SentenceTranslation, Translation
+from mt.languages import Direction, DirectionSet
+from mt.pipeline.results import Alternative, SentenceTranslation, Translation
 from mt.text import segment
-from mt.text.markup.units import Link, Range, units
+from mt.text.alignment import Link, Range
+from mt.text.markup.units import find_units
 from service.errors import CannotTranslate, ServiceError
-from service.languages import Direction
-from service.workers.messages import Text, Wish
+from service.translation.answers import answer_of, reports_of
+from service.workers.fleet import ServedModel
+from service.workers.messages import SourceText, TranslateOptions
+from service.workers.pending import OnSentence
 
-Order = Callable[[list[str]], list[tuple[str, int]]]
+WordOrder = Callable[[list[str]], list[tuple[str, int]]]
 """Words into the words of the translation, each with the number of its source."""
 
 
@@ -25,11 +29,10 @@ def backwards(words: list[str]) -> list[tuple[str, int]]:
 
 @dataclass
 class Call:
-    """What a double was asked."""
+    """A call of a double's translate."""
 
-    texts: list[str]
-    direction: Direction
-    wish: Wish
+    texts: list[SourceText]
+    options: TranslateOptions
     caller: str
     deadline: float | None
     cancelled: bool = False
@@ -39,32 +42,33 @@ class Call:
 class WordModels:
     """Directions and how each writes. Punctuation stays where it is; `poison` cannot be translated."""
 
-    ways: dict[str, Order] = field(default_factory=lambda: {"en-de": upper})
+    ways: Mapping[str, WordOrder] = field(default_factory=lambda: {"en-de": upper})
     calls: list[Call] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=asyncio.Event)  # opened, unless a test closes it
     errors: list[ServiceError] = field(default_factory=list)  # of the next calls
     revision: int = 1
+    finished: int = 0  # calls
 
     def __post_init__(self) -> None:
         self.gate.set()
 
     @property
-    def directions(self) -> tuple[Direction, ...]:
-        return tuple(map(Direction.of, self.ways))
+    def models(self) -> tuple[ServedModel, ...]:
+        return tuple(ServedModel("double", str(self.revision), DirectionSet.parse([way])) for way in self.ways)
 
     def version(self, direction: Direction) -> str:
-        return f"{'-'.join(direction)}@{self.revision}"
+        return f"{direction}@{self.revision}"
 
     async def translate(
         self,
-        texts: Sequence[Text],
-        direction: Direction,
-        wish: Wish,
+        texts: Sequence[SourceText],
+        options: TranslateOptions,
         *,
         caller: str = "",
         deadline: float | None = None,
+        on_sentence: OnSentence | None = None,
     ) -> list[Translation]:
-        call = Call([text.text for text in texts], direction, wish, caller, deadline)
+        call = Call(list(texts), options, caller, deadline)
         self.calls.append(call)
         try:
             await self.gate.wait()
@@ -74,22 +78,31 @@ class WordModels:
             raise
         if self.errors:
             raise self.errors.pop(0)
+        order = self.ways[str(options.direction)]
+        translations = [written(text, options, order) for text in texts]
+        for report in reports_of(answer_of(translations[0], "")) if on_sentence else ():
+            if "poison" not in report.text.lower():
+                assert on_sentence
+                on_sentence(report)
+                await asyncio.sleep(0)
         if any("poison" in text.text for text in texts):
             raise CannotTranslate("poison cannot be translated")
-        order = self.ways["-".join(direction)]
-        return [written(text, direction, wish, order) for text in texts]
+        self.finished += 1
+        return translations
 
 
-def written(text: Text, direction: Direction, wish: Wish, order: Order) -> Translation:
+def written(text: SourceText, options: TranslateOptions, order: WordOrder) -> Translation:
     """A text sentence by sentence, with everything in its place."""
-    pieces = segment.whole(text.text) if wish.sentences else segment.split(text.text, direction.source)
+    language = options.direction.source
+    split = segment.split_text(text.text, language) if options.split_sentences else segment.split_margins(text.text)
+    pieces = list(split)
     sentences: list[SentenceTranslation] = []
     done: list[str] = []
     place = 0
     for piece in pieces:
-        kept = tuple((begin - place, end - place) for begin, end in text.kept)
+        kept = tuple((begin - place, end - place) for begin, end in text.protected)
         if not piece.kept:
-            found, links = sentence(piece.text, kept, wish, order)
+            found, links = sentence(piece.text, kept, options, order)
             before = len("".join(done))
             done.append(found)
             sentences.append(
@@ -97,12 +110,12 @@ def written(text: Text, direction: Direction, wish: Wish, order: Order) -> Trans
                     source=piece.text,
                     text=found,
                     score=-1.0,
-                    alternatives=alternatives(found, wish),
+                    alternatives=alternatives(found, options),
                     source_range=(place, place + len(piece.text)),
                     target_range=(before, before + len(found)),
                     confidence=0.5,
                     links=tuple(((a + place, b + place), (c + before, d + before)) for (a, b), (c, d) in links)
-                    if wish.insight.alignment
+                    if text.aligned
                     else (),
                     attention=None,
                 )
@@ -111,20 +124,20 @@ def written(text: Text, direction: Direction, wish: Wish, order: Order) -> Trans
             done.append(piece.text)
         place += len(piece.text)
     whole = "".join(done)
-    return Translation(whole, -1.0, alternatives(whole, wish), tuple(sentences))
+    return Translation(whole, -1.0, alternatives(whole, options), tuple(sentences))
 
 
-def alternatives(text: str, wish: Wish) -> tuple[Alternative, ...]:
+def alternatives(text: str, options: TranslateOptions) -> tuple[Alternative, ...]:
     """The second ends with `~1`, and so on."""
-    count = wish.n_best or 1
+    count = options.n_best or 1
     texts = [text + (f"~{rank}" if rank else "") for rank in range(count)]
     return tuple(Alternative(each, -1.0, -1.0, (), ()) for each in texts)
 
 
-def sentence(text: str, kept: Sequence[Range], wish: Wish, order: Order) -> tuple[str, list[Link]]:
+def sentence(text: str, kept: Sequence[Range], options: TranslateOptions, order: WordOrder) -> tuple[str, list[Link]]:
     """The words in their new order and form, everything between them as it was."""
-    words = [unit for unit in units(text) if unit.word]
-    glossary = dict(wish.terms.glossary)
+    words = [unit for unit in find_units(text) if unit.word]
+    glossary = dict(options.terms.glossary)
     found: list[str] = []
     links: list[Link] = []
     new = order([text[unit.begin : unit.end] for unit in words])
@@ -133,7 +146,7 @@ def sentence(text: str, kept: Sequence[Range], wish: Wish, order: Order) -> tupl
         source = words[number]
         old = text[source.begin : source.end]
         held = any(begin < source.end and source.begin < end for begin, end in kept)
-        word = glossary.get(old, old if held or old in wish.terms.untranslated else word)
+        word = glossary.get(old, old if held or old in options.terms.untranslated else word)
         found.append(text[place : unit.begin])
         begin = len("".join(found))
         found.append(word)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -11,30 +12,32 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from service.access.auth import NewKey, make_key
-from service.access.glossaries import Glossaries, GlossaryLimits
-from service.access.limits import Access, Policy
-from service.access.store import Store
-from service.errors import install_handlers
+from service.access.api_keys import NewApiKey, make_key
+from service.access.control import AccessControl, AccessPolicy
+from service.access.database import Database
+from service.access.glossaries import GlossaryLimits, GlossaryStore
+from service.errors import install_error_handlers
 from service.metrics import Metrics
-from service.middleware import RequestLimit, RequestLimits, RequestLog
+from service.middleware import RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
 from service.routes import detect, files, frontend, languages, translate
 from service.settings import Settings
-from service.translation.core import Models, Translations
-from service.translation.files import FileLimits, Files
+from service.translation.files import FileLimits, FileStore
+from service.translation.service import TranslationBackend, TranslationService
 
 
 class Native:
     """A running service. `keys` are "rich", without a quota, and "poor", with 20 characters."""
 
-    def __init__(self, models: Callable[[], Models], translations: dict[str, Any], settings: dict[str, Any]) -> None:
+    def __init__(
+        self, models: Callable[[], TranslationBackend], translations: dict[str, Any], settings: dict[str, Any]
+    ) -> None:
         """`models` are made in the event loop."""
         self.settings = Settings(model=(Path("unused"),), **settings)
-        self.store = Store.open(None)
-        wanted = (NewKey("rich"), NewKey("poor", quota=20))
-        self.keys = {each.name: self.store.do(lambda open, each=each: make_key(open, each)[0]) for each in wanted}
-        self.access = Access(self.store, Policy(self.settings.require_key))
-        self.glossaries = Glossaries(self.store, GlossaryLimits())
+        self.store = Database.open(None)
+        wanted = (NewApiKey("rich"), NewApiKey("poor", quota=20))
+        self.keys = {each.name: self.store.run_sync(partial(make_key, new=each))[0] for each in wanted}
+        self.access = AccessControl(self.store, AccessPolicy(self.settings.require_key))
+        self.glossaries = GlossaryStore(self.store, GlossaryLimits())
         self._make = models, translations
         self._started = Event()
         self._thread = Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
@@ -46,7 +49,7 @@ class Native:
     async def _serve(self) -> None:
         self.loop = asyncio.get_running_loop()
         self.models = self._make[0]()
-        self.translations = Translations(self.models, **self._make[1])
+        self.translations = TranslationService(self.models, **self._make[1])
         self._server = uvicorn.Server(uvicorn.Config(self._app(), port=0, log_config=None))
         running = asyncio.ensure_future(self._server.serve())
         while not self._server.started and not running.done():
@@ -57,7 +60,9 @@ class Native:
     def _app(self) -> FastAPI:
         @asynccontextmanager
         async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
-            self.files = Files(FileLimits(self.settings.file_seconds, self.settings.max_kept_file_bytes))
+            self.files = FileStore(
+                FileLimits(self.settings.file_retention_seconds, self.settings.max_stored_file_bytes)
+            )
             async with self.access.open():
                 yield {
                     "settings": self.settings,
@@ -71,9 +76,11 @@ class Native:
         app = FastAPI(lifespan=lifespan)
         for each in (translate, detect, languages, files, frontend):
             app.include_router(each.router)
-        install_handlers(app)
-        app.add_middleware(RequestLimit, limits=RequestLimits(60_000, self.settings.max_body_bytes, 10**6, 10**7, 10.0))
-        app.add_middleware(RequestLog, metrics=Metrics())
+        install_error_handlers(app)
+        app.add_middleware(
+            RequestLimitMiddleware, limits=RequestLimits(60_000, self.settings.max_body_bytes, 10**6, 10**7, 10.0)
+        )
+        app.add_middleware(RequestLogMiddleware, metrics=Metrics())
         return app
 
     def do(self, action: Callable[[], Any]) -> Any:

@@ -64,7 +64,9 @@ def cluster(cpus: int = 8) -> Iterator[Cluster]:
         command += ["--node-ip-address=127.0.0.1", f"--port={gcs}", f"--num-cpus={cpus}", "--num-gpus=0"]
         command += ["--include-dashboard=false", f"--ray-client-server-port={client}", f"--temp-dir={folder}"]
         command += [f"--dashboard-agent-listen-port={agent}", f"--object-store-memory={200_000_000}"]
-        env = environment({MARK: mark, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT), **LOCAL})
+        env = environment(
+            {MARK: mark, "PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), **LOCAL}
+        )
         process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
         found = Cluster(f"127.0.0.1:{gcs}", mark)
         try:

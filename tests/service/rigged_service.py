@@ -10,22 +10,22 @@ from pathlib import Path
 
 import service.__main__ as program
 from service.settings import Settings
-from service.workers.messages import Setup
-from service.workers.teams import Hire
+from service.workers.messages import ModelSetup
+from service.workers.pool import TransportFactory
 from service.workers.transport import ProcessTransport
 from tests.service.controlled import Rigged
 
 
-def rigged(settings: Settings) -> Hire:
+def rigged(settings: Settings) -> TransportFactory:
     """Each worker in a process of its own, as always."""
     load = Rigged(**json.loads(os.environ["RIGGED"]))
 
-    def hire(model: Path, device: str) -> ProcessTransport:
-        return ProcessTransport(Setup(model, device), load)
+    def new_transport(model: Path, device: str) -> ProcessTransport:
+        return ProcessTransport(ModelSetup(model, device), load)
 
-    return hire
+    return new_transport
 
 
 if __name__ == "__main__":
-    program.in_processes = rigged
+    setattr(program, "process_transports", rigged)  # noqa: B010
     sys.exit(program.main(sys.argv[1:]))

@@ -19,7 +19,7 @@ import httpx
 from tests.service.conftest import Service
 
 FROZEN = Path(__file__).resolve().parents[1] / "frozen" / "model"
-MANY = {"MT_MAX_PENDING_REQUESTS": "5000"}
+MANY: dict[str, Any] = {"MT_MAX_PENDING_REQUESTS": "5000"}
 
 
 @contextmanager
@@ -135,7 +135,11 @@ def fresh() -> str:
 
 
 async def keep_asking(
-    client: httpx.AsyncClient, ledger: Ledger, clients: int, until: Callable[[], bool], text: Callable[[], Any] = fresh
+    client: httpx.AsyncClient,
+    ledger: Ledger,
+    clients: int,
+    until: Callable[[], bool],
+    text: Callable[[], Any] = fresh,
 ) -> None:
     """So many clients, each of which sends its next request when the last is answered with 200, and ends otherwise."""
 

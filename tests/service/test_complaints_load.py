@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 from sacrebleu import CHRF
 
+from mt.cli import calibrate
 from mt.data import phrasebook
-from scripts import calibrate
 from tests.conftest import sentences
 from tests.service.conftest import ROOT, Service, environment
 from tests.service.running import (

@@ -83,7 +83,7 @@ def test_memory_over_ten_minutes() -> None:
         assert list(ledger.counted()) == [200]
         assert sum(grown.values()) < ALLOWED
 
-    with started(MT_CACHE_CHARACTERS="100000", MT_MAX_KEPT_FILE_BYTES="20000") as service:
+    with started(MT_CACHE_CHARACTERS="100000", MT_MAX_STORED_FILE_BYTES="20000") as service:
         asyncio.run(test(service))
 
 
@@ -95,7 +95,8 @@ def test_twice_the_capacity_for_a_minute() -> None:
             ledger, end = Ledger(), time.monotonic() + 15
             await keep_asking(client, ledger, 40, until=lambda: time.monotonic() > end)
             capacity = len(ledger.of(200)) / 15
-            ledger, begun, asked, watching = Ledger(), time.monotonic(), [], None
+            asked: list[asyncio.Task[None]] = []
+            ledger, begun, watching = Ledger(), time.monotonic(), None
             while (now := time.monotonic() - begun) < 2 * OVERLOAD:
                 if watching is None and now >= OVERLOAD:
                     watching = asyncio.create_task(sampled(service, OVERLOAD))

@@ -14,15 +14,15 @@ from starlette.testclient import TestClient
 from structlog.testing import capture_logs
 
 from mt.errors import MTError
-from service.access.auth import NewKey, make_key
-from service.access.store import Store
-from service.errors import InternalError, install_handlers
-from service.logs import Phase, Record, current_record
-from service.metrics import CACHE, CONTENT_TYPE, FLEET, SECONDS, Metrics
-from service.middleware import surround
+from service.access.api_keys import NewApiKey, make_key
+from service.access.database import Database
+from service.errors import InternalError, install_error_handlers
+from service.logs import Phase, RequestRecord, current_record
+from service.metrics import ALL_METRICS, CACHE_METRICS, CONTENT_TYPE, FLEET_METRICS, SECONDS, Metrics
+from service.middleware import install_middleware
 from service.settings import Settings
-from service.workers.fleet import FleetStats, WorkerStats
-from service.workers.messages import Work
+from service.workers.messages import WorkCounts
+from service.workers.stats import FleetStats
 
 STATS = FleetStats(
     requests=1,
@@ -32,18 +32,13 @@ STATS = FleetStats(
     failed=5,
     cancelled=6,
     expired=7,
-    shed=8,
+    refused=8,
     restarts=9,
     reloads=10,
     refused_reloads=11,
-    steps=12,
-    rows=36,
-    source_tokens=14,
-    target_tokens=15,
-    workers=(
-        WorkerStats(model="a", version="1", ready=True, running=3, restarts=9, work=Work()),
-        WorkerStats(model="b", version="1", ready=False, running=0, restarts=0, work=Work()),
-    ),
+    work=WorkCounts(texts=4, steps=12, rows=36, source_tokens=14, target_tokens=15),
+    workers=2,
+    workers_ready=1,
 )
 
 
@@ -61,9 +56,11 @@ def samples(text: str | bytes) -> dict[str, float]:
 
 def test_what_is_counted_of_a_request() -> None:
     metrics = Metrics()
-    metrics.request("/translate", "POST", 200, 0.3, Record("c", 10, {Phase.QUEUE: 0.02, Phase.TRANSLATE: 0.2}))
-    metrics.request("/translate", "POST", 200, 0.5, Record("c", 5))
-    metrics.request("", "BREW", 404, 0.001, Record())
+    metrics.count_request(
+        "/translate", "POST", 200, 0.3, RequestRecord("c", 10, {Phase.QUEUE: 0.02, Phase.TRANSLATE: 0.2})
+    )
+    metrics.count_request("/translate", "POST", 200, 0.5, RequestRecord("c", 5))
+    metrics.count_request("", "BREW", 404, 0.001, RequestRecord())
     found = samples(metrics.text())
     assert found["mt_requests_total{method=POST,route=/translate,status=200}"] == 2
     assert found["mt_requests_total{method=other,route=none,status=404}"] == 1
@@ -78,7 +75,7 @@ def test_what_is_counted_of_a_request() -> None:
 
 def test_two_of_them_do_not_meet() -> None:
     one, two = Metrics(), Metrics()
-    one.request("/translate", "POST", 200, 0.3, Record(characters=7))
+    one.count_request("/translate", "POST", 200, 0.3, RequestRecord(characters=7))
     assert samples(one.text())["mt_characters_total"] == 7
     assert samples(two.text())["mt_characters_total"] == 0
 
@@ -86,7 +83,7 @@ def test_two_of_them_do_not_meet() -> None:
 def test_what_the_fleet_counts() -> None:
     metrics = Metrics()
     stats = [STATS]
-    metrics.watch(FLEET, lambda: stats[-1])
+    metrics.sample(FLEET_METRICS, lambda: stats[-1])
     found = samples(metrics.text())
     assert found["mt_pending_requests"] == 1
     assert found["mt_queued_texts"] == 2
@@ -95,31 +92,31 @@ def test_what_the_fleet_counts() -> None:
     assert found["mt_texts_failed_total"] == 5
     assert found["mt_requests_cancelled_total"] == 6
     assert found["mt_requests_expired_total"] == 7
-    assert found["mt_requests_shed_total"] == 8
+    assert found["mt_requests_refused_total"] == 8
     assert found["mt_worker_restarts_total"] == 9
     assert found["mt_reloads_total"] == 10
     assert found["mt_reloads_refused_total"] == 11
     assert found["mt_decoder_rows_total"] / found["mt_decoder_steps_total"] == 3
     assert (found["mt_source_tokens_total"], found["mt_target_tokens_total"]) == (14, 15)
     assert (found["mt_workers"], found["mt_workers_ready"]) == (2, 1)
-    stats.append(replace(STATS, shed=80))
-    assert samples(metrics.text())["mt_requests_shed_total"] == 80
+    stats.append(replace(STATS, refused=80))
+    assert samples(metrics.text())["mt_requests_refused_total"] == 80
 
 
 def test_what_the_cache_counts() -> None:
     class Asked:
-        kept, joined, begun = 1, 2, 3
+        hits, joined, misses = 1, 2, 3
 
     metrics = Metrics()
-    metrics.watch(CACHE, Asked)
+    metrics.sample(CACHE_METRICS, Asked)
     found = samples(metrics.text())
     assert [found[f"mt_cache_{name}_total"] for name in ("hits", "joined", "misses")] == [1, 2, 3]
 
 
 def test_names_and_helps_are_all_different() -> None:
-    figures = (*FLEET, *CACHE)
-    for values in ({figure.name for figure in figures}, {figure.help for figure in figures}):
-        assert len(values) == len(figures)
+    for values in ({info.name for info in ALL_METRICS}, {info.help for info in ALL_METRICS}):
+        assert len(values) == len(ALL_METRICS)
+    assert all(info.help.endswith(".") for info in ALL_METRICS)
     assert list(SECONDS) == sorted(SECONDS) and CONTENT_TYPE.startswith("text/plain; version=0.0.4")
 
 
@@ -130,9 +127,9 @@ def application(metrics: Metrics) -> FastAPI:
     async def thing(name: str) -> str:
         record = current_record()
         record.caller, record.characters = "key:12345678", 5
-        record.took(Phase.QUEUE, 0.001)
-        record.took(Phase.QUEUE, 0.002)
-        record.took(Phase.QUEUE, 0.001)
+        record.add_phase(Phase.QUEUE, 0.001)
+        record.add_phase(Phase.QUEUE, 0.002)
+        record.add_phase(Phase.QUEUE, 0.001)
         if name == "ours":
             raise InternalError("line 7")
         if name == "nobody's":
@@ -143,8 +140,8 @@ def application(metrics: Metrics) -> FastAPI:
     async def livez() -> str:
         return "ok"
 
-    install_handlers(app)
-    surround(app, Settings(model="m"), metrics)  # type: ignore[arg-type]
+    install_error_handlers(app)
+    install_middleware(app, Settings(model="m"), metrics)
     return app
 
 
@@ -190,8 +187,8 @@ def test_lines_of_the_log() -> None:
     }
     assert "caller" not in requests[3] and "characters" not in requests[3]
     ours, nobodys = (line for line in lines if line["event"] == "failed")
-    assert (ours["where"], ours["request_id"]) == ("line 7", "ours")
-    assert nobodys["where"].startswith("MTError at ") and "somebody sent" not in str(lines)
+    assert (ours["location"], ours["request_id"]) == ("line 7", "ours")
+    assert nobodys["location"].startswith("MTError at ") and "somebody sent" not in str(lines)
 
 
 def test_probes_that_go_well_are_not_worth_a_line() -> None:
@@ -206,10 +203,10 @@ def test_probes_that_go_well_are_not_worth_a_line() -> None:
 def test_a_key_is_nowhere(start_service: Callable[..., Any], small_model: Path, tmp_path: Path) -> None:
     """Keys that are right, wrong, revoked or out of place, in each way that they are sent."""
     path = tmp_path / "service.db"
-    with Store.open(path) as store:
-        right = store.do(lambda connection: make_key(connection, NewKey("right", quota=60)))[0]
-        slow = store.do(lambda connection: make_key(connection, NewKey("slow", rate=1)))[0]
-        dead = store.do(lambda connection: make_key(connection, NewKey("dead", expires=1.0)))[0]
+    with Database.open(path) as store:
+        right = store.run_sync(lambda connection: make_key(connection, NewApiKey("right", quota=60)))[0]
+        slow = store.run_sync(lambda connection: make_key(connection, NewApiKey("slow", rate=1)))[0]
+        dead = store.run_sync(lambda connection: make_key(connection, NewApiKey("dead", expires=1.0)))[0]
     admin = "the-canary-of-the-operator"
     service = start_service(small_model, MT_DATABASE=str(path), MT_ADMIN_KEY=admin, MT_REQUIRE_KEY="true")
     body = {"q": "The dog sees the cat.", "source": "en", "target": "de"}

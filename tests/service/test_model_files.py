@@ -19,6 +19,17 @@ from tests.service.running import (
 
 pytestmark = pytest.mark.system
 
+
+def replace_by_link(file: Path, target: Path) -> None:
+    file.unlink()
+    file.symlink_to(target)
+
+
+def replace_by_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
 BROKEN: dict[str, Callable[[Path], Any]] = {
     "cut short": lambda model: os.truncate(model / "model.safetensors", 1000),
     "a pickle": lambda model: (model / "model.safetensors").write_bytes(
@@ -42,15 +53,9 @@ BROKEN: dict[str, Callable[[Path], Any]] = {
     "a tokenizer of another model": lambda model: shutil.copy(
         write_model(model.parent / "small", ["en-de"]) / "tokenizer.model", model
     ),
-    "a link that leads nowhere": lambda model: (
-        (model / "model.safetensors").unlink(),
-        (model / "model.safetensors").symlink_to(model.parent / "nowhere"),
-    ),
-    "a link to a device": lambda model: (
-        (model / "model.safetensors").unlink(),
-        (model / "model.safetensors").symlink_to("/dev/zero"),
-    ),
-    "a folder for a config": lambda model: ((model / "config.json").unlink(), (model / "config.json").mkdir()),
+    "a link that leads nowhere": lambda model: replace_by_link(model / "model.safetensors", model.parent / "nowhere"),
+    "a link to a device": lambda model: replace_by_link(model / "model.safetensors", Path("/dev/zero")),
+    "a folder for a config": lambda model: replace_by_folder(model / "config.json"),
     "a config that is no object": lambda model: (model / "config.json").write_text("[" * 100_000),
 }
 

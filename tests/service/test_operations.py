@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -21,9 +21,10 @@ from fastapi import FastAPI, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.access.auth import NewKey, make_key
-from service.access.store import Store
-from service.connections import Connections
+from mt.languages import Direction, DirectionSet
+from service.access.api_keys import NewApiKey, make_key
+from service.access.database import Database
+from service.connections import ConnectionLimiter
 from service.errors import (
     CannotTranslate,
     DeadlineExceeded,
@@ -31,15 +32,16 @@ from service.errors import (
     Overloaded,
     ReloadRefused,
     Unavailable,
-    install_handlers,
+    install_error_handlers,
 )
-from service.languages import Direction
 from service.metrics import Metrics
-from service.middleware import RequestLimit, RequestLimits, surround
+from service.middleware import RequestLimitMiddleware, RequestLimits, install_middleware
 from service.readiness import CANARY_CALLER, Readiness
 from service.routes import admin, health
 from service.routes import metrics as metrics_route
 from service.settings import Settings, SettingsError, load_settings
+from service.workers.fleet import ServedModel
+from service.workers.messages import TranslateOptions
 from tests.service.conftest import ROOT, environment
 
 ADMIN = "an-admin-key-of-32-characters-ab"
@@ -53,34 +55,33 @@ class Models:
     ready: bool = True
     draining: bool = False
     failure: Exception | None = None
-    directions: tuple[Direction, ...] = (EN_DE, EN_FR)
-    versions: dict[Direction, str] = field(default_factory=lambda: {EN_DE: "1", EN_FR: "1"})
+    models: tuple[ServedModel, ...] = (
+        ServedModel("a", "1", DirectionSet.of([EN_DE])),
+        ServedModel("b", "2", DirectionSet(("en", "de"), ("fr", "de"))),
+    )
     canaries: list[tuple[Direction, str]] = field(default_factory=list)
     hanging: asyncio.Event | None = None
 
     async def translate(
-        self, texts: Sequence[Any], direction: Direction, wish: Any, *, caller: str = "", deadline: float | None = None
+        self, texts: Sequence[Any], options: TranslateOptions, *, caller: str = "", deadline: float | None = None
     ) -> list[Any]:
-        self.canaries.append((direction, caller))
+        self.canaries.append((options.direction, caller))
         if self.hanging:
             await self.hanging.wait()
         if self.failure:
             raise self.failure
         return [None for _ in texts]
 
-    def version(self, direction: Direction) -> str:
-        return self.versions[direction]
-
     async def reload(self) -> None:
         if self.failure:
             raise self.failure
-        self.versions[EN_FR] = "2"
+        self.models = (self.models[0], replace(self.models[1], version="3"))
 
 
 def application(models: Models, **settings: Any) -> FastAPI:
     """The routes of this file's subject, and one that says who asked and what it read."""
     metrics = Metrics()
-    found = Settings(model="m", **settings)  # type: ignore[arg-type]
+    found = Settings(model="m", **settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
@@ -97,8 +98,8 @@ def application(models: Models, **settings: Any) -> FastAPI:
         size = len(await request.body())
         return {"size": size, "client": request.client and request.client.host, "url": str(request.url_for("echo"))}
 
-    install_handlers(app)
-    surround(app, found, metrics)
+    install_error_handlers(app)
+    install_middleware(app, found, metrics)
     return app
 
 
@@ -151,9 +152,9 @@ def test_probes_of_a_service_that_is_well() -> None:
 @pytest.mark.parametrize(
     ("models", "reason"),
     [
-        (Models(ready=False), "Not ready: the models are not at work"),
-        (Models(draining=True), "Not ready: the service is being stopped"),
-        (Models(ready=False, draining=True), "Not ready: the service is being stopped"),
+        (Models(ready=False), "Not ready: the models are not loaded"),
+        (Models(draining=True), "Not ready: the service is shutting down"),
+        (Models(ready=False, draining=True), "Not ready: the service is shutting down"),
     ],
 )
 def test_probes_of_one_that_cannot_translate(models: Models, reason: str) -> None:
@@ -241,11 +242,11 @@ def test_reload() -> None:
         for headers in ({}, bearer("wrong"), bearer(ADMIN + "a"), {"Authorization": f"Basic {ADMIN}"}):
             refused = asked.post("/admin/reload", headers=headers)
             assert (refused.status_code, refused.json()["code"]) == (403, "invalid_key")
-        assert models.versions[EN_FR] == "1"
+        assert models.models[1].version == "2"
         assert asked.post("/admin/reload", headers=bearer(ADMIN)).json() == {
             "models": [
-                {"source": "en", "target": "de", "version": "1", "changed": False},
-                {"source": "en", "target": "fr", "version": "2", "changed": True},
+                {"name": "a", "version": "1", "changed": False, "sources": ["en"], "targets": ["de"]},
+                {"name": "b", "version": "3", "changed": True, "sources": ["en", "de"], "targets": ["fr", "de"]},
             ]
         }
         assert not any(each["changed"] for each in asked.post("/admin/reload", headers=bearer(ADMIN)).json()["models"])
@@ -271,14 +272,20 @@ def test_metrics_behind_the_admin_key() -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"require_key": "true"}, "require_key is set and database is not"),
-        ({"public_metrics": "false"}, "public_metrics is off and there is no admin_key"),
+        ({"require_key": "true"}, "require_key is set, but database is not"),
+        ({"public_metrics": "false"}, "public_metrics is off, but admin_key is not set"),
         ({"admin_key": "hunter2"}, "--admin-key refused; accepted: 16 characters or more"),
-        ({"allow_origins": "example.org"}, "'example.org' is no origin; accepted: such as https://example.org"),
-        ({"allow_origins": "https://a.example/path"}, "is no origin"),
-        ({"trusted_proxies": "10.0.0.1/8"}, "has host bits set; accepted: such as 10.0.0.1 or 10.0.0.0/8"),
+        (
+            {"allow_origins": "example.org"},
+            "'example.org' is not an origin; accepted: an origin such as https://example.org",
+        ),
+        ({"allow_origins": "https://a.example/path"}, "is not an origin"),
+        (
+            {"trusted_proxies": "10.0.0.1/8"},
+            "has host bits set; accepted: an address or a network such as 10.0.0.1 or 10.0.0.0/8",
+        ),
         ({"root_path": "translator/"}, "accepted: a path such as /translator"),
-        ({"body_seconds": "0"}, "accepted: greater than 0"),
+        ({"read_timeout_seconds": "0"}, "accepted: greater than 0"),
     ],
 )
 def test_settings_that_cannot_be_used(settings: dict[str, str], said: str) -> None:
@@ -289,6 +296,8 @@ def test_settings_that_cannot_be_used(settings: dict[str, str], said: str) -> No
 
 def test_lists_of_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MT_TRUSTED_PROXIES", "10.0.0.0/8, ::1")
+    monkeypatch.setenv("MT_ADMIN_KEY", "")
+    assert load_settings({"model": "m"}).admin_key is None, "an empty variable is no key"
     found = load_settings({"model": "m", "allow_origins": "https://a.example,http://b:8080", "admin_key": ADMIN})
     assert found.trusted_proxies == ("10.0.0.0/8", "::1")
     assert found.allow_origins == ("https://a.example", "http://b:8080")
@@ -379,7 +388,7 @@ async def read(messages: list[Message], headers: list[tuple[bytes, bytes]], limi
         "headers": headers,
         "state": {"request_id": "r"},
     }
-    await RequestLimit(app, limits)(scope, receive, send)
+    await RequestLimitMiddleware(app, limits)(scope, receive, send)
     return sent[0]["status"], seen
 
 
@@ -415,13 +424,15 @@ LENGTH = b"content-length"
 )
 def test_limits_of_a_request(messages: list[Message], headers: list[tuple[bytes, bytes]], status: int) -> None:
     sent = b"".join(message["body"] for message in messages)
-    limits = RequestLimits(head_bytes=900, body_bytes=100, file_bytes=100, held_bytes=1000, body_seconds=0.05)
+    limits = RequestLimits(
+        head_bytes=900, body_bytes=100, file_bytes=100, buffered_bytes=1000, read_timeout_seconds=0.05
+    )
     found, seen = asyncio.run(read(messages, headers, limits))
     assert (found, seen) == (status, sent if status == 200 else b"")
 
 
 def test_uploads_may_be_larger_and_all_bodies_together_are_bounded_and_those_of_an_address() -> None:
-    limits = RequestLimits(head_bytes=900, body_bytes=10, file_bytes=100, held_bytes=120, body_seconds=1)
+    limits = RequestLimits(head_bytes=900, body_bytes=10, file_bytes=100, buffered_bytes=120, read_timeout_seconds=1)
     holding: list[int] = []
 
     async def scenario() -> list[int]:
@@ -432,7 +443,7 @@ def test_uploads_may_be_larger_and_all_bodies_together_are_bounded_and_those_of_
             await release.wait()
             await Response("")(scope, receive, send)
 
-        limited = RequestLimit(app, limits)
+        limited = RequestLimitMiddleware(app, limits)
 
         async def post(path: str, size: int, client: str = "192.0.2.1") -> int:
             found: list[int] = []
@@ -443,8 +454,15 @@ def test_uploads_may_be_larger_and_all_bodies_together_are_bounded_and_those_of_
             async def send(message: Message) -> None:
                 found.append(message.get("status", 0))
 
-            scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": []}
-            scope |= {"state": {"request_id": "a"}, "client": (client, 1)}
+            scope: dict[str, Any] = {
+                "type": "http",
+                "method": "POST",
+                "path": path,
+                "query_string": b"",
+                "headers": [],
+                "state": {"request_id": "a"},
+                "client": (client, 1),
+            }
             await limited(scope, receive, send)
             return found[0]
 
@@ -498,13 +516,13 @@ POST = b"POST /echo HTTP/1.1\r\nHost: a\r\n"
     ],
 )
 def test_what_comes_slowly_is_closed(parts: tuple[bytes, ...], answer: bytes) -> None:
-    app = application(Models(), body_seconds=0.5)
-    with served(app, http=Connections(0.5, 100).protocol(), timeout_keep_alive=3600) as url:
+    app = application(Models(), read_timeout_seconds=0.5)
+    with served(app, http=ConnectionLimiter(0.5, 100).protocol(), timeout_keep_alive=3600) as url:
         assert exchange(url, *parts).startswith(answer) if answer else exchange(url, *parts) == b""
 
 
 def test_who_waits_longest_makes_room() -> None:
-    connections = Connections(3600, limit=5)
+    connections = ConnectionLimiter(3600, limit=5)
     with served(application(Models()), http=connections.protocol()) as url:
         waiting = []
         for sent in (b"", b"", b"GET /li", POST + b"Content-Length: 5\r\n\r\na", POST):
@@ -531,8 +549,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def new_key(path: Path, name: str, **wanted: Any) -> str:
-    with Store.open(path) as store:
-        return store.do(lambda connection: make_key(connection, NewKey(name, **wanted)))[0]
+    with Database.open(path) as store:
+        return store.run_sync(lambda connection: make_key(connection, NewApiKey(name, **wanted)))[0]
 
 
 def test_rates_hold_back_work_and_never_probes(in_thread: Callable[..., Any], path: Path) -> None:
@@ -582,8 +600,8 @@ def test_quotas_in_both_dialects_and_after_a_restart(
                 assert asked.post("/translate", json=body(api_key=key, q="12345678")).status_code == 200
                 assert asked.post("/translate", json=body(api_key=key, q="1")).status_code == 403
         assert service.terminate() == 0
-        with Store.open(path) as store:
-            assert store.do(lambda connection: connection.execute("SELECT characters FROM usage").fetchall()) == [
+        with Database.open(path) as store:
+            assert store.run_sync(lambda connection: connection.execute("SELECT characters FROM usage").fetchall()) == [
                 (used,)
             ]
 

@@ -80,7 +80,7 @@ def test_options_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("MT_HOST", "h")
     found = load_settings({"model": "m", "port": "2"})
     assert (found.model, found.host, found.port) == ((Path("m"),), "h", 2)
-    with pytest.raises(SettingsError, match="a queue that holds the longest request"):
+    with pytest.raises(SettingsError, match="a max_characters of at most max_pending_characters"):
         load_settings({"model": "m", "max_pending_characters": "5"})
 
 

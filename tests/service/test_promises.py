@@ -12,6 +12,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,9 @@ def test_models_exchanged_under_load(tmp_path: Path) -> None:
     def counted(event: str) -> int:
         return sum(line["event"] == event for line in service.logs)
 
+    def has_reloaded(times: int) -> bool:
+        return counted("reloaded") == times
+
     async def test(client: httpx.AsyncClient) -> None:
         ledger, stop = Ledger(), asyncio.Event()
         asking = asyncio.create_task(keep_asking(client, ledger, 16, stop.is_set, text=lambda: texts))
@@ -179,7 +183,7 @@ def test_models_exchanged_under_load(tmp_path: Path) -> None:
         for number in range(6):
             versions.append(await asyncio.to_thread(written, 0.5 if number % 2 == 0 else 1.0))
             service.process.send_signal(signal.SIGHUP)
-            await until(lambda number=number: counted("reloaded") == number + 1)
+            await until(partial(has_reloaded, number + 1))
         await answered(ledger, 64)
         (model / "model.safetensors").write_bytes(b"\x80\x04\x95canary")
         service.process.send_signal(signal.SIGHUP)
@@ -268,6 +272,10 @@ def test_one_clients_ten_thousand_sentences_are_not_anothers_wait() -> None:
                 task.cancel()
             assert translated > len(beside) and ratio <= 2
 
-    limits = {"MT_MAX_TEXTS": str(LONG), "MT_MAX_PENDING_TEXTS": "20000", "MT_TRUSTED_PROXIES": "127.0.0.1"}
+    limits: dict[str, Any] = {
+        "MT_MAX_TEXTS": str(LONG),
+        "MT_MAX_PENDING_TEXTS": "20000",
+        "MT_TRUSTED_PROXIES": "127.0.0.1",
+    }
     with started(rigged={"step_seconds": 0.02}, **limits) as service:
         run(service.url, test)

@@ -4,6 +4,7 @@ The contract is that of test_contract.py and its kin: their tests are collected 
 """
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -21,18 +22,18 @@ import pytest
 
 from mt import Translator
 from tests.conftest import sentences
-from tests.service.deepl.test_started import (  # noqa: F401
+from tests.service.ray_cluster import Cluster, RayService, cluster, served, started
+from tests.service.routes.deepl.test_started import (  # noqa: F401
     real,
     test_real_documents,
     test_real_glossaries,
     test_real_keys,
     test_real_texts,
 )
-from tests.service.ray_cluster import Cluster, RayService, cluster, served, started
 from tests.service.running import FROZEN, Ledger, answered, ask, figures, keep_asking, pending, run, until
 from tests.service.test_clients_libretranslate import *  # noqa: F403
 from tests.service.test_contract import *  # noqa: F403
-from tests.service.test_fleet import other_weights
+from tests.service.workers.test_fleet import other_weights
 
 pytestmark = [
     pytest.mark.system,
@@ -76,7 +77,7 @@ def frozen(start_service: Start) -> RayService:
     return start_service(FROZEN, MT_MAX_PENDING_REQUESTS="5000", MT_CACHE_CHARACTERS="0", MT_GRACE_SECONDS="120")
 
 
-def expected(texts: list[str], model: Path = FROZEN) -> dict[str, str]:
+def expected_texts(texts: list[str], model: Path = FROZEN) -> dict[str, str]:
     found = Translator.load(model, "cpu", threads=1).translate(texts)
     return {text: each.text for text, each in zip(texts, found, strict=True)}
 
@@ -117,7 +118,7 @@ def killed_under_load(service: RayService, deployment: str) -> None:
         await answered(ledger, 60)
 
     ledger = asked_under_load(service.url, kill)
-    right = expected(sorted({each.q for each in ledger.entries}))
+    right = expected_texts(sorted({each.q for each in ledger.entries}))
     assert set(ledger.counted()) == {200}
     assert all(each.text == right[each.q] for each in ledger.entries)
     assert not set(victims) & set(service.replicas(deployment))
@@ -185,7 +186,7 @@ def test_a_new_model_under_load(start_service: Start, tmp_path: Path) -> None:
     ledger = asked_under_load(service.url, reload)
     assert set(ledger.counted()) == {200}
     asked = sorted({each.q for each in ledger.entries})
-    before, after = expected(asked), expected(asked, model)
+    before, after = expected_texts(asked), expected_texts(asked, model)
     assert all(each.text in (before[each.q], after[each.q]) for each in ledger.entries)
     assert sum(before[text] != after[text] for text in asked) > 10
     late = [each for each in ledger.entries if each.begun > ledger.entries[switched].ended]
@@ -238,3 +239,15 @@ def test_nothing_stays_on_the_cluster_of_what_is_stopped_too_early(number: signa
         service.process.send_signal(number)
         assert service.process.wait() == 130
         assert machine.processes("ray::Serve") == [] and machine.processes("ray::ProxyActor") == []
+
+
+def test_a_stream_comes_sentence_by_sentence_from_a_replica(start_service: Start) -> None:
+    service = start_service(FROZEN, MT_CACHE_CHARACTERS="0")
+    alone = sentences(5)
+    body = {"q": " ".join(alone), "source": "en", "target": "de"}
+    with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as client:
+        whole = client.post("/translate", json=body).json()["translatedText"]
+        events = client.post("/translate", json={**body, "stream": True}).text.split("\n\n")[:-1]
+    found = [json.loads(event.partition("data: ")[2]) for event in events]
+    assert [event.partition("\n")[0] for event in events] == 5 * ["event: segment"] + ["event: done"]
+    assert "".join(each["translatedText"] for each in found[:-1]) == whole == found[-1]["translatedText"]

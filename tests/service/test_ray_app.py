@@ -1,4 +1,4 @@
-"""What of service/ray_app.py needs no cluster."""
+"""The command of the service on Ray, over a double of Ray Serve."""
 
 import asyncio
 import signal
@@ -13,12 +13,15 @@ import pytest
 from fastapi import FastAPI, Request
 from starlette.testclient import TestClient
 
-from service import ray_app
-from service.ray_app import Scale
-from service.settings import Settings, SettingsError
-from service.workers.replicas import ReplicaDied
+from mt.languages import Direction
+from mt.pipeline.results import SentenceReport
+from service import ray_app, ray_deployments
+from service.ray_deployments import Scale
+from service.settings import Settings, SettingsError, load_settings
+from service.workers.messages import SourceText, TextProgress, Translate, TranslateOptions, WorkCounts
+from service.workers.replicas import ReplicaAnswer, ReplicaDied
 
-SETTINGS = ray_app.load_settings({"model": "m", "host": "127.0.0.1", "port": 5000})
+SETTINGS = load_settings({"model": "m", "host": "127.0.0.1", "port": 5000})
 TRACEBACK = """The deployment failed to start 3 times in a row. Error:
 Traceback (most recent call last):
   File "teams.py", line 59, in open
@@ -30,7 +33,7 @@ mt.errors.ModelError: these models cannot be served
 def test_without_ray_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(ray_app, "ray", None)
     assert ray_app.main(["--model", "m"]) == 2
-    assert capsys.readouterr().err == "error: ray is not installed; accepted: pip install 'mt-service[ray]'\n"
+    assert capsys.readouterr().err == "error: ray is not installed. Run pip install 'mt-service[ray]'\n"
 
 
 def test_the_message_of_a_replica_that_fails_is_found_in_its_traceback() -> None:
@@ -51,13 +54,13 @@ def test_requests_have_what_the_lifespan_yields() -> None:
         request.state.fleet += " once"
         return str(request.state.fleet)
 
-    with TestClient(ray_app.WithState(app)) as client:
+    with TestClient(ray_deployments.WithState(app)) as client:
         assert [client.get("/").json() for _ in range(2)] == ["there once", "there once"]
 
 
 def test_paths_are_the_same_wherever_a_replica_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    given = ray_app.load_settings({"model": "a,b", "database": "keys.db"})
+    given = load_settings({"model": "a,b", "database": "keys.db"})
     found = ray_app.resolved(given)
     assert found.model == (tmp_path / "a", tmp_path / "b") and found.database == tmp_path / "keys.db"
     assert found.models is None
@@ -68,7 +71,7 @@ def test_replicas_are_as_many_as_have_two_batches_each() -> None:
         SimpleNamespace(aggregated_metrics={"batches": {"a": 5.0, "b": 2.0}}),
         SimpleNamespace(aggregated_metrics=None),
     )
-    assert ray_app.replicas_for(one) == (3.5, {}) and ray_app.replicas_for(two) == (0.0, {})
+    assert ray_deployments.replicas_for(one) == (3.5, {}) and ray_deployments.replicas_for(two) == (0.0, {})
 
 
 class RayError(Exception):
@@ -144,13 +147,10 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Generator[Serve]:
     before = {number: signal.signal(number, unheard) for number in (signal.SIGTERM, signal.SIGINT)}
     found = Serve()
 
-    def client(raise_if_no_controller_running: bool) -> Any:
-        return None if found.running is None else SimpleNamespace(http_config=SimpleNamespace(**found.running))
-
     for error in (RayError, RayActorError, ObjectLostError, RayTaskError, RayServeException):
         monkeypatch.setattr(ray_app, error.__name__, error, raising=False)
+        monkeypatch.setattr(ray_deployments, error.__name__, error, raising=False)
     monkeypatch.setattr(ray_app, "serve", found, raising=False)
-    monkeypatch.setattr(ray_app, "_get_global_client", client, raising=False)
     monkeypatch.setattr(ray_app, "application", lambda settings, scale: None)
     monkeypatch.setattr(ray_app, "Event", lambda: SimpleNamespace(wait=lambda: found.step("wait")))
     yield found
@@ -196,12 +196,11 @@ def test_nothing_stays_when_the_front_dies_at_the_end(serve: Serve) -> None:
     assert serve.running is None and serve.applications == {}
 
 
-def test_other_applications_stay(serve: Serve) -> None:
-    serve.applications["other"] = None
+def test_nothing_stays_when_the_application_does_not_end_in_time(serve: Serve) -> None:
     serve.steps = {"run": told(signal.SIGTERM), "delete": failing(TimeoutError())}
     with pytest.raises(KeyboardInterrupt):
         run()
-    assert "other" in serve.applications and serve.running is not None
+    assert serve.running is None
 
 
 @pytest.mark.parametrize(
@@ -221,19 +220,19 @@ def test_what_cannot_start_is_an_error_message_and_leaves_nothing(
     assert serve.running is None and serve.applications == {}
 
 
-@pytest.mark.parametrize("other", [{"port": 5001}, {"host": "0.0.0.0"}, {"root_path": "/mt"}])
-def test_another_serve_is_refused_and_stays(serve: Serve, other: dict[str, Any]) -> None:
-    running = {"host": "127.0.0.1", "port": 5000, "root_path": "", **other}
-    serve.running = dict(running)
-    with pytest.raises(SettingsError, match="Ray Serve is on this cluster already"):
+def test_a_serve_with_other_applications_is_refused_and_stays(serve: Serve) -> None:
+    serve.running, serve.applications = {"port": 5000}, {"other": None}
+    with pytest.raises(SettingsError, match=r"Ray Serve runs other applications on this cluster \(other\)"):
         run()
-    assert serve.running == running and serve.done == []
+    assert serve.running == {"port": 5000} and serve.done == []
 
 
-def test_the_same_serve_is_taken(serve: Serve) -> None:
-    serve.running = {"host": "127.0.0.1", "port": 5000, "root_path": ""}
-    serve.steps["wait"] = told(signal.SIGTERM)
+def test_a_serve_that_an_earlier_run_left_is_started_anew_with_the_options_of_this_one(serve: Serve) -> None:
+    serve.running, serve.applications = {"port": 5001}, {"mt": None}
+    options: list[Any] = []
+    serve.steps = {"start": lambda: options.append(serve.running), "wait": told(signal.SIGTERM)}
     run()
+    assert options == [{"host": "127.0.0.1", "port": 5000, "root_path": ""}]
     assert serve.done == ["start", "run", "wait", "drain", "delete"]
 
 
@@ -241,17 +240,34 @@ def test_the_same_serve_is_taken(serve: Serve) -> None:
 def test_an_answer_that_is_lost_with_its_machine_is_a_death(serve: Serve, error: type[Exception]) -> None:
     """Ray leaves a large one where it was made until it is fetched."""
 
-    async def lost() -> None:
+    async def lost(*_: Any) -> None:
         raise error
 
+    handle = SimpleNamespace(describe=SimpleNamespace(remote=lost))
     with pytest.raises(ReplicaDied):
-        asyncio.run(ray_app._answered(lost()))
+        asyncio.run(ray_deployments.ServeReplicas(handle, 1).describe(Path("model")))
+
+
+def test_a_text_whose_sentences_are_reported_comes_from_a_stream(serve: Serve) -> None:
+    progress = TextProgress(1, (SentenceReport((0, 1), (0, 1), "", "A", ""),))
+    answer = ReplicaAnswer(None, "1", "replica", WorkCounts())
+
+    async def items(*_: Any) -> AsyncIterator[TextProgress | ReplicaAnswer]:
+        yield progress
+        yield answer
+
+    method = SimpleNamespace(options=lambda stream: SimpleNamespace(remote=items))
+    replicas = ray_deployments.ServeReplicas(SimpleNamespace(translate_reporting=method), 1)
+    message = Translate(1, SourceText("a"), TranslateOptions(Direction("en", "de")), report=True)
+    reported: list[TextProgress] = []
+    assert asyncio.run(replicas.translate(Path("model"), "1", message, reported.append)) == answer
+    assert reported == [progress]
 
 
 @pytest.mark.parametrize(
     ("device", "gpus", "message"),
     [
-        ("cuda", 0, "--device is 'cuda', and there is no GPU in the cluster; accepted: auto or cpu"),
+        ("cuda", 0, "--device is 'cuda', but the cluster has no GPU; accepted: auto or cpu"),
         ("cuda:1", 2, "--device is 'cuda:1'; accepted: auto, cpu or cuda"),
     ],
 )

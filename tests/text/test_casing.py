@@ -1,10 +1,10 @@
-"""Capitals and headlines."""
+"""Sentences in capitals and in title case."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.text.casing import lowered, raised, untitled
+from mt.text.casing import lower_capitals, lower_title_case, raise_capitals
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,9 @@ from mt.text.casing import lowered, raised, untitled
         ("en", "iPhone IS GREAT", "iPhone is great"),
         ("de", "STRAßE UND GRÖSSE", "Straße und grösse"),
         ("tr", "İSTANBUL VE IRMAK", "İstanbul ve ırmak"),
+        ("az-Latn", "İSTANBUL VƏ IRMAQ", "İstanbul və ırmaq"),
+        ("en-GB", "WE SANG, BUT I SLEPT.", "We sang, but I slept."),
+        ("pt-BR", "UMA RUA EM SÃO PAULO", "Uma rua em são paulo"),
         ("el", "ΟΔΥΣΣΕΥΣ ΚΑΙ ΑΛΛΟΙ", "Οδυσσευς και αλλοι"),  # a final sigma at the end of a word
         ("en", "USB", None),
         ("en", "OK", None),
@@ -32,8 +35,8 @@ from mt.text.casing import lowered, raised, untitled
         ("en", "", None),
     ],
 )
-def test_lowered(language: str, sentence: str, expected: str | None) -> None:
-    assert lowered(sentence, language) == expected
+def test_capitals_are_lowered(language: str, sentence: str, expected: str | None) -> None:
+    assert lower_capitals(sentence, language) == expected
 
 
 @pytest.mark.parametrize(
@@ -46,8 +49,8 @@ def test_lowered(language: str, sentence: str, expected: str | None) -> None:
         ("fr", "AN EXAMPLE", "Un été", "UN ÉTÉ"),
     ],
 )
-def test_raised(language: str, source: str, translation: str, expected: str) -> None:
-    assert raised(translation, source, language) == expected
+def test_translations_are_raised(language: str, source: str, translation: str, expected: str) -> None:
+    assert raise_capitals(translation, source, language) == expected
 
 
 @pytest.mark.parametrize(
@@ -55,17 +58,17 @@ def test_raised(language: str, source: str, translation: str, expected: str) -> 
     [
         ("A Man Rides A Bike", "A man rides a bike"),
         ("Two Men in NATO Play Football", "Two men in NATO play football"),
-        ("New York City Is Big", "New york city is big"),  # the model has a say in which of the two is read
+        ("New York City Is Big", "New york city is big"),  # the pipeline also reads it as it is
         ("A man rides a bike in Berlin", None),
         ("Mr Smith", None),
         ("THE MEN ARE HERE NOW", None),
     ],
 )
-def test_untitled(sentence: str, expected: str | None) -> None:
-    assert untitled(sentence, "en") == expected
+def test_title_case_is_lowered(sentence: str, expected: str | None) -> None:
+    assert lower_title_case(sentence, "en") == expected
 
 
 @given(st.text(), st.sampled_from(["en", "de", "tr", ""]))
-def test_no_text_is_too_odd(text: str, language: str) -> None:
-    for found in (lowered(text, language), untitled(text, language)):
-        assert found is None or isinstance(raised(found, text, language), str)
+def test_any_text_is_accepted(text: str, language: str) -> None:
+    for lowered in (lower_capitals(text, language), lower_title_case(text, language)):
+        assert lowered is None or isinstance(raise_capitals(lowered, text, language), str)

@@ -1,10 +1,10 @@
-"""Files taken apart and put together again: what is not translated comes back, and what is lands where it belongs."""
+"""Documents: untranslated content is preserved, and translations are written in the right places."""
 
 import base64
 import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import docx
 import polib
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mt.errors import DocumentError
 from mt.text.documents import SUFFIXES, DocumentOptions, open_document
 from mt.text.documents.markdown import _characters
-from mt.text.markup import Translated
+from mt.text.markup import TranslatedSegment
 
 MARKDOWN = """---
 title: "Not touched"
@@ -144,25 +144,26 @@ EXACT = {
 }
 
 
-def translate(name: str, content: str | bytes, options: DocumentOptions | None = None, **by_text: str) -> str:
-    """A document with some texts translated, by their own, and all others in upper case."""
-    data = content.encode() if isinstance(content, str) else content
-    document = open_document(name, data, options)
-    return document.render([Translated(by_text.get(s.text, s.text.upper())) for s in document.segments]).decode()
+def translate(
+    name: str, content: str, translations: Mapping[str, str] | None = None, options: DocumentOptions | None = None
+) -> str:
+    """Render a document with the given translations of segments, and all others in upper case."""
+    document = open_document(name, content.encode(), options)
+    texts = [(translations or {}).get(segment.text, segment.text.upper()) for segment in document.segments]
+    return document.render(list(map(TranslatedSegment, texts))).decode()
 
 
-def texts(name: str, content: str | bytes) -> list[str]:
-    data = content.encode() if isinstance(content, str) else content
-    return [segment.text for segment in open_document(name, data).segments]
+def texts(name: str, content: str) -> list[str]:
+    return [segment.text for segment in open_document(name, content.encode()).segments]
 
 
 def identity(name: str, content: bytes) -> bytes:
     document = open_document(name, content)
-    return document.render([Translated(segment.text) for segment in document.segments])
+    return document.render([TranslatedSegment(segment.text) for segment in document.segments])
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_what_is_not_changed_comes_back_byte_for_byte(name: str) -> None:
+def test_unchanged_documents_are_rendered_byte_for_byte(name: str) -> None:
     content = EXACT[name].encode()
     assert open_document(name, content).segments
     assert identity(name, content) == content
@@ -170,7 +171,7 @@ def test_what_is_not_changed_comes_back_byte_for_byte(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.xml"])
 @given(st.text() | st.lists(st.sampled_from(["# ", "> ", "- ", "1. ", "*", "`", "[a](b)", "\n", "\r\n", "word", "|", "    ", "~~", "<b>", "\\", "\t", "&amp;"])).map("".join))  # fmt: skip  # noqa: E501
-def test_any_text_comes_back(name: str, text: str) -> None:
+def test_any_unchanged_text_is_rendered_byte_for_byte(name: str, text: str) -> None:
     content = text.encode("utf-8", "replace")
     assert identity(name, content) == content
 
@@ -183,7 +184,7 @@ JSON_VALUES = st.recursive(
 
 
 @given(JSON_VALUES, st.booleans())
-def test_json_keeps_all_but_its_strings(value: object, ascii_only: bool) -> None:
+def test_json_changes_only_in_its_strings(value: object, ascii_only: bool) -> None:
     content = json.dumps(value, ensure_ascii=ascii_only, indent=1).encode("utf-8", "surrogatepass")
     try:
         content.decode()
@@ -191,11 +192,11 @@ def test_json_keeps_all_but_its_strings(value: object, ascii_only: bool) -> None
         return
     assert identity("a.json", content) == content
     document = open_document("a.json", content)
-    new = json.loads(document.render([Translated('„x" \\') for _ in document.segments]))
+    new = json.loads(document.render([TranslatedSegment('„x" \\') for _ in document.segments]))
     assert type(new) is type(value)
 
 
-def test_text_keeps_lines_and_space() -> None:
+def test_text_keeps_lines_and_white_space() -> None:
     assert translate("a.txt", "  one \r\n\n---\n\ttwo") == "  ONE \r\n\n---\n\tTWO"
 
 
@@ -203,14 +204,16 @@ def test_html_is_written_in_the_encoding_it_declares() -> None:
     content = '<meta charset="iso-8859-1"><p>Grüße</p>'.encode("latin-1")
     document = open_document("a.html", content)
     assert [segment.text for segment in document.segments] == ["Grüße"]
-    assert document.render([Translated("Ä 語")]) == '<meta charset="iso-8859-1"><p>Ä &#35486;</p>'.encode("latin-1")
+    assert document.render([TranslatedSegment("Ä 語")]) == '<meta charset="iso-8859-1"><p>Ä &#35486;</p>'.encode(
+        "latin-1"
+    )
 
 
-def test_utf_16_stays_so() -> None:
+def test_utf_16_is_kept() -> None:
     content = "one".encode("utf-16")
     assert translate("a.txt", content.decode("utf-16")) == "ONE"
     document = open_document("a.txt", content)
-    assert document.render([Translated("zwei")]) == "zwei".encode("utf-16")
+    assert document.render([TranslatedSegment("zwei")]) == "zwei".encode("utf-16")
 
 
 def test_markdown_keeps_its_structure() -> None:
@@ -218,40 +221,27 @@ def test_markdown_keeps_its_structure() -> None:
     assert segments[0] == "The big house"
     assert "Quoted text" in segments and "two x" in segments and "The note." in segments
     result = translate("a.md", MARKDOWN)
-    for kept in [
-        'title: "Not touched"',
-        'print("hi")',
-        "    indented code",
-        '[foo]: http://a.b "t"',
-        "======",
-        "|------",
-    ]:
-        assert kept in result
-    for written in [
-        "# THE *BIG* HOUSE #",
-        "> QUOTED TEXT",
-        "> 1. ONE TWO",
-        "  - NESTED **ITEM**",
-        "[REF][foo] AND [FOO]",
-    ]:
-        assert written in result
+    kept = ['title: "Not touched"', 'print("hi")', "    indented code", '[foo]: http://a.b "t"', "======", "|------"]
+    written = ["# THE *BIG* HOUSE #", "> QUOTED TEXT", "> 1. ONE TWO", "  - NESTED **ITEM**", "[REF][foo] AND [FOO]"]
+    for part in (*kept, *written):
+        assert part in result
     assert '](http://x.y/z_(a) "Title")' in result and "![alt](u.png)" in result and "<http://auto.link>" in result
 
 
 def test_markdown_escapes_what_would_be_markup() -> None:
-    assert translate("a.md", "one\n", one="1. a*b_c") == "1\\. a\\*b\\_c\n"
-    assert translate("a.md", "a_b \\* c\n", **{"a_b * c": "x_y * z"}) == "x_y \\* z\n"
+    assert translate("a.md", "one\n", {"one": "1. a*b_c"}) == "1\\. a\\*b\\_c\n"
+    assert translate("a.md", "a_b \\* c\n", {"a_b * c": "x_y * z"}) == "x_y \\* z\n"
 
 
-def test_a_long_paragraph_of_markdown_is_looked_through_once() -> None:
-    """For each of its pieces it would be quadratic: minutes for a megabyte."""
+def test_a_long_paragraph_of_markdown_is_scanned_once() -> None:
+    """To scan it for each piece would be quadratic: minutes for a megabyte."""
     _characters.cache_clear()
     result = translate("a.md", "Hello **big** world and [x](y). " * 100)
     assert result.count("**BIG** WORLD") == 100
     assert _characters.cache_info().misses == 1
 
 
-def test_srt_is_read_by_others_as_before() -> None:
+def test_another_reader_finds_the_same_cues_in_srt() -> None:
     assert texts("a.srt", SRT) == ["Hello there, my old friend!", "How are you?", "Fine."]
     result = translate("a.srt", SRT)
     before, after = pysubs2.SSAFile.from_string(SRT), pysubs2.SSAFile.from_string(result)
@@ -261,16 +251,16 @@ def test_srt_is_read_by_others_as_before() -> None:
 
 
 def test_vtt_keeps_notes_styles_and_settings() -> None:
-    result = translate("a.vtt", VTT, **{"Tom & Jerry": "Jerry & <Tom>"})
+    result = translate("a.vtt", VTT, {"Tom & Jerry": "Jerry & <Tom>"})
     assert result == VTT.replace("Tom &amp; <c.loud>Jerry</c>", "<c.loud>Jerry</c> &amp; &lt;Tom>")
 
 
-def test_json_keeps_keys_numbers_and_form() -> None:
+def test_json_keeps_keys_numbers_and_format() -> None:
     wanted = '{"title": "A DOG", "n": 1.50, "list": ["ONE\\n", {"key": "TWO \\"X\\" "}], "url": "", "e": "\\u00c4HM"}\n'
     assert translate("a.json", JSON) == wanted
 
 
-def test_po_translates_what_has_no_translation() -> None:
+def test_po_translates_entries_without_a_translation() -> None:
     document = open_document("a.po", PO.encode())
     assert [segment.text for segment in document.segments] == ["Open", "New %d", "%d dog", "%d dogs"]
     result = polib.pofile("\n" + translate("a.po", PO))
@@ -282,20 +272,20 @@ def test_po_translates_what_has_no_translation() -> None:
     assert entries["Gone"].obsolete and result.header == "A comment" and entries["Open\n"].occurrences == [("a.c", "1")]
 
 
-def test_po_can_translate_all_and_flag_it() -> None:
-    result = polib.pofile("\n" + translate("a.po", PO, DocumentOptions(retranslate=True, mark_fuzzy=True)))
+def test_po_can_retranslate_and_flag_entries() -> None:
+    result = polib.pofile("\n" + translate("a.po", PO, options=DocumentOptions(retranslate=True, mark_fuzzy=True)))
     assert {entry.msgid: entry for entry in result}["Done"].msgstr == "DONE"
     assert all(entry.fuzzy for entry in result if not entry.obsolete)
 
 
-def test_a_po_that_is_the_name_of_a_file_is_not_opened() -> None:
+def test_a_po_whose_content_is_a_path_opens_no_file() -> None:
     with pytest.raises(DocumentError, match=r"Syntax error in po file \(line 1\)"):
         open_document("a.po", __file__.encode())
 
 
 def test_xliff_1_writes_targets_only() -> None:
     assert texts("a.xlf", XLIFF_1) == ["The big dog", "New", "A.", "B."]
-    result = translate("a.xlf", XLIFF_1, A="Ä")
+    result = translate("a.xlf", XLIFF_1, {"A": "Ä"})
     assert '</source>\n    <target>THE <g id="1">BIG</g> DOG<x id="2"/></target>' in result
     assert '<target state="final">Fertig</target>' in result and "<target>Anders</target>" in result
     assert '<target state="translated">NEW</target>' in result
@@ -311,11 +301,11 @@ def test_xliff_2_writes_targets_only() -> None:
 
 
 @pytest.mark.parametrize("source", [XLIFF_1, XLIFF_2])
-def test_xliff_that_is_written_once_comes_back(source: str) -> None:
+def test_rendered_xliff_is_stable(source: str) -> None:
     once = identity("a.xlf", source.encode())
     assert identity("a.xlf", once) == once
     document = open_document("a.xlf", once, DocumentOptions(retranslate=True))
-    assert document.render([Translated(segment.text) for segment in document.segments]) != b""
+    assert document.render([TranslatedSegment(segment.text) for segment in document.segments]) != b""
 
 
 def word_file() -> bytes:
@@ -345,27 +335,17 @@ def word_file() -> bytes:
 
 def runs(content: bytes, start: str) -> list[tuple[str, bool | None, bool | None]]:
     document = docx.Document(io.BytesIO(content))
-    paragraph = next(each for each in document.paragraphs if each.text.startswith(start))
+    paragraph = next(p for p in document.paragraphs if p.text.startswith(start))
     return [(run.text, run.bold, run.italic) for run in paragraph.runs]
 
 
 def test_word_is_translated_everywhere_and_keeps_its_formatting() -> None:
     content = word_file()
     document = open_document("a.docx", content)
-    found = [segment.text for segment in document.segments]
-    expected = [
-        "The title",
-        "A big dog, ran away.",
-        "Name:",
-        "Ann",
-        "Left",
-        "Right",
-        "See this page now",
-        "The header",
-        "12",
-    ]
-    assert sorted(found) == sorted(expected)
-    result = document.render([Translated(text.upper()) for text in found])
+    segments = [segment.text for segment in document.segments]
+    expected = ["The title", "A big dog, ran away.", "Name:", "Ann", "Left", "Right", "See this page now"]
+    assert sorted(segments) == sorted([*expected, "The header", "12"])
+    result = document.render([TranslatedSegment(text.upper()) for text in segments])
     assert runs(result, "A BIG") == [
         ("A ", None, None),
         ("BIG", True, None),
@@ -385,9 +365,10 @@ def test_word_is_translated_everywhere_and_keeps_its_formatting() -> None:
 
 def test_word_follows_the_alignment() -> None:
     document = open_document("a.docx", word_file())
-    wanted = "Weg lief ein großer Hund."
+    translation = "Weg lief ein großer Hund."
     links = (((2, 5), (13, 19)), ((11, 14), (4, 8)))
-    translations = [Translated(wanted, links) if "dog" in s.text else Translated(s.text) for s in document.segments]
+    texts = [segment.text for segment in document.segments]
+    translations = [TranslatedSegment(translation, links) if "dog" in t else TranslatedSegment(t) for t in texts]
     bold = [(text, b, i) for text, b, i in runs(document.render(translations), "Weg") if b or i]
     assert bold == [("lief", None, True), ("großer", True, None)]
 
@@ -402,7 +383,7 @@ PIXEL = base64.b64decode(
 
 
 def illustrated() -> bytes:
-    """A picture alone, one within a sentence, and a text box in another."""
+    """Return a document with a picture alone, one within a sentence, and a text box within another."""
     document = docx.Document()
     document.add_paragraph("Before.")
     document.add_paragraph().add_run().add_picture(io.BytesIO(PIXEL))
@@ -418,29 +399,25 @@ def illustrated() -> bytes:
 
 
 @pytest.mark.parametrize("write", [str, str.upper], ids=["unchanged", "changed"])
-def test_word_keeps_pictures_and_text_boxes_and_reads_on_behind_them(write: Callable[[str], str]) -> None:
+def test_word_keeps_pictures_and_text_boxes_and_reads_the_text_after_them(write: Callable[[str], str]) -> None:
     document = open_document("a.docx", illustrated())
-    found = [segment.text for segment in document.segments]
-    assert [" ".join(text.split()) for text in found] == [
-        "Before.",
-        "A picture of a dog.",
-        "See the box.",
-        "In a box.",
-        "Below.",
-        "After.",
-    ]
-    result = document.render([Translated(write(text)) for text in found])
+    segments = [segment.text for segment in document.segments]
+    expected = ["Before.", "A picture of a dog.", "See the box.", "In a box.", "Below.", "After."]
+    assert [" ".join(text.split()) for text in segments] == expected
+    result = document.render([TranslatedSegment(write(text)) for text in segments])
     after = docx.Document(io.BytesIO(result))
     pictures = [len(list(paragraph._p.iter(qn("w:drawing")))) for paragraph in after.paragraphs]
     assert pictures == [0, 1, 1, 0, 0]
-    said = ["".join(each.text or "" for each in after.element.body.iter(qn("w:t")))]
-    assert said == [write("Before.A picture  of a dog.See the box.In a box.Below.After.")]
+    text = "".join(element.text or "" for element in after.element.body.iter(qn("w:t")))
+    assert text == write("Before.A picture  of a dog.See the box.In a box.Below.After.")
     (box,) = after.element.body.iter(qn("w:txbxContent"))
-    assert box.getparent().getparent().getparent().getparent().find(qn("w:rPr")) is not None, "it has its run's look"
+    assert box.getparent().getparent().getparent().getparent().find(qn("w:rPr")) is not None, (
+        "the text box keeps the format of its run"
+    )
 
 
-def test_word_comes_back_by_its_contents() -> None:
-    before, after = (zipfile.ZipFile(io.BytesIO(each)) for each in (word_file(), identity("a.docx", word_file())))
+def test_unchanged_word_keeps_its_content() -> None:
+    before, after = (zipfile.ZipFile(io.BytesIO(data)) for data in (word_file(), identity("a.docx", word_file())))
     assert before.read("word/document.xml") == after.read("word/document.xml")
 
 
@@ -456,7 +433,7 @@ with zipfile.ZipFile(BOMB, "w", zipfile.ZIP_DEFLATED) as _archive:
         ("a.docs", b"", r"did you mean .docx"),
         ("none", b"", "accepted: .docx"),
         ("a.txt", b"x" * 2_000_001, "2000001 bytes; accepted: at most 2000000"),
-        ("a.txt", b"a\n" * 2000, "2000 texts; accepted: at most 1000"),
+        ("a.txt", b"a\n" * 2000, "more than 1,000 texts"),
         ("a.txt", b"caf\xe9 au lait", "not text in UTF-8 at byte 3"),
         ("a.json", b'{"a": }', "line 1, column 7"),
         ("a.json", b"[" * 100_000, "nested too deeply"),
@@ -467,7 +444,7 @@ with zipfile.ZipFile(BOMB, "w", zipfile.ZIP_DEFLATED) as _archive:
         ("a.docx", BOMB.getvalue(), "would unpack to 3000000 bytes"),
     ],
 )
-def test_what_cannot_be_used_is_named(name: str, content: bytes, problem: str) -> None:
+def test_errors_name_the_problem(name: str, content: bytes, problem: str) -> None:
     options = DocumentOptions(max_bytes=2_000_000, max_unpacked_bytes=2_500_000, max_segments=1000)
     with pytest.raises(DocumentError, match=problem):
         open_document(name, content, options)
@@ -477,16 +454,16 @@ def test_entities_of_word_are_not_expanded() -> None:
     source = zipfile.ZipFile(io.BytesIO(word_file()))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        for each in source.namelist():
-            data = source.read(each)
-            if each == "word/document.xml":
+        for part in source.namelist():
+            data = source.read(part)
+            if part == "word/document.xml":
                 data = data.replace(b"?>", b'?><!DOCTYPE d [<!ENTITY a "AAAA"><!ENTITY b "&a;&a;">]>', 1)
                 data = data.replace(b"The title", b"The &b; title")
-            archive.writestr(each, data)
+            archive.writestr(part, data)
     document = open_document("a.docx", out.getvalue())
     assert not any("AAAA" in segment.text for segment in document.segments)
 
 
-def test_every_suffix_is_tried_here() -> None:
+def test_every_suffix_is_tested() -> None:
     tried = {*EXACT, "a.po", "a.pot", "a.xlf", "a.xliff", "a.docx", "a.htm", "a.xhtml", "a.markdown"}
     assert {"." + name.split(".")[1] for name in tried} == set(SUFFIXES)

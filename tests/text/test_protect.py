@@ -1,4 +1,4 @@
-"""What must come back whole: found, left out, put back."""
+"""Protected spans: search, removal, restoration."""
 
 import time
 from collections import Counter
@@ -7,14 +7,26 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mt.text.linking import Attention, Links, begins_of
-from mt.text.protect import Cut, Kind, Span, Stretch, _ranges, apart, find, lead, lost, restore, without
+from mt.text.alignment import PieceAttention, UnitLinks, piece_offsets
+from mt.text.protect import (
+    ProtectedSpan,
+    RemovedSpan,
+    SpanKind,
+    StrippedText,
+    _removal_ranges,
+    find_spans,
+    list_marker_length,
+    lost_spans,
+    remove_spans,
+    restore_spans,
+    split_at_long_spans,
+)
 
 FAMILY, SCOTLAND, FLAG, SKIN = "👩‍👩‍👧", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "🇩🇪", "👍🏽"
 
 
-def opaque(sentence: str) -> Cut:
-    return without(sentence, [span for span in find(sentence) if span.kind is not Kind.NUMBER])
+def remove_opaque(sentence: str) -> StrippedText:
+    return remove_spans(sentence, [span for span in find_spans(sentence) if span.kind is not SpanKind.NUMBER])
 
 
 @pytest.mark.parametrize(
@@ -38,15 +50,15 @@ def opaque(sentence: str) -> Cut:
         ("A-4711/b X-12/34-b 42-year and/or 1-day", ["A-4711/b", "X-12/34-b", "42", "1"]),
         ("I <3 you :-) ;) a:b x=(y) 1:2", ["<3", ":-)", ";)", "1:2"]),
         ("550e8400-e29b-41d4-a716-446655440000", ["550e8400-e29b-41d4-a716-446655440000"]),
-        ("the 21st, the 1990s, 5kg, 10AM, 5-year-old", ["1990", "5", "10", "5"]),  # an ordinal has a word of its own
+        ("the 21st, the 1990s, 5kg, 10AM, 5-year-old", ["1990", "5", "10", "5"]),  # an ordinal is translated as a word
         ("第3章", ["3"]),
         ("/usr/local/bin src/main.py C:\\x\\y a.txt", ["/usr/local/bin", "src/main.py", "C:\\x\\y", "a.txt"]),
         (f"a{FAMILY}{FLAG}b {SKIN} {SCOTLAND} 1️⃣", [FAMILY, FLAG, SKIN, SCOTLAND, "1️⃣"]),
     ],
 )
 def test_spans(sentence: str, expected: list[str]) -> None:
-    assert [span.text for span in find(sentence)] == expected
-    assert all(sentence[span.begin : span.end] == span.text for span in find(sentence))
+    assert [span.text for span in find_spans(sentence)] == expected
+    assert all(sentence[span.begin : span.end] == span.text for span in find_spans(sentence))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +67,8 @@ def test_spans(sentence: str, expected: list[str]) -> None:
         ("en", "- A man.", "- "),
         ("en", "1. A man.", "1. "),
         ("de", "3. Platz", ""),  # an ordinal number
+        ("de-AT", "3. Platz", ""),
+        ("pt-BR", "3. Lugar", "3. "),
         ("de", "3) Platz", "3) "),
         ("en", "## 2) A title", "## 2) "),
         ("en", "• 12 men", "• "),
@@ -63,26 +77,31 @@ def test_spans(sentence: str, expected: list[str]) -> None:
         ("en", "- ", ""),
     ],
 )
-def test_what_leads_a_list(language: str, sentence: str, expected: str) -> None:
-    assert sentence[: lead(sentence, language)] == expected
+def test_list_markers(language: str, sentence: str, expected: str) -> None:
+    assert sentence[: list_marker_length(sentence, language)] == expected
 
 
 @pytest.mark.parametrize(
-    ("sentence", "expected"),
+    ("sentence", "text", "removed"),
     [
-        ("A man https://x.y rides.", Cut("A man rides.", (Stretch(6, "https://x.y", True, True, False),))),
-        ("A man (https://x.y) rides.", Cut("A man rides.", (Stretch(6, "(https://x.y)", True, True, False),))),
-        ("{name}'s dog", Cut("dog", (Stretch(0, "{name}'s", True, True, False),))),
-        ("See {a} {b}.", Cut("See.", (Stretch(3, "{a} {b}", True, False, False),))),
-        ("fun😀, yes 👍", Cut("fun, yes", (Stretch(3, "😀", False, False, True), Stretch(8, "👍", True, True, True)))),
+        ("A man https://x.y rides.", "A man rides.", [RemovedSpan(6, "https://x.y", True, True, False)]),
+        ("A man (https://x.y) rides.", "A man rides.", [RemovedSpan(6, "(https://x.y)", True, True, False)]),
+        ("{name}'s dog", "dog", [RemovedSpan(0, "{name}'s", True, True, False)]),
+        ("See {a} {b}.", "See.", [RemovedSpan(3, "{a} {b}", True, False, False)]),
+        (
+            "fun😀, yes 👍",
+            "fun, yes",
+            [RemovedSpan(3, "😀", False, False, True), RemovedSpan(8, "👍", True, True, True)],
+        ),
         (
             "A <b>big</b> dog",
-            Cut("A big dog", (Stretch(2, "<b>", True, False, True), Stretch(5, "</b>", False, True, True))),
+            "A big dog",
+            [RemovedSpan(2, "<b>", True, False, True), RemovedSpan(5, "</b>", False, True, True)],
         ),
     ],
 )
-def test_left_out(sentence: str, expected: Cut) -> None:
-    assert opaque(sentence) == expected
+def test_spans_are_removed(sentence: str, text: str, removed: list[RemovedSpan]) -> None:
+    assert remove_opaque(sentence) == StrippedText(text, tuple(removed))
 
 
 @pytest.mark.parametrize(
@@ -92,22 +111,22 @@ def test_left_out(sentence: str, expected: Cut) -> None:
         ("12 men, 12:30", "Zwölf Männer, 12.30 Uhr", ["12", "12:30"]),
         ("5 percent", "5 %", []),
         ("3. Mann", "the 3rd man", []),
-        ("2 men and two dogs", "2 Männer und 2 Hunde", []),  # a number may come more often
+        ("2 men and two dogs", "2 Männer und 2 Hunde", []),  # a number may occur more often
         ("@a", "@a @a", ["@a"]),
         ("@anna @anna_b", "@anna_b", ["@anna"]),
         ("{x} {x}", "{x}", ["{x}", "{x}"]),
         ("👩", FAMILY, ["👩"]),
     ],
 )
-def test_lost(sentence: str, translation: str, expected: list[str]) -> None:
-    assert [span.text for span in lost(find(sentence), translation)] == expected
+def test_lost_spans(sentence: str, translation: str, expected: list[str]) -> None:
+    assert [span.text for span in lost_spans(find_spans(sentence), translation)] == expected
 
 
-def attention(source: str, target: str, pairs: dict[int, int]) -> Attention:
-    """Words for pieces: target word -> the source word that it looks at."""
+def attention(source: str, target: str, pairs: dict[int, int]) -> PieceAttention:
+    """Return the attention of words; `pairs`: target word -> source word."""
     sides = [[text.index(word) for word in text.split()] for text in (source, target)]
     rows = [[float(pairs.get(t) == s) for s in range(len(sides[0]))] for t in range(len(sides[1]))]
-    return Attention(sides[0], sides[1], rows)
+    return PieceAttention(sides[0], sides[1], rows)
 
 
 MAN = ("A man rides now a bike.", "Jetzt fährt ein Mann Fahrrad.", {0: 3, 1: 2, 2: 0, 3: 1, 4: 5})
@@ -124,10 +143,10 @@ MAN = ("A man rides now a bike.", "Jetzt fährt ein Mann Fahrrad.", {0: 3, 1: 2,
         ("A {x} man rides now a bike.", "Jetzt fährt ein {x} Mann Fahrrad."),
     ],
 )
-def test_put_back_between_the_words_that_its_neighbours_became(sentence: str, expected: str) -> None:
-    cut = opaque(sentence)
-    assert cut.text == MAN[0]
-    assert restore(cut, find(sentence), MAN[1], attention(*MAN)) == expected
+def test_a_span_is_put_back_between_the_translations_of_its_neighbours(sentence: str, expected: str) -> None:
+    stripped = remove_opaque(sentence)
+    assert stripped.text == MAN[0]
+    assert restore_spans(stripped, find_spans(sentence), MAN[1], attention(*MAN)) == expected
 
 
 @pytest.mark.parametrize(
@@ -140,28 +159,15 @@ def test_put_back_between_the_words_that_its_neighbours_became(sentence: str, ex
         ("12 men", "Männer", {0: 1}, "12 Männer"),
     ],
 )
-def test_a_number_takes_the_place_of_what_the_model_made_of_it(
+def test_a_number_replaces_the_word_that_is_aligned_to_it(
     sentence: str, translation: str, pairs: dict[int, int], expected: str
 ) -> None:
-    found = attention(sentence, translation, pairs)
-    assert restore(Cut(sentence), find(sentence), translation, found) == expected
+    weights = attention(sentence, translation, pairs)
+    assert restore_spans(StrippedText(sentence), find_spans(sentence), translation, weights) == expected
 
 
-PARTS = [
-    "https://x.y/z?q=1",
-    "a@b.org",
-    "@anna",
-    "#tag",
-    "{n}",
-    "{n}",
-    "%1$s",
-    "`x y`",
-    "<0>",
-    FAMILY,
-    FLAG,
-    "DE12",
-    "v1.2",
-]
+PARTS = ["https://x.y/z?q=1", "a@b.org", "@anna", "#tag", "{n}", "{n}", "%1$s", "`x y`", "<0>", FAMILY, FLAG]
+PARTS += ["DE12", "v1.2"]
 NUMBERS = ["2", "12", "12:30", "1,5 %", "2.200.112"]
 WORDS = ["man", "Hund,", "(so)", "und.", "我", "é", "-"]
 SENTENCES = st.lists(st.sampled_from([*PARTS, *NUMBERS, *WORDS]), min_size=1, max_size=8).map(" ".join)
@@ -170,81 +176,83 @@ SENTENCES = st.lists(st.sampled_from([*PARTS, *NUMBERS, *WORDS]), min_size=1, ma
 @given(SENTENCES, SENTENCES | st.text(max_size=20), st.booleans())
 @example("<0>", "<", False)
 @example("12", "%", True)
-def test_whatever_the_model_writes_each_span_is_there_as_often(sentence: str, translation: str, loose: bool) -> None:
-    spans = find(sentence)
-    cut = without(sentence, [s for s in spans if s.kind is Kind.EMOJI or (s.kind is not Kind.NUMBER and not loose)])
-    found = restore(cut, spans, translation, None)
-    assert lost(spans, found) == []
-    wanted, there = (Counter(s.text for s in find(text) if s.kind is not Kind.NUMBER) for text in (sentence, found))
-    assert {text: there[text] for text in wanted} == wanted
+def test_any_translation_gets_each_span_as_often(sentence: str, translation: str, copied: bool) -> None:
+    spans = find_spans(sentence)
+    removed = [s for s in spans if s.kind is SpanKind.EMOJI or (s.kind is not SpanKind.NUMBER and not copied)]
+    restored = restore_spans(remove_spans(sentence, removed), spans, translation, None)
+    assert lost_spans(spans, restored) == []
+    wanted, counts = (
+        Counter(s.text for s in find_spans(text) if s.kind is not SpanKind.NUMBER) for text in (sentence, restored)
+    )
+    assert {text: counts[text] for text in wanted} == wanted
 
 
 @given(SENTENCES, SENTENCES | st.text(max_size=20), st.booleans(), st.integers(0, 99), st.integers(1, 99))
-@example("<0> <0> <0> <0>", "", True, 0, 7)  # the last two could be counted as the first two once more
-def test_what_is_kept_is_there_whatever_the_model_writes(
-    sentence: str, translation: str, loose: bool, begin: int, length: int
+@example("<0> <0> <0> <0>", "", True, 0, 7)  # the last two must not count as the first two
+def test_any_translation_gets_the_kept_text(
+    sentence: str, translation: str, copied: bool, begin: int, length: int
 ) -> None:
     begin %= len(sentence)
     end = min(begin + length, len(sentence))
-    spans = find(sentence, [(begin, end)])
-    cut = without(sentence, [span for span in spans if span.kind is Kind.EMOJI or not loose])
-    found = restore(cut, spans, translation, None)
-    assert lost(spans, found) == []
-    assert sentence[begin:end].strip() in found
+    spans = find_spans(sentence, [(begin, end)])
+    stripped = remove_spans(sentence, [span for span in spans if span.kind is SpanKind.EMOJI or not copied])
+    restored = restore_spans(stripped, spans, translation, None)
+    assert lost_spans(spans, restored) == []
+    assert sentence[begin:end].strip() in restored
 
 
-def test_what_is_kept_is_whole_words_and_swallows_spans() -> None:
-    kept = find("Acmes see 12 and foo@bar.org", [(0, 4), (8, 16), (20, 28)])
+def test_kept_ranges_become_whole_words_and_include_spans() -> None:
+    kept = find_spans("Acmes see 12 and foo@bar.org", [(0, 4), (8, 16), (20, 28)])
     assert [(span.text, span.kind) for span in kept] == [
-        ("Acmes", Kind.KEPT),
-        ("see 12 and", Kind.KEPT),
-        ("foo@bar.org", Kind.OPAQUE),
+        ("Acmes", SpanKind.KEPT),
+        ("see 12 and", SpanKind.KEPT),
+        ("foo@bar.org", SpanKind.OPAQUE),
     ]
-    assert lost(kept[:1], "Acmes und Acmes") == [] and lost(kept[:1], "Acme") == [kept[0]]
+    assert lost_spans(kept[:1], "Acmes und Acmes") == [] and lost_spans(kept[:1], "Acme") == [kept[0]]
 
 
 @given(SENTENCES)
-def test_a_sentence_that_is_its_own_translation_comes_back(sentence: str) -> None:
-    cut = opaque(sentence)
-    again = restore(cut, find(sentence), cut.text, None)
-    assert Counter(again.split()) == Counter(sentence.split())
+def test_a_sentence_that_is_its_own_translation_keeps_its_words(sentence: str) -> None:
+    stripped = remove_opaque(sentence)
+    restored = restore_spans(stripped, find_spans(sentence), stripped.text, None)
+    assert Counter(restored.split()) == Counter(sentence.split())
 
 
 @given(st.text())
 def test_parts_join_to_the_sentence(sentence: str) -> None:
-    assert "".join(apart(sentence)) == sentence
+    assert "".join(split_at_long_spans(sentence)) == sentence
 
 
 def test_a_long_span_is_a_part_of_its_own() -> None:
     address = "https://x.y/" + "a" * 100
-    assert apart(f"See {address} or https://x.y.") == ["See ", address, " or https://x.y."]
+    assert split_at_long_spans(f"See {address} or https://x.y.") == ["See ", address, " or https://x.y."]
 
 
 @pytest.mark.parametrize(
     "unit", ["a", "a.", "a/", "a-", "@", "`", "{", "%", "<a", "1", "1.", "A1-", "👩‍", "/a", "&a", "# "]
 )
 def test_the_search_is_linear(unit: str) -> None:
-    """A search in quadratic time would make the tenfold text take a hundred times as long."""
+    """In quadratic time, a tenfold text would take a hundred times as long."""
 
     def seconds(size: int) -> float:
-        """The least of three: a collection of garbage may fall into one."""
-        found = []
+        """Return the least of three: one may include a garbage collection."""
+        measured = []
         for _ in range(3):
-            begun = time.process_time()
-            find(unit * (size // len(unit)))
-            found.append(time.process_time() - begun)
-        return min(found)
+            start = time.process_time()
+            find_spans(unit * (size // len(unit)))
+            measured.append(time.process_time() - start)
+        return min(measured)
 
     assert seconds(200_000) < 40 * max(seconds(20_000), 0.005)
 
 
 def test_pieces_begin_where_their_characters_do() -> None:
     pieces = ["▁A", "▁ma", "n", "<0xC3>", "<0xA9>", "▁b", "▁", "x"]  # A mané b x
-    assert begins_of(pieces, "▁") == [0, 2, 4, 5, 6, 7, 9, 9]
+    assert piece_offsets(pieces, "▁") == [0, 2, 4, 5, 6, 7, 9, 9]
 
 
 def test_without_attention_places_are_in_proportion() -> None:
-    links = Links("a b c d", "u v w x")
+    links = UnitLinks("a b c d", "u v w x")
     assert [links.gap(place) for place in (0, 2, 4, 6, 7)] == [0, 1, 2, 3, 4]
 
 
@@ -257,19 +265,21 @@ def test_without_attention_places_are_in_proportion() -> None:
         ("At 12:30.", "Um 12.30 Uhr.", False),
     ],
 )
-def test_a_number_may_be_written_as_the_target_language_does(source: str, translation: str, kept: bool) -> None:
-    assert (lost(find(source), translation) == []) == kept
+def test_a_number_may_be_written_as_in_the_target_language(source: str, translation: str, kept: bool) -> None:
+    assert (lost_spans(find_spans(source), translation) == []) == kept
 
 
 @pytest.mark.parametrize("brackets", [0, 30_000])
-def test_a_word_of_many_spans_is_looked_at_once(brackets: int) -> None:
-    """For each of its spans it would be quadratic: minutes, in which a worker seems to hang."""
+def test_a_word_of_many_spans_takes_linear_time(brackets: int) -> None:
+    """To extend each span to its word would be quadratic, and take minutes."""
     sentence = "(" * brackets + "a-1" * 30_000 + ")" * brackets
-    spans = [Span(place, place + 1, "1", Kind.NUMBER) for place in range(brackets + 2, brackets + 90_000, 3)]
-    assert _ranges(sentence, spans) == [(0, len(sentence), False)]
+    spans = [
+        ProtectedSpan(place, place + 1, "1", SpanKind.NUMBER) for place in range(brackets + 2, brackets + 90_000, 3)
+    ]
+    assert _removal_ranges(sentence, spans) == [(0, len(sentence), False)]
 
 
-def test_a_word_of_many_kept_ranges_is_looked_at_once() -> None:
+def test_a_word_of_many_kept_ranges_takes_linear_time() -> None:
     sentence = "ab" * 30_000
     kept = [(place, place + 1) for place in range(0, len(sentence), 2)]
-    assert find(sentence, kept) == (Span(0, len(sentence), sentence, Kind.KEPT),)
+    assert find_spans(sentence, kept) == (ProtectedSpan(0, len(sentence), sentence, SpanKind.KEPT),)

@@ -1,10 +1,10 @@
-"""Translations in circles, and without an end."""
+"""Repetitive and short translations."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mt.text.repetition import looping, too_short, width
+from mt.text.repetition import is_repetitive, is_too_short, text_width
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from mt.text.repetition import looping, too_short, width
         ("a man rides", "ein Mann fährt", False),
         ("a man rides", "the the the the", True),
         ("a man rides", "the the the", False),
-        ("ha ha ha ha", "ha ha ha ha", False),  # as the source does
+        ("ha ha ha ha", "ha ha ha ha", False),  # like the source
         ("ha ha ha ha", "ha ha ha ha ha ha ha ha", True),
         ("a man rides", "x und so und so und so", True),
         ("a man rides", "x und so und so", False),
@@ -23,13 +23,13 @@ from mt.text.repetition import looping, too_short, width
         ("", "", False),
     ],
 )
-def test_looping(source: str, target: str, expected: bool) -> None:
-    assert looping(source.split(), target.split()) == expected
+def test_repetitive(source: str, target: str, expected: bool) -> None:
+    assert is_repetitive(source.split(), target.split()) == expected
 
 
 @given(st.lists(st.sampled_from("abc1."), max_size=30))
 def test_a_translation_repeats_no_more_than_a_source_that_is_the_same(pieces: list[str]) -> None:
-    assert not looping(pieces, pieces)
+    assert not is_repetitive(pieces, pieces)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_translation_repeats_no_more_than_a_source_that_is_the_same(pieces: li
     [
         ("a" * 60, "b" * 20, False),
         ("a" * 61, "b" * 20, True),
-        ("a" * 59, "b", False),  # too little to judge by
+        ("a" * 59, "b", False),  # too short to judge
         ("a" * 60, "中" * 8, False),
         ("a" * 63, "中" * 8, True),
         ("中" * 24, "b" * 20, False),
@@ -45,8 +45,8 @@ def test_a_translation_repeats_no_more_than_a_source_that_is_the_same(pieces: li
     ],
 )
 def test_too_short(source: str, target: str, expected: bool) -> None:
-    assert too_short(source, target) == expected
+    assert is_too_short(source, target) == expected
 
 
 def test_width() -> None:
-    assert (width("abc"), width("é中"), width("")) == (3, 3.5, 0)
+    assert (text_width("abc"), text_width("é中"), text_width("")) == (3, 3.5, 0)

@@ -1,4 +1,4 @@
-"""Texts cut into sentences and put together again."""
+"""Segmentation of texts and assembly of translations."""
 
 import re
 from itertools import pairwise
@@ -8,64 +8,56 @@ import sentencex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mt.text.segment import Piece, join, joined_places, places, split, split_long, whole
+from mt.text.segment import (
+    TextPart,
+    join_parts,
+    sentence_ranges,
+    split_long_sentence,
+    split_margins,
+    split_text,
+    translation_ranges,
+)
 
 ODD = [
-    "\r\n",
-    "\t",
-    "\u00a0",
-    "\u3000",
-    "\u2028",
-    "\u200b",
-    "\u200d",
-    "👩‍👩‍👧",
-    "é",
-    "e\u0301",
-    "。",
-    "！",
-    "،",
-    ". ",
-    "? ",
-    "B",
-    "1",
-    '"',
+    *("\r\n", "\t", "\u00a0", "\u3000", "\u2028", "\u200b", "\u200d", "👩‍👩‍👧", "é", "e\u0301"),
+    *("。", "！", "،", ". ", "? ", "B", "1", '"'),
 ]
 TEXTS = st.text() | st.lists(st.sampled_from(ODD) | st.text(max_size=3)).map("".join)
-LANGUAGES = st.sampled_from(["en", "de", "fr", "zh", "ja", "ar", "th", "xx", ""])
+LANGUAGES = st.sampled_from(["en", "de", "pt-BR", "zh", "zh-Hant", "ja", "ar", "th", "xx", ""])
 
 
-def joined(pieces: list[Piece]) -> str:
-    return "".join(piece.text for piece in pieces)
+def joined(parts: list[TextPart]) -> str:
+    return "".join(part.text for part in parts)
 
 
 def sentences(text: str, language: str = "en") -> list[str]:
-    return [piece.text for piece in split(text, language) if not piece.kept]
+    return [part.text for part in split_text(text, language) if not part.kept]
 
 
 @given(TEXTS, LANGUAGES)
 @example("B\u00a0. A", "en")  # sentencex 1.0.32 panics on it
 @example("\ud800. A\udfff", "en")
 def test_pieces_join_to_the_text(text: str, language: str) -> None:
-    pieces = split(text, language)
-    assert joined(pieces) == joined(whole(text)) == text
-    for piece in pieces:
-        assert piece.text
-        assert piece.kept or (piece.text == piece.text.strip() and len(piece.text.splitlines()) == 1)
-        assert piece.kept == (not re.search(r"[^\W_]", piece.text))
-    assert not any(a.kept and b.kept for a, b in pairwise(pieces))
+    parts = split_text(text, language)
+    assert joined(parts) == joined(split_margins(text)) == text
+    for part in parts:
+        assert part.text
+        assert part.kept or (part.text == part.text.strip() and len(part.text.splitlines()) == 1)
+        assert part.kept == (not re.search(r"[^\W_]", part.text))
+    assert not any(a.kept and b.kept for a, b in pairwise(parts))
 
 
 @given(TEXTS, st.integers(1, 9))
 def test_parts_of_a_long_sentence_join_to_it_and_fit(text: str, limit: int) -> None:
-    parts = split_long(text, lambda part: len(part) <= limit)
+    parts = split_long_sentence(text, lambda part: len(part) <= limit)
     assert joined(parts) == text
     assert all(part.kept or len(part.text) <= limit for part in parts)
 
 
 @given(TEXTS)
-def test_with_its_own_sentences_for_translations_a_text_comes_back(text: str) -> None:
-    pieces = split(text, "en")
-    assert join(pieces, [piece.text for piece in pieces if not piece.kept], "en", "de") == text
+def test_a_text_is_unchanged_if_its_translations_are_its_sentences(text: str) -> None:
+    parts = split_text(text, "en")
+    assert join_parts(parts, [part.text for part in parts if not part.kept], "en", "de") == text
 
 
 @pytest.mark.parametrize(
@@ -76,6 +68,9 @@ def test_with_its_own_sentences_for_translations_a_text_comes_back(text: str) ->
         ("en", "One.\u00a0Two.\tThree.", ["One.", "Two.", "Three."]),
         ("de", "Das ist z.B. gut. Dr. Müller kam am 3. Mai.", ["Das ist z.B. gut.", "Dr. Müller kam am 3. Mai."]),
         ("zh", "你好。世界！再见", ["你好。", "世界！", "再见"]),
+        ("zh-Hant", "你好。世界！再見", ["你好。", "世界！", "再見"]),
+        ("de-AT", "Dr. Müller kam am 3. Mai. Gut.", ["Dr. Müller kam am 3. Mai.", "Gut."]),
+        ("sr-Latn", "Dobar dan. Kako ste?", ["Dobar dan.", "Kako ste?"]),
         ("xx", "One. Two.", ["One.", "Two."]),
         ("en", "1. First. 2. Second.", ["1. First.", "2. Second."]),
         ("en", "1.", ["1."]),
@@ -87,7 +82,7 @@ def test_sentences(language: str, text: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n", "...", "!?", "🙂 👍", "— * —", "\u200b"])
-def test_what_has_no_letters_and_digits_is_kept(text: str) -> None:
+def test_a_sentence_without_letters_and_digits_is_kept(text: str) -> None:
     assert sentences(text) == []
 
 
@@ -104,14 +99,14 @@ def test_what_has_no_letters_and_digits_is_kept(text: str) -> None:
     ],
 )
 def test_long_sentences(text: str, limit: int, expected: list[str]) -> None:
-    parts = split_long(text, lambda part: len(part) <= limit)
+    parts = split_long_sentence(text, lambda part: len(part) <= limit)
     assert [part.text for part in parts if not part.kept] == expected
 
 
-def test_very_long_sentences_need_few_counts() -> None:
+def test_a_very_long_sentence_needs_few_measurements() -> None:
     counted = []
     for text in ("a" * 100_000, "ab " * 30_000, "," * 100 + "a b, " * 20_000, "\u0301" * 1000 + "a"):
-        split_long(text, lambda part: counted.append(len(part)) or len(part) <= 500)  # type: ignore[func-returns-value]
+        split_long_sentence(text, lambda part: counted.append(len(part)) or len(part) <= 500)  # type: ignore[func-returns-value]
     assert sum(counted) < 12 * 300_000  # halved until they fit
 
 
@@ -121,6 +116,8 @@ def test_very_long_sentences_need_few_counts() -> None:
         ("en", "de", "One. Two.  Three.\n\nFour.", "<One.> <Two.>  <Three.>\n\n<Four.>"),
         ("en", "zh", "One. Two.  Three.\nFour.", "<One.><Two.>  <Three.>\n<Four.>"),
         ("en", "zh", " One. ... Two. ", " <One.> ... <Two.> "),
+        ("en", "zh-Hant", "One. Two.", "<One.><Two.>"),
+        ("zt", "pt-BR", "一。二。", "<一。> <二。>"),
         ("zh", "en", "一。二。\n三。", "<一。> <二。>\n<三。>"),
         ("zh", "ja", "一。二。", "<一。><二。>"),
         ("ja", "zh", "一。 二。", "<一。><二。>"),
@@ -128,20 +125,20 @@ def test_very_long_sentences_need_few_counts() -> None:
     ],
 )
 def test_white_space_between_sentences(source: str, target: str, text: str, expected: str) -> None:
-    pieces = split(text, source)
-    assert join(pieces, [f"<{piece.text}>" for piece in pieces if not piece.kept], source, target) == expected
+    parts = split_text(text, source)
+    assert join_parts(parts, [f"<{part.text}>" for part in parts if not part.kept], source, target) == expected
 
 
 @given(TEXTS, LANGUAGES, LANGUAGES, st.data())
-def test_places_are_where_translations_stand(text: str, source: str, target: str, data: st.DataObject) -> None:
-    pieces = split(text, source)
-    own = [piece.text for piece in pieces if not piece.kept]
-    translations = data.draw(st.lists(st.text(max_size=5), min_size=len(own), max_size=len(own)))
-    assert [text[begin:end] for begin, end in places(pieces)] == own
-    found = join(pieces, translations, source, target)
-    there = joined_places(pieces, translations, source, target)
-    assert [found[begin:end] for begin, end in there] == translations
-    assert there == sorted(there)
+def test_the_ranges_are_those_of_the_translations(text: str, source: str, target: str, data: st.DataObject) -> None:
+    parts = split_text(text, source)
+    texts = [part.text for part in parts if not part.kept]
+    translations = data.draw(st.lists(st.text(max_size=5), min_size=len(texts), max_size=len(texts)))
+    assert [text[begin:end] for begin, end in sentence_ranges(parts)] == texts
+    translation = join_parts(parts, translations, source, target)
+    ranges = translation_ranges(parts, translations, source, target)
+    assert [translation[begin:end] for begin, end in ranges] == translations
+    assert ranges == sorted(ranges)
 
 
 def test_a_text_on_which_sentencex_fails_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

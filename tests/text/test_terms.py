@@ -1,12 +1,12 @@
-"""Terms: where they are found, which texts hold their translations, and what is said of those that are no use."""
+"""Terms: matches in sentences, translations in texts, and errors."""
 
 import pickle
 
 import pytest
 
 from mt.errors import RequestError
-from mt.text.inflection import forms, stems
-from mt.text.terms import LONGEST_TERM, MOST_TERMS, Found, Terms, lacking
+from mt.text.inflection import inflected_forms, possible_stems
+from mt.text.terms import LONGEST_TERM, MOST_TERMS, TermMatch, Terms, missing_terms
 
 GLOSSARY = (
     ("man", "Herr"),
@@ -24,7 +24,7 @@ TERMS = Terms(GLOSSARY, ("Acme", "be bop"))
 
 
 @pytest.mark.parametrize(
-    ("sentence", "found"),
+    ("sentence", "expected"),
     [
         ("A man.", ["man"]),
         ("Man is here.", ["Man"]),
@@ -47,17 +47,17 @@ TERMS = Terms(GLOSSARY, ("Acme", "be bop"))
         ("...", []),
     ],
 )
-def test_terms_are_found(sentence: str, found: list[str]) -> None:
-    assert [sentence[each.begin : each.end] for each in TERMS.find(sentence, "en")] == found
+def test_terms_are_found(sentence: str, expected: list[str]) -> None:
+    assert [sentence[match.begin : match.end] for match in TERMS.find(sentence, "en")] == expected
 
 
-def test_what_is_found_says_what_becomes_of_it() -> None:
-    assert TERMS.find("Acme bicycles", "en") == (Found(0, 4, None), Found(5, 13, "Drahtesel", inflected=True))
+def test_a_match_has_its_translation() -> None:
+    assert TERMS.find("Acme bicycles", "en") == (TermMatch(0, 4, None), TermMatch(5, 13, "Drahtesel", inflected=True))
 
 
-def test_what_is_taken_is_left_alone_and_case_may_tell_nothing() -> None:
-    assert [each.begin for each in TERMS.find("man man", "en", taken=[(0, 3)])] == [4]
-    assert [each.begin for each in TERMS.find("we see acme", "en", any_case=True)] == [7]
+def test_taken_ranges_are_skipped_and_case_can_be_ignored() -> None:
+    assert [match.begin for match in TERMS.find("man man", "en", taken=[(0, 3)])] == [4]
+    assert [match.begin for match in TERMS.find("we see acme", "en", any_case=True)] == [7]
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,7 @@ def test_what_is_taken_is_left_alone_and_case_may_tell_nothing() -> None:
         ("Autos", "de", "Auto"),
         ("chiens", "fr", "chien"),
         ("libros", "es", "libro"),
+        ("gatos", "pt-BR", "gato"),
         ("libri", "it", "libro"),
         ("žen", "cs", "žen"),
         ("ženy", "cs", "žena"),
@@ -74,23 +75,23 @@ def test_what_is_taken_is_left_alone_and_case_may_tell_nothing() -> None:
     ],
 )
 def test_words_are_forms_of_others(word: str, language: str, of: str) -> None:
-    assert of in set(stems(word, language))
+    assert of in set(possible_stems(word, language))
 
 
 @pytest.mark.parametrize(
     ("word", "language", "of"),
     [("as", "en", "a"), ("glass", "en", "glas"), ("news", "en", "new"), ("cars", "zh", "car")],
 )
-def test_words_that_only_look_like_forms(word: str, language: str, of: str) -> None:
-    assert of not in set(stems(word, language))
+def test_words_are_not_forms_of_others(word: str, language: str, of: str) -> None:
+    assert of not in set(possible_stems(word, language))
 
 
 def test_forms_of_a_translation() -> None:
-    assert {"Fahrrad", "Fahrrads", "Fahrräder", "Fahrrädern"} <= set(forms("Fahrrad", "de"))
-    assert "Fahrräder" not in forms("Fahrrad", "de", singular=True)
-    assert {"weißer Kragen", "weißen Kragens"} <= set(forms("weißer Kragen", "de"))
-    assert "Gassee" not in forms("Gasse", "de") and "Gassen" in forms("Gasse", "de")
-    assert forms("术语", "zh") == ["术语"]
+    assert {"Fahrrad", "Fahrrads", "Fahrräder", "Fahrrädern"} <= set(inflected_forms("Fahrrad", "de"))
+    assert "Fahrräder" not in inflected_forms("Fahrrad", "de", singular=True)
+    assert {"weißer Kragen", "weißen Kragens"} <= set(inflected_forms("weißer Kragen", "de"))
+    assert "Gassee" not in inflected_forms("Gasse", "de") and "Gassen" in inflected_forms("Gasse", "de")
+    assert inflected_forms("术语", "zh") == ["术语"]
 
 
 @pytest.mark.parametrize(
@@ -103,6 +104,8 @@ def test_forms_of_a_translation() -> None:
         (["Fahrrad"], "Die Fahrräder.", "de", 0),
         (["Fahrrad"], "Ein Fahrradhelm.", "de", 0),
         (["Rad"], "Ein Fahrrad.", "de", 1),
+        (["Fahrrad"], "Die Fahrräder.", "de-AT", 0),
+        (["术语"], "这个术语是", "zh-Hans", 0),
         (["rasch"], "Rasch kam er.", "de", 0),
         (["alter Herr", "Herr"], "Ein alter Herr.", "de", 1),
         (["alter Herr", "Herr"], "Ein alter Herr und ein Herr.", "de", 0),
@@ -113,23 +116,23 @@ def test_forms_of_a_translation() -> None:
     ],
 )
 def test_texts_hold_translations(translations: list[str], text: str, language: str, missing: int) -> None:
-    found = [Found(0, 1, translation) for translation in translations]
-    assert len(lacking(found, text, language)) == missing
+    matches = [TermMatch(0, 1, translation) for translation in translations]
+    assert len(missing_terms(matches, text, language)) == missing
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_the_error_lists_all_problems() -> None:
     with pytest.raises(RequestError) as caught:
         Terms(
             (("", "x"), ("a", "b"), ("a", "c"), ("d" * (LONGEST_TERM + 1), "e"), ("f", " "), ("g\nh", "i")), ("a", "?")
         )
     assert str(caught.value).splitlines() == [
         "the terms cannot be used:",
-        "  - term 1 is '': a word",
-        "  - term 3, 'a', is to be 'b' and 'c': one of the two",
+        "  - term 1 is ''; accepted: text with a word",
+        "  - term 3, 'a', has the translations 'b' and 'c'; accepted: one of them",
         f"  - term 4 has {LONGEST_TERM + 1} characters; accepted: at most {LONGEST_TERM}",
-        "  - term 5, 'f', has the translation '': a word",
-        "  - term 6, 'g\\nh', holds a line break, a tab or NUL: one line",
-        "  - untranslated 1, 'a', is to be 'b' and left as it is: one of the two",
+        "  - term 5, 'f', has the translation ''; accepted: text with a word",
+        "  - term 6, 'g\\nh', holds a line break, a tab or NUL; accepted: one line",
+        "  - untranslated 1, 'a', has the translations 'b' and none; accepted: one of them",
     ]
 
 
@@ -140,7 +143,7 @@ def test_too_many_terms_and_too_many_problems() -> None:
         Terms((("", "a"),) * 100)
 
 
-def test_terms_are_true_if_there_are_any_and_can_be_sent_elsewhere() -> None:
+def test_terms_are_true_if_there_are_any_and_can_be_pickled() -> None:
     assert not Terms() and Terms(untranslated=("a",)) and Terms((("a", "b"), ("a", "b")))
     TERMS.find("A man.", "en")
     again = pickle.loads(pickle.dumps(TERMS))

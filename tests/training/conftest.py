@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from mt.config import Recipe
-from mt.data.dataset import Prepared, load_prepared, prepare
+from mt.data.dataset import PreparedData, load_prepared
+from mt.data.preparation import prepare
 from mt.distributed import World
 from mt.recipe import load_recipe
 from mt.training.trainer import Trainer
@@ -46,11 +47,13 @@ dropout = 0.1
 
 [training]
 precision = "float32"
+optimizer = "adam"
 batch_tokens = 128
 update_tokens = 256
 max_updates = 30
 learning_rate = 3e-3
 warmup_updates = 20
+cooldown_updates = 0
 validate_every = 1000
 validate_sentences = 8
 save_every = 1000
@@ -140,13 +143,13 @@ def read_recipe(corpora: Path) -> Callable[..., Recipe]:
 
 
 @pytest.fixture
-def prepared(corpora: Path) -> Callable[[Recipe], Prepared]:
+def prepared(corpora: Path) -> Callable[[Recipe], PreparedData]:
     return lambda recipe: load_prepared(prepare(recipe, corpora / "prepared"))
 
 
 @pytest.fixture
 def make_trainer(
-    tmp_path: Path, read_recipe: Callable[..., Recipe], prepared: Callable[[Recipe], Prepared]
+    tmp_path: Path, read_recipe: Callable[..., Recipe], prepared: Callable[[Recipe], PreparedData]
 ) -> Callable[..., Trainer]:
     """A trainer in the folder `tmp_path/name`, with overrides of the recipe."""
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from mt.cli.prepare import main as prepare
+from mt.cli.train import main as train_main
 from mt.recipe import load_recipe, save_recipe
-from scripts.prepare import main as prepare
-from scripts.train import main as train_main
 
 Main = Callable[[Sequence[str]], int]
 Refused = Callable[..., str]
@@ -85,20 +85,20 @@ def test_a_run_that_is_there_already(refused: Refused, place: Any) -> None:
     (place.folder / "run").mkdir()
     (place.folder / "kept.toml").rename(place.folder / "run" / "recipe.toml")
     said = refused(train, "--run", "run")
-    assert "run holds a run already; accepted: --resume to go on with it, or another --run" in said
+    assert "run already holds a run. Give --resume to continue that run, or another --run" in said
 
 
 def test_a_run_that_another_process_trains(refused: Refused, place: Any) -> None:
     holder = (
-        "from pathlib import Path; from mt.locks import held\n"
-        "with held(Path('run')): print('held', flush=True); input()"
+        "from pathlib import Path; from mt.files import try_lock\n"
+        "with try_lock(Path('run')): print('held', flush=True); input()"
     )
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", holder], cwd=place.folder, stdin=pipe, stdout=pipe) as process:
         assert process.stdout and process.stdout.readline()
         said = refused(train, "--run", "run", "--resume")
         process.communicate(b"\n")
-    assert "another process trains in run; accepted: its end, or another --run" in said
+    assert "another process trains in run. Give another --run" in said
     assert not (place.folder / "run").exists()
 
 
@@ -106,7 +106,7 @@ def test_resuming_with_another_model(refused: Refused, place: Any) -> None:
     (place.folder / "run").mkdir()
     save_recipe(load_recipe(place.folder / "recipe.toml"), place.folder / "run" / "recipe.toml")
     said = refused(train, "--run", "run", "--resume", "model.d_model=64", "seed=9", "training.max_updates=7")
-    assert "run was begun with other values in seed, model; accepted: those of run/recipe.toml" in said
+    assert "the recipe differs from run/recipe.toml in seed, model. Use the values of that file" in said
 
 
 def test_resuming_with_another_optimizer(refused: Refused, place: Any) -> None:
@@ -115,7 +115,7 @@ def test_resuming_with_another_optimizer(refused: Refused, place: Any) -> None:
     save_recipe(load_recipe(place.folder / "recipe.toml"), kept)
     before = kept.read_text()
     said = refused(train, "--run", "run", "--resume", "training.optimizer=muon")
-    assert "run was begun with other values in training.optimizer; accepted: those of run/recipe.toml" in said
+    assert "the recipe differs from run/recipe.toml in training.optimizer. Use the values of that file" in said
     assert kept.read_text() == before
 
 

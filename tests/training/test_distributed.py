@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from mt.checkpoint import load_weights
-from scripts.train import main as train
+from mt.cli.train import main as train
 
 pytestmark = pytest.mark.system
 
 RECIPE = (
-    *("training.max_updates=50", "training.batch_tokens=64", "training.save_every=20", "training.keep=9"),
+    *("training.max_updates=50", "training.batch_tokens=64", "training.save_every=20", "training.keep_checkpoints=9"),
     *("training.learning_rate=1e-3", "--threads", "1"),
 )
 
@@ -50,7 +50,7 @@ def test_two_processes_are_one(place: Any, dropout: float, optimizer: str) -> No
     recipe = (*RECIPE, f"model.dropout={dropout}", f"training.optimizer={optimizer}")
     place.here(train, *recipe, "--run", "one")
     said = place.run(torchrun(place.command("train.py", *recipe, "--run", "two")))
-    assert "2 process(es)" in said
+    assert "processes: 2 on" in said
     assert_same_run(place.folder / "one", place.folder / "two")
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.multiprocessing.spawn import spawn
 
 from mt import distributed
 from mt.checkpoint import load_weights
@@ -46,7 +47,7 @@ def newest(run: Path) -> int:
 
 def workers(agent: subprocess.Popen[str]) -> dict[int, int]:
     """The process ids of an agent's workers, by rank, as long as they know it."""
-    found = {}
+    found: dict[int, int] = {}
     for pid in Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split():
         try:
             said = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
@@ -92,8 +93,8 @@ def lose(agent: subprocess.Popen[str]) -> str:
 def fall_silent(rank: int, port: int) -> None:
     """One of two processes, the second of which takes its time: first where it may, then where it may not."""
     os.environ.update(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    distributed.SILENCE = timedelta(seconds=2)
-    with distributed.joined("cpu") as world:
+    distributed.UPDATE_TIMEOUT = timedelta(seconds=2)
+    with distributed.join_process_group("cpu") as world:
         time.sleep(4 * rank)
         distributed.barrier(world)
         if rank == 0:
@@ -104,7 +105,7 @@ def fall_silent(rank: int, port: int) -> None:
 
 
 def test_who_falls_silent_is_given_up_but_may_prepare_and_validate_in_peace() -> None:
-    torch.multiprocessing.spawn(fall_silent, (free_port(),), nprocs=2)
+    spawn(fall_silent, (free_port(),), nprocs=2)
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -130,7 +131,7 @@ def test_what_keeps_it_from_starting_again_is_told_at_the_beginning(
     monkeypatch.delenv(SEPARATE_STORES.split("=")[0])
     command = torchrun(place.command("train.py", *RECIPE, "--run", "run"), "--standalone", "--max-restarts", "1")
     said = place.run(command, status=1)
-    assert "accepted: --resume" in said and f"accepted: {SEPARATE_STORES} torchrun" in said
+    assert "Give --resume" in said and f"Run {SEPARATE_STORES} torchrun" in said
     assert not (place.folder / "run").exists()
 
 

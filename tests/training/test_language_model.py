@@ -12,19 +12,20 @@ import torch
 from rich.console import Console
 
 from mt.checkpoint import load_weights
+from mt.cli import train as script
 from mt.config import ModelConfig, Recipe
 from mt.data.batching import make_batch
-from mt.data.dataset import load_prepared, prepare
+from mt.data.dataset import load_prepared
+from mt.data.preparation import prepare
 from mt.distributed import World
-from mt.engine.language import LanguageScorer, perplexity
 from mt.errors import RecipeError
 from mt.model.transformer import LanguageModel
+from mt.scoring.language_model import LanguageModelScorer, perplexity
 from mt.training.loss import batch_loss
 from mt.training.report import Reporter
 from mt.training.speed import batch_operations
 from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
-from scripts import train as script
 from tests.training.conftest import WORDS
 
 RECIPE = """
@@ -32,7 +33,7 @@ name = "trees"
 
 [data]
 root = "corpora"
-directions = ["en"]
+language = "en"
 train = ["train.{language}"]
 valid = ["valid.{language}"]
 test = [{ path = "test.tsv", columns = ["de", "en"] }]
@@ -53,11 +54,13 @@ dropout = 0.0
 
 [training]
 precision = "float32"
+optimizer = "adam"
 batch_tokens = 256
 update_tokens = 256
 max_updates = 120
 learning_rate = 1e-2
 warmup_updates = 20
+cooldown_updates = 0
 label_smoothing = 0.0
 validate_every = 60
 save_every = 1000
@@ -91,7 +94,7 @@ def make_trainer(trees: Path, tmp_path: Path) -> Callable[..., Trainer]:
 
 
 def train(trainer: Trainer) -> bool:
-    with Reporter(trainer.run, "test", trainer.config.max_updates, trainer.progress.updates) as report:
+    with Reporter(trainer.run, "test", trainer.config, trainer.progress.updates) as report:
         return trainer.train(report)
 
 
@@ -109,7 +112,7 @@ def test_it_learns_that_only_the_first_word_is_news(
         "model.safetensors",
         "tokenizer.model",
     ]
-    scorer = LanguageScorer.load(run / "model", "cpu")
+    scorer = LanguageModelScorer.load(run / "model", "cpu")
     assert scorer.language == "en"
     scored = scorer.score(LINES)
     nats = [-each.log_probability for each in scored]
@@ -151,23 +154,29 @@ def test_a_resumed_run_is_the_run_that_was_not_stopped(make_trainer: Callable[..
 
 
 @pytest.mark.parametrize(
-    ("losses", "origin"), [([2.0, 3.0], "mean of the last 1 checkpoints"), ([3.0, 2.0], "checkpoint of update 3")]
+    ("losses", "origin"), [([2.0, 3.0], "checkpoint of update 12"), ([3.0, 2.0], "checkpoint of update 3")]
 )
 def test_the_lowest_perplexity_is_the_best(
     make_trainer: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch, losses: list[float], origin: str
 ) -> None:
     trainer = make_trainer(
-        "run", "training.validate_every=3", "training.patience=3", "training.keep=1", "training.max_updates=100"
+        "run",
+        "training.validate_every=3",
+        "training.patience=3",
+        "training.keep_checkpoints=1",
+        "training.max_updates=100",
     )
     said = iter([9.0, 9.5, 9.0, 9.1, *losses])  # the first is the best, and three later ones are no better
     monkeypatch.setattr(trainer.validation, "losses", lambda model: {"valid_loss": next(said)})
     assert train(trainer) is True
     assert (trainer.progress.updates, trainer.progress.best_update) == (12, 3)
-    with Reporter(trainer.run, "test", 100, 12) as report:
+    with Reporter(trainer.run, "test", trainer.config, 12) as report:
         weights, name, figures = trainer.finish(report)
     assert (name, figures["valid_loss"]) == (origin, 2.0)
-    chosen = "00000003" if "update" in origin else "00000012"
-    torch.testing.assert_close(weights, load_weights(trainer.run / "checkpoints" / chosen / "model.safetensors"))
+    chosen = int(origin.split()[-1])
+    torch.testing.assert_close(
+        weights, load_weights(trainer.run / "checkpoints" / f"{chosen:08d}" / "model.safetensors")
+    )
 
 
 def test_a_model_that_went_astray_is_no_crash(make_trainer: Callable[..., Trainer]) -> None:
@@ -225,19 +234,25 @@ def test_a_column_of_a_table(tmp_path: Path) -> None:
     (tmp_path / "more.tsv").write_text("Ein Hund.\tA dog.\nEine Katze.\tA cat.\n")
     corpora = "data.train=['train.{language}', {path='more.tsv', columns=['de', 'en'], weight=2}]"
     assert prepared(tmp_path, "A horse.\n", corpora)[1] == ["A horse.", "A dog.", "A cat."]
-    with pytest.raises(
-        RecipeError, match=r"more\.tsv has the columns \['de', 'fr'\]; accepted: all languages of one of"
-    ):
+    with pytest.raises(RecipeError, match=r"more\.tsv has the columns \['de', 'fr'\]; accepted: the languages of en"):
         prepared(tmp_path, "A horse.\n", "data.train=[{path='more.tsv', columns=['de', 'fr']}]")
 
 
 @pytest.mark.parametrize(
     ("overrides", "problem"),
     [
-        (["data.directions=['en','en-de']"], "no direction: 'en'; accepted: source-target, such as 'en-de', or one"),
-        (["data.directions=['en','de']"], "no direction: 'en', 'de'; accepted: source-target, such as 'en-de', or one"),
-        (["data.train=[{path='{language}', mark='bt'}]"], "data.train: mark bt, but a language model, which data.dir"),
-        (["model.tie_source=false"], "model.tie_source = false, but a language model"),
+        (["data.directions=['en-de']"], "data: data.directions or data.language is missing, or both are given"),
+        (
+            ["data.directions=['en']"],
+            "data.directions: ['en'] names no target language; accepted: two languages, such as",
+        ),
+        (["data.language=english"], "data.language: 'english' is not a language tag; accepted: BCP 47, such as 'de'"),
+        (["data.language=EN"], "data.language: 'EN' is not in canonical letter case; accepted: 'en'"),
+        (
+            ["data.train=[{path='{language}', source_tag='bt'}]"],
+            "data.train: source_tag is not for a language model, which data.language asks for; accepted: none",
+        ),
+        (["model.tie_source=false"], "model.tie_source = false is not for a language model"),
     ],
 )
 def test_what_makes_no_sense_is_refused(trees: Path, overrides: list[str], problem: str) -> None:
@@ -248,7 +263,8 @@ def test_what_makes_no_sense_is_refused(trees: Path, overrides: list[str], probl
 
 def test_it_is_no_part_of_tuning(trees: Path, small_model: Path, small_language_model: Path) -> None:
     sections = RECIPE.partition("[tokenizer]")[0]
-    for model, problem in ((small_model, "begins with random weights"), (small_language_model, "translates nothing")):
+    problems = {small_model: "tuning is not for a language model", small_language_model: "which cannot translate"}
+    for model, problem in problems.items():
         (trees / "tuned.toml").write_text(f'{sections}[tuning]\nmodel = "{model}"\n')
         with pytest.raises(RecipeError, match=problem):
             read_recipe(trees / "tuned.toml")

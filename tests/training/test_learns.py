@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from mt import evaluation
-from mt.engine.translator import Translator
-from scripts.prepare import main as prepare
-from scripts.train import main as train
+from mt.cli.prepare import main as prepare
+from mt.cli.train import main as train
+from mt.pipeline.translator import Translator
 
 pytestmark = pytest.mark.system
 
@@ -15,7 +15,7 @@ RECIPE = (
     *("model.d_model=64", "model.d_ff=128", "model.heads=4", "model.dropout=0", "tokenizer.vocabulary_size=360"),
     *("training.batch_tokens=1024", "training.update_tokens=1024", "training.max_updates=350"),
     *("training.learning_rate=4e-3", "training.warmup_updates=60"),
-    *("training.validate_every=175", "training.save_every=175", "training.keep=1"),
+    *("training.validate_every=175", "training.save_every=175", "training.keep_checkpoints=1"),
 )
 
 

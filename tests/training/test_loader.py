@@ -4,16 +4,16 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from mt.data.batching import Batch, Position, Update, make_batch
+from mt.data.batching import Position, TrainingBatch, Update, make_batch
 from mt.training import loader
 
 
 @pytest.fixture(autouse=True)
 def without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    def as_it_is(batch: Batch) -> Batch:
+    def as_it_is(batch: TrainingBatch) -> TrainingBatch:
         return batch
 
-    monkeypatch.setattr(loader, "_pinned", as_it_is)
+    monkeypatch.setattr(loader, "_pin", as_it_is)
 
 
 def numbered(count: int, fail: bool = False) -> Iterator[Update]:
@@ -24,12 +24,12 @@ def numbered(count: int, fail: bool = False) -> Iterator[Update]:
 
 
 def test_all_updates_come_in_order() -> None:
-    assert [update.next_position.update for update in loader.ahead(numbered(30))] == list(range(1, 31))
+    assert [update.next_position.update for update in loader.prefetch(numbered(30))] == list(range(1, 31))
 
 
 def test_an_error_comes_after_the_updates_before_it() -> None:
     seen = []
-    updates = loader.ahead(numbered(3, fail=True))
+    updates = loader.prefetch(numbered(3, fail=True))
     for _ in range(3):
         seen.append(next(updates).next_position.update)
     with pytest.raises(ValueError, match="line 7"):
@@ -39,7 +39,7 @@ def test_an_error_comes_after_the_updates_before_it() -> None:
 
 def test_the_thread_ends_with_who_reads() -> None:
     before = threading.active_count()
-    updates = loader.ahead(numbered(1000))
+    updates = loader.prefetch(numbered(1000))
     next(updates)
     assert threading.active_count() == before + 1
     updates.close()  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy, log_softmax
 
 from mt.config import ModelConfig
-from mt.data.batching import Batch, make_batch
+from mt.data.batching import TrainingBatch, make_batch
 from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
 from mt.tokenizer import PAD
@@ -38,6 +38,7 @@ def test_the_smoothed_distribution(smoothing: float, expected: list[float]) -> N
     logits = torch.tensor([[0.3, -1.0, 2.0, 0.5]], requires_grad=True)
     loss = smoothed_cross_entropy(logits, torch.tensor([1]), smoothing)
     loss.backward()
+    assert logits.grad is not None
     distribution = logits.softmax(-1) - logits.grad  # the gradient of cross-entropy is softmax - distribution
     torch.testing.assert_close(distribution[0], torch.tensor(expected))
     assert loss.item() == pytest.approx(-(torch.tensor(expected) * log_softmax(logits, -1)).sum().item())
@@ -82,7 +83,8 @@ def test_the_projected_loss_and_its_gradients_are_those_of_the_plain_one(
     states, weight = torch.randn(7, 5, generator=generator), torch.randn(12, 5, generator=generator)
     labels = torch.tensor([0, 11, 2, 3, 3, 3, 9])
     states[1] *= 100  # a label with a probability of 0 in float32
-    found, expected = [], []
+    found: list[torch.Tensor | None] = []
+    expected: list[torch.Tensor | None] = []
     for into, projected in ((found, True), (expected, False)):
         x, w = states.clone().requires_grad_(), weight.clone().requires_grad_()
         if projected:
@@ -138,7 +140,7 @@ def test_a_batch_is_the_sum_of_its_pairs_however_much_padding_it_has(pairs: list
 def test_padding_does_not_count(model: Transformer) -> None:
     batch = make_batch([[4, 5, 3]], [[6, 7]], np.array([0]))
     more = [torch.nn.functional.pad(tensor, (0, 3), value=PAD) for tensor in (batch.source, batch.target, batch.labels)]
-    padded = Batch(more[0], more[0] != PAD, more[1], more[2], (0,))
+    padded = TrainingBatch(more[0], more[0] != PAD, more[1], more[2], (0,))
     torch.testing.assert_close(batch_loss(model, padded, 0.1), batch_loss(model, batch, 0.1))
 
 
@@ -207,7 +209,8 @@ def test_r_drop_and_its_gradients_are_those_of_the_plain_one(
     generator = torch.Generator().manual_seed(1)
     states, weight = torch.randn(2, 7, 5, generator=generator), torch.randn(12, 5, generator=generator)
     labels = torch.tensor([0, 11, 2, 3, 3, 3, 9])
-    found, expected = [], []
+    found: list[torch.Tensor | None] = []
+    expected: list[torch.Tensor | None] = []
     for into, projected in ((found, True), (expected, False)):
         x, w = states.clone().requires_grad_(), weight.clone().requires_grad_()
         loss = agreeing_cross_entropy(x, w, labels, 0.1, r_drop) if projected else agreeing(x, w, labels, r_drop)

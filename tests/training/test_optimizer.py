@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from mt.config import ModelConfig, TrainingConfig
 from mt.distributed import World
 from mt.model.transformer import LanguageModel, Transformer
-from mt.training.optimizer import Muon, layer_matrices, optimizers, orthogonal
+from mt.training.optimizer import Muon, layer_matrices, optimizers, orthogonal, scaled_step
 
 TINY = ModelConfig(encoder_layers=1, decoder_layers=2, d_model=8, d_ff=16, heads=2, tie_output=False)
 
@@ -36,9 +36,7 @@ def stepped(optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter], gr
     """One step at rate 0.1, of gradients that are twice what they should be."""
     for parameter, gradient in zip(parameters, gradients, strict=True):
         parameter.grad = 2 * gradient
-    optimizer.grad_scale = torch.tensor(2.0)  # type: ignore[attr-defined]
-    optimizer.param_groups[0]["lr"] = 0.1
-    optimizer.step()
+    scaled_step(optimizer, 0.1, torch.tensor(2.0))
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.5])
@@ -78,6 +76,15 @@ def test_one_without_a_gradient_stays_and_the_others_step_as_if_alone() -> None:
     assert not torch.equal(together[1], random(4, 4, seed=1))
 
 
+def test_an_optimizer_that_ignores_the_divisor_is_refused() -> None:
+    parameter = nn.Parameter(torch.ones(2))
+    (adam,) = optimizers(nn.ParameterList([parameter]), TrainingConfig(optimizer="adam"), torch.float32, World())
+    stepped(adam, [parameter], [torch.ones(2)])
+    assert parameter.tolist() == pytest.approx([0.9, 0.9])
+    with pytest.raises(TypeError, match="SGD ignores grad_scale"):
+        stepped(torch.optim.SGD([parameter]), [parameter], [torch.ones(2)])
+
+
 @pytest.mark.parametrize(
     ("model", "matrices"),
     [
@@ -89,7 +96,7 @@ def test_muon_has_the_matrices_of_the_layers_and_adam_all_else(model: nn.Module,
     assert len(layer_matrices(model)) == matrices
     adam, muon = optimizers(model, TrainingConfig(optimizer="muon"), torch.float32, World())
     assert [type(adam), type(muon)] == [torch.optim.AdamW, Muon]
-    (alone,) = optimizers(model, TrainingConfig(), torch.float32, World())
+    (alone,) = optimizers(model, TrainingConfig(optimizer="adam"), torch.float32, World())
     assert ids(alone) == {id(p) for p in model.parameters()}
     assert ids(muon) == {id(p) for p in layer_matrices(model)}
     assert ids(adam) | ids(muon) == ids(alone) and not ids(adam) & ids(muon)

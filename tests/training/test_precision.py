@@ -106,7 +106,7 @@ def test_instructions_that_torch_does_not_use_are_none(monkeypatch: pytest.Monke
 def test_a_run_computes_in_what_was_chosen(
     monkeypatch: pytest.MonkeyPatch, make_trainer: Any, able: bool, chosen: torch.dtype
 ) -> None:
-    monkeypatch.setattr(precision, "computes_in_bfloat16", lambda device: able)
+    monkeypatch.setattr(precision, "has_fast_bfloat16", lambda device: able)
     trainer = make_trainer("run", "training.precision=auto")
     assert trainer.working.dtype == chosen
     assert next(trainer.working.model.parameters()).dtype == chosen

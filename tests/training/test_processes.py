@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mt.checkpoint import load_weights
-from scripts.train import main as train
+from mt.cli.train import main as train
 
 pytestmark = pytest.mark.system
 
@@ -19,7 +19,7 @@ def weights(folder: Path) -> dict[str, Any]:
 
 def test_processes_of_its_own_are_one_run(place: Any) -> None:
     said = place.run(place.command("train.py", *RECIPE, "--run", "two", "--processes", "2"))
-    assert "2 process(es) on cpu, " in said
+    assert "processes: 2 on cpu, " in said
     assert said.count("the model is in") == 1
     place.here(train, *RECIPE, "--run", "one", "--threads", "1")
     ours, theirs = weights(place.folder / "two"), weights(place.folder / "one")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scripts.train import main as train
+from mt.cli.train import main as train
 
 pytestmark = pytest.mark.system
 
@@ -67,7 +67,7 @@ def test_a_corpus_that_changed_meanwhile_is_refused_and_a_copy_of_it_is_not(plac
     corpus.write_text(text + "so\n")
     (place.folder / "corpora/train.en").open("a").write("so\n")
     said = place.here(train, *begun, status=2)
-    assert "run/checkpoints/00000020 has learnt from other text" in said and "a [tuning] can begin with" in said
+    assert "run/checkpoints/00000020 was trained on other text" in said and "[tuning] can begin with" in said
     assert (place.folder / "run/model/model.safetensors").read_bytes() == published
     place.write_corpora(400, seed=1)  # the same again, at another time
     assert "resumed at update 20" in place.here(train, *begun)
@@ -82,7 +82,7 @@ def test_ctrl_c_and_a_polite_kill_lose_nothing(place: Any, number: signal.Signal
     process.send_signal(number)
     _, said = process.communicate()
     assert process.returncode == 130, said
-    assert "--resume goes on from the last checkpoint" in said
+    assert "--resume continues from the last checkpoint" in said
     assert "Traceback" not in said
     reached = newest(place.folder / "run")
     resumed = (f"training.max_updates={reached + 1}", "--run", "run", "--threads", "1", "--resume")

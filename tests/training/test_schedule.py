@@ -1,9 +1,11 @@
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.config import TrainingConfig
-from mt.training.schedule import inverse_sqrt, learning_rate, noam
+from mt.training.schedule import cooldown, inverse_sqrt, learning_rate, noam, warmup_updates
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,50 @@ def test_both_schedules_peak_at_the_warm_up(update: int, warmup: int) -> None:
     assert 0 < noam(update, 64, warmup) <= noam(warmup, 64, warmup) * (1 + 1e-9)
 
 
-def test_a_recipe_names_its_schedule() -> None:
-    noam_config = TrainingConfig(schedule="noam", learning_rate=2.0, warmup_updates=100)
-    assert learning_rate(400, noam_config, 100) == pytest.approx(2 * 0.1 / 20)
-    assert learning_rate(400, TrainingConfig(learning_rate=1e-3, warmup_updates=100), 100) == pytest.approx(5e-4)
+def test_a_recipe_selects_its_schedule() -> None:
+    noam_config = TrainingConfig(schedule="noam", learning_rate=2.0)
+    assert learning_rate(400, noam_config, 100, 100) == pytest.approx(2 * 0.1 / 20)
+    assert learning_rate(400, TrainingConfig(learning_rate=1e-3), 100, 100) == pytest.approx(5e-4)
+
+
+@pytest.mark.parametrize(
+    ("values", "d_model", "peak"),
+    [
+        ({}, 128, 3.0e-3),
+        ({}, 512, 1.5e-3),
+        ({"optimizer": "adam"}, 512, 1e-3),
+        ({"shard": True}, 512, 1e-3),
+        ({"schedule": "noam"}, 512, 6.987712e-4),
+        ({"learning_rate": 5e-3}, 512, 5e-3),
+    ],
+)
+def test_the_default_rate_fits_optimizer_size_and_schedule(values: dict[str, Any], d_model: int, peak: float) -> None:
+    assert learning_rate(4000, TrainingConfig(**values), d_model, 4000) == pytest.approx(peak, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("warmup", "planned", "expected"),
+    [(None, 100_000, 1000), (None, 9000, 900), (None, 222, 22), (None, 3, 1), (1000, 222, 1000)],
+)
+def test_a_warm_up_fits_into_the_run(warmup: int | None, planned: int, expected: int) -> None:
+    assert warmup_updates(TrainingConfig(warmup_updates=warmup), planned) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "update", "minutes", "factor"),
+    [
+        ({"cooldown_updates": 0}, 1000, 0, 1),
+        ({"cooldown_updates": 100}, 900, 0, 1),
+        ({"cooldown_updates": 100}, 951, 0, 0.5),
+        ({"cooldown_updates": 100, "max_minutes": 10}, 900, 10, 1),  # the length in updates is exact
+        ({}, 800, 1e9, 1),
+        ({}, 901, 0, 0.5),
+        ({}, 1000, 0, 0.005),
+        ({"max_minutes": 10}, 100, 8, 1),
+        ({"max_minutes": 10}, 100, 9, 0.5),  # the nearer of both limits counts
+        ({"max_minutes": 10}, 951, 9, 0.25),
+        ({"max_minutes": 10}, 100, 10.1, 0),
+    ],
+)
+def test_the_rate_falls_to_zero_at_the_end(values: dict[str, Any], update: int, minutes: float, factor: float) -> None:
+    assert cooldown(update, 60 * minutes, TrainingConfig(max_updates=1000, **values)) == pytest.approx(factor)

@@ -9,21 +9,24 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.tensor import DTensor
+from torch.multiprocessing.spawn import spawn
 
 from mt.checkpoint import load_weights
 from mt.config import ModelConfig, Recipe
-from mt.data.batching import Batch, Position, TrainingBatches, make_batch
-from mt.data.dataset import Prepared
+from mt.data.batching import Position, TrainingBatch, UpdateStream, make_batch
+from mt.data.dataset import PreparedData
 from mt.distributed import World
 from mt.model.transformer import Transformer
 from mt.tokenizer import PAD
 from mt.training.loss import batch_loss
-from mt.training.sharding import ShardedLoss, gathered, placed
+from mt.training.sharding import ShardedLoss, distribute_like, gather
 
 # A key's bias changes no softmax, so its gradient is rounding noise, which Adam blows up; a large epsilon does not.
 RECIPE = (
     *("model.dropout=0", "training.batch_tokens=64", "training.adam_epsilon=1e-3", "training.ema_decay=0.9"),
-    *("training.max_updates=50", "training.validate_every=25", "training.save_every=20", "training.keep=9"),
+    *("training.max_updates=50", "training.validate_every=25", "training.save_every=20", "training.keep_checkpoints=9"),
     *("--processes", "2"),
 )
 
@@ -46,8 +49,14 @@ def tiny() -> Transformer:
     return Transformer(config, vocabulary_size=11)  # the last piece of 11 rows is smaller
 
 
-def batches() -> list[Batch]:
+def batches() -> list[TrainingBatch]:
     return [make_batch([[5, 3], [4, 6, 3]], [[7, 8], [9]], np.arange(2)), make_batch([[9, 3]], [[4]], np.arange(1))]
+
+
+def local(tensor: Tensor) -> Tensor:
+    """Return this process's part of a sharded tensor."""
+    assert isinstance(tensor, DTensor)
+    return tensor.to_local()
 
 
 def learn_in_pieces(rank: int, folder: Path) -> None:
@@ -60,16 +69,16 @@ def learn_in_pieces(rank: int, folder: Path) -> None:
     loss(model, batches()[rank], 0.1, 0.0).backward()
     parameters: dict[str, Any] = dict(model.named_parameters())
     held = sum(p.to_local().numel() + p.grad.to_local().numel() for p in parameters.values())
-    gradients = gathered({name: p.grad for name, p in parameters.items()}, world)
-    weights = gathered({name: p.detach() for name, p in parameters.items()}, world)
-    again = {name: placed(tensor, parameters[name]) for name, tensor in tiny().state_dict().items()}
-    same = all(bool(again[name].to_local().equal(p.to_local())) for name, p in parameters.items())
+    gradients = gather({name: p.grad for name, p in parameters.items()}, world)
+    weights = gather({name: p.detach() for name, p in parameters.items()}, world)
+    again = {name: distribute_like(tensor, parameters[name]) for name, tensor in tiny().state_dict().items()}
+    same = all(local(again[name]).equal(local(p)) for name, p in parameters.items())
     torch.save((held, gradients, weights, same), folder / str(rank))
     dist.destroy_process_group()
 
 
 def test_each_process_holds_its_piece_of_weights_and_summed_gradients(tmp_path: Path) -> None:
-    torch.multiprocessing.spawn(learn_in_pieces, (tmp_path,), nprocs=2)
+    spawn(learn_in_pieces, (tmp_path,), nprocs=2)
     (held, gradients, weights, same), (also_held, none, neither, also_same) = (
         torch.load(tmp_path / str(rank)) for rank in range(2)
     )
@@ -87,12 +96,12 @@ def test_each_process_holds_its_piece_of_weights_and_summed_gradients(tmp_path: 
 
 
 def test_an_idle_batch_teaches_nothing(
-    read_recipe: Callable[..., Recipe], prepared: Callable[[Recipe], Prepared]
+    read_recipe: Callable[..., Recipe], prepared: Callable[[Recipe], PreparedData]
 ) -> None:
     """Each of three processes has as many batches as the others, and all tokens are still there once."""
     recipe = read_recipe("training.shard=true", "training.batch_tokens=64")
     data = prepared(recipe)
-    streams = [TrainingBatches(data.train, data.tokenizer, recipe, World(rank, 3)) for rank in range(3)]
+    streams = [UpdateStream(data.train, data.tokenizer, recipe, World(rank, 3)) for rank in range(3)]
     plan = streams[0].plan(0)
     idle = 0
     for indices, *updates in zip(plan, *(stream.updates(Position()) for stream in streams), strict=False):
@@ -104,7 +113,7 @@ def test_an_idle_batch_teaches_nothing(
     assert idle
     model = Transformer(recipe.model, len(data.tokenizer))
     for r_drop in (0.0, 1.0):
-        loss = batch_loss(model, streams[0].idle(), 0.1, r_drop)
+        loss = batch_loss(model, streams[0].empty_batch(), 0.1, r_drop)
         loss.backward()
         assert loss.item() == 0
         assert all(p.grad is not None and not p.grad.any() for p in model.parameters())
@@ -119,7 +128,7 @@ def test_a_sharded_run_is_the_run(place: Any, overrides: tuple[str, ...]) -> Non
     place.run(place.command("train.py", *recipe, "--run", "whole"))
     said = place.run(place.command("train.py", *recipe, "--run", "sharded", "training.shard=true"))
     whole, sharded = place.folder / "whole", place.folder / "sharded"
-    assert "2 process(es)" in said
+    assert "processes: 2 on" in said
     for figure in ("train_loss", "train_norm", "valid_loss"):
         assert records(sharded, figure) == pytest.approx(records(whole, figure), abs=1e-4), figure
     for update in (20, 25, 40, 50):

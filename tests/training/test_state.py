@@ -135,7 +135,7 @@ def test_other_data_are_refused_and_unknown_ones_are_not(tmp_path: Path) -> None
     path, state = saved(tmp_path)
     other = replace(new_state(2, updates=1), data="b")
     untouched = new_state(2, updates=1)
-    with pytest.raises(TrainingError, match="00000003 has learnt from other text: a corpus of the recipe has changed"):
+    with pytest.raises(TrainingError, match="00000003 was trained on other text: a corpus of the recipe has changed"):
         restore_checkpoint(path, other)
     assert same(other, untouched) and other.progress == Progress()
     values = json.loads((path / "state.json").read_text())

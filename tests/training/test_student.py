@@ -7,9 +7,9 @@ import torch
 
 from mt import Translator
 from mt.checkpoint import LoadedModel, load_model
+from mt.cli.shrink import main
 from mt.errors import ModelError
 from mt.training.student import evenly_spaced, shrink
-from scripts.shrink import main
 from tests.conftest import sentences, write_model
 
 
@@ -24,11 +24,11 @@ def loaded(teacher: Path) -> LoadedModel:
 
 
 @pytest.mark.parametrize(
-    ("there", "wanted", "kept"),
+    ("layers", "count", "kept"),
     [(4, 1, [3]), (4, 2, [0, 3]), (6, 3, [0, 2, 5]), (4, 4, [0, 1, 2, 3]), (4, 6, [0, 1, 2, 3]), (1, 1, [0])],
 )
-def test_which_layers_stay(there: int, wanted: int, kept: list[int]) -> None:
-    assert evenly_spaced(there, wanted) == kept
+def test_which_layers_stay(layers: int, count: int, kept: list[int]) -> None:
+    assert evenly_spaced(layers, count) == kept
 
 
 def test_with_all_that_the_teacher_has_it_is_the_teacher(loaded: LoadedModel) -> None:
@@ -88,9 +88,9 @@ def test_all_that_cannot_be_is_told_at_once(loaded: LoadedModel) -> None:
 def test_what_is_written_can_be_loaded_and_says_what_it_is(
     teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = [str(teacher), str(tmp_path / "student"), "--decoder-layers", "1", "--vocabulary-size", "380"]
-    assert main(asked) == 0
-    assert "to be trained" in capsys.readouterr().err
+    arguments = [str(teacher), str(tmp_path / "student"), "--decoder-layers", "1", "--vocabulary-size", "380"]
+    assert main(arguments) == 0
+    assert "not trained yet" in capsys.readouterr().err
     assert "3 encoder and 1 decoder layers, 380 pieces" in (tmp_path / "student" / "README.md").read_text()
     Translator.load(tmp_path / "student", "cpu").translate(["The dog."], target="de")
     assert main([str(tmp_path / "nothing"), str(tmp_path / "out")]) == 2

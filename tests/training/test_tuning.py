@@ -12,10 +12,12 @@ from torch.testing import assert_close
 from mt.checkpoint import Description, load_model, load_weights, save_model
 from mt.config import DecodingConfig, ModelConfig, Recipe
 from mt.data.batching import load_batch
-from mt.data.dataset import Prepared, load_prepared, prepare, prepared_folder
+from mt.data.dataset import PreparedData, load_prepared
+from mt.data.preparation import prepare, prepared_folder
 from mt.distributed import World
 from mt.errors import MTError, RecipeError
 from mt.interop.importer import import_model
+from mt.languages import DirectionSet
 from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
 from mt.recipe import save_recipe
@@ -39,7 +41,7 @@ valid = ["valid.{{language}}"]
 
 [tuning]
 model = "{folder}/old"
-watch = ["test.{{language}}"]
+monitor = ["test.{{language}}"]
 
 [training]
 precision = "float32"
@@ -62,13 +64,14 @@ Make = Callable[..., Trainer]
 def write_old(folder: Path, directions: tuple[str, ...], marks: tuple[str, ...] = ()) -> Path:
     """The directory of a model with random weights."""
     torch.manual_seed(3)
-    languages = sorted({code for direction in directions for code in direction.split("-")})
+    parsed = DirectionSet.parse(directions)
+    languages = sorted({*parsed.sources, *parsed.targets})
     tagged = languages if len(directions) > 1 else ()
-    tokenizer = Tokenizer(train_tokenizer(WORDS * 9, vocabulary_size=330, languages=tagged, marks=marks))
+    tokenizer = Tokenizer(train_tokenizer(WORDS * 9, vocabulary_size=330, languages=tagged, source_tags=marks))
     config = ModelConfig(encoder_layers=2, decoder_layers=1, d_model=16, d_ff=24, heads=2, max_length=64)
     description = Description(
         name="old",
-        directions=directions,
+        directions=parsed,
         vocabulary_size=len(tokenizer),
         model=config,
         decoding=DecodingConfig(beam_size=2, max_length_factor=1.5, max_length_offset=3),
@@ -104,12 +107,12 @@ def make(place: Path, read: Read, tmp_path: Path) -> Make:
     return build
 
 
-def prepared(recipe: Recipe, place: Path) -> Prepared:
+def prepared(recipe: Recipe, place: Path) -> PreparedData:
     return load_prepared(prepare(recipe, place / "prepared"))
 
 
 def train(trainer: Trainer) -> bool:
-    with Reporter(trainer.run, "test", trainer.config.max_updates, trainer.progress.updates) as report:
+    with Reporter(trainer.run, "test", trainer.config, trainer.progress.updates) as report:
         return trainer.train(report)
 
 
@@ -128,7 +131,7 @@ def test_a_recipe_takes_over_what_the_model_is(read: Read, place: Path, tmp_path
     old = load_model(place / "old", torch.device("cpu")).description
     assert recipe.model == old.model.model_copy(update={"dropout": 0.25})
     assert recipe.decoding == old.decoding.model_copy(update={"beam_size": 4})
-    assert recipe.directions == ("en-de",)
+    assert recipe.directions.to_config() == ["en-de"]
     save_recipe(recipe, tmp_path / "kept.toml")
     assert read_recipe(tmp_path / "kept.toml") == recipe, "with every value spelt out, it is the same recipe"
 
@@ -139,12 +142,15 @@ def test_all_that_would_change_the_model_is_refused_at_once(read: Read) -> None:
         *("model.d_model=32", "model.norm=post", "model.size=tiny", "model.droput=0.1", "model.heads=2"),
         *("tokenizer.vocabulary_size=99999", "tokenizer.dropout=0.1", "training.lerning_rate=1"),
     )
-    assert "model.d_model = 32, which is 16 in the model to tune; accepted: that, and other values of dropout" in said
-    assert "model.norm = 'post', which is 'pre'" in said
-    assert "model.size = 'tiny', but the model has its own" in said
+    assert "model.d_model = 32, but the model to tune has 16; accepted: only changes of dropout" in said
+    assert "model.norm = 'post', but the model to tune has 'pre'" in said
+    assert "model.size = 'tiny', but the model to tune has a size" in said
     assert "model.droput is unknown (did you mean dropout?)" in said
     assert "model.heads" not in said, "it is what the model has"
-    assert "tokenizer.vocabulary_size: the model to tune brings its tokenizer; accepted: only tokenizer.dropout" in said
+    problem = (
+        "tokenizer.vocabulary_size is set, but the model to tune has a tokenizer; accepted: only tokenizer.dropout"
+    )
+    assert problem in said
     assert "training.lerning_rate is unknown" in said
 
 
@@ -154,14 +160,14 @@ def test_what_the_model_cannot_do_is_refused_at_once(read: Read) -> None:
         *('data.directions=["en-de", "de-en"]', 'tuning.frozen=["encoder.layer.*", "decoder.norm.weight"]'),
         *("tuning.adapter_rank=17", "model.d_ff=7"),
     )
-    assert "data.directions: de-en; accepted: those of the model, en-de; it has no tags for others" in said
+    assert "data.directions: de-en; accepted: the model's directions, en-de" in said
     assert "tuning.frozen: 'encoder.layer.*' matches no parameter (did you mean encoder.layers.*?)" in said
     assert "decoder.norm.weight" not in said
     assert "tuning.adapter_rank = 17; accepted: at most d_model, 16" in said
-    assert "model.d_ff = 7, which is 24" in said
+    assert "model.d_ff = 7, but the model to tune has 24" in said
     assert "leaves nothing to train" in refused(read, 'tuning.frozen=["*"]')
     said = refused(read, 'tuning.frozen=["encoder.*", "decoder.*"]', "training.optimizer=muon")
-    assert "training.optimizer = 'muon', but tuning.frozen leaves it no matrix of a layer; accepted: 'adam'" in said
+    assert "training.optimizer = 'muon', but tuning.frozen leaves no matrix of a layer for it; accepted: 'adam'" in said
 
 
 def test_a_model_that_is_not_there_is_told_with_what_else_is_wrong(read: Read, tmp_path: Path) -> None:
@@ -174,30 +180,40 @@ def test_a_model_that_is_not_there_is_told_with_what_else_is_wrong(read: Read, t
 def test_a_tagged_model_learns_another_direction_and_keeps_its_own(read: Read, place: Path, tmp_path: Path) -> None:
     write_old(tmp_path / "tagged", ("en-de", "en-fr"))
     recipe = read(f"tuning.model='{tmp_path / 'tagged'}'", 'data.directions=["de-en"]')
-    assert recipe.directions == ("en-de", "en-fr", "de-en")
+    assert recipe.directions.to_config() == ["en-de", "en-fr", "de-en"]
     data = prepared(recipe, place)
     trainer = Trainer(recipe, data, tmp_path, torch.device("cpu"), World())
-    assert trainer.batches.tags == [[data.tokenizer.tag("en")]], "as it reads sources of several directions"
-    assert trainer.describe().directions == recipe.directions
+    assert trainer.batches.tags == [[data.tokenizer.tag_id("en")]], "as it reads sources of several directions"
+    description = trainer.describe()
+    assert isinstance(description, Description) and description.directions == recipe.directions
     said = refused(read, f"tuning.model='{tmp_path / 'tagged'}'", 'data.directions=["de-cs"]')
-    assert "de-cs; accepted: those of the model, en-de, en-fr, or others into de, en, fr, of which it has tags" in said
+    languages = "en-de, en-fr, or directions into de, en, fr, for which its tokenizer has tags"
+    assert f"de-cs; accepted: the model's directions, {languages}" in said
 
 
 def test_a_mark_is_one_that_the_model_has(read: Read, place: Path, tmp_path: Path) -> None:
-    back = "data.train=['train.{language}', {path='valid.{language}', mark='bt'}, {path='test.{language}', mark='mt'}]"
+    tagged = "{path='valid.{language}', source_tag='bt'}, {path='test.{language}', source_tag='mt'}"
+    back = f"data.train=['train.{{language}}', {tagged}]"
     said = refused(read, back, "tuning.adapter_rank=17")
-    assert "data.train: mark bt, mt, which the model's tokenizer lacks; accepted: none" in said
+    assert "data.train: source_tag bt, mt, which the model's tokenizer lacks; accepted: none" in said
     assert "tuning.adapter_rank = 17" in said
     write_old(tmp_path / "marked", ("en-de",), ("bt", "noised"))
     said = refused(read, back, f"tuning.model='{tmp_path / 'marked'}'")
-    assert "data.train: mark mt, which the model's tokenizer lacks; accepted: marks of the model to tune, bt" in said
+    assert (
+        "data.train: source_tag mt, which the model's tokenizer lacks; accepted: source tags of the model to tune, bt"
+        in said
+    )
     recipe = read(back.replace("'mt'", "'noised'"), f"tuning.model='{tmp_path / 'marked'}'")
     data = prepared(recipe, place)
     trainer = Trainer(recipe, data, tmp_path, torch.device("cpu"), World())
-    assert trainer.batches.marks == [[], [data.tokenizer.mark("bt")], [data.tokenizer.mark("noised")]]
-    said = refused(read, "tuning.watch=[{path='test.{language}', weight=2}]")
+    assert trainer.batches.source_tags == [
+        [],
+        [data.tokenizer.source_tag_id("bt")],
+        [data.tokenizer.source_tag_id("noised")],
+    ]
+    said = refused(read, "tuning.monitor=[{path='test.{language}', weight=2}]")
     assert (
-        "tuning.watch: a weight, a mark or directions at test.{language}; accepted: none of them, except in data.train"
+        "tuning.monitor: weight, source_tag or directions at test.{language}; accepted: none, except in data.train"
         in said
     )
 
@@ -208,8 +224,8 @@ def test_text_is_encoded_by_the_models_tokenizer(read: Read, place: Path, tmp_pa
     own = load_model(place / "old", torch.device("cpu")).tokenizer
     assert data.tokenizer.digest == own.digest
     assert data.train.source[3].tolist() == own.encode(data.train.texts("source", [3])[0])
-    assert list(data.watch) == ["test.{language}"]
-    assert len(data.watch["test.{language}"]) == 40
+    assert list(data.monitor) == ["test.{language}"]
+    assert len(data.monitor["test.{language}"]) == 40
     write_old(tmp_path / "other", ("en-de", "de-en"))  # its tags make it another tokenizer
     other = read(f"tuning.model='{tmp_path / 'other'}'")
     assert prepared_folder(other, tmp_path) != prepared_folder(recipe, tmp_path)
@@ -217,10 +233,10 @@ def test_text_is_encoded_by_the_models_tokenizer(read: Read, place: Path, tmp_pa
 
 def test_a_watched_corpus_that_is_missing_or_in_other_languages(read: Read, tmp_path: Path) -> None:
     with pytest.raises(MTError, match=r"old/val\.de"):
-        prepare(read('tuning.watch=["old/val.{language}"]'), tmp_path)
+        prepare(read('tuning.monitor=["old/val.{language}"]'), tmp_path)
     (tmp_path / "cs.tsv").write_text("ahoj\tsalut\n")
-    recipe = read(f"tuning.watch=[{{path='{tmp_path}/cs.tsv', columns=['cs', 'fr']}}]")
-    with pytest.raises(MTError, match="no watch-0 pairs are left for en-de"):
+    recipe = read(f"tuning.monitor=[{{path='{tmp_path}/cs.tsv', columns=['cs', 'fr']}}]")
+    with pytest.raises(MTError, match="no monitor-0 pairs are left for en-de"):
         prepare(recipe, tmp_path / "prepared")
 
 
@@ -242,7 +258,7 @@ def test_training_begins_with_the_model_and_leaves_alone_what_is_frozen(make: Ma
     assert load_weights(newest / "model.safetensors").keys() == old.keys()
     kept = {name.split(".", 1)[1] for name in load_weights(newest / "optimizer.safetensors")}
     assert kept == trained(trainer.model).keys() == {name for name in old if name.startswith("decoder.")}
-    with Reporter(trainer.run, "test", 4, 4) as report:
+    with Reporter(trainer.run, "test", trainer.config, 4) as report:
         weights, _, _ = trainer.finish(report)
     assert weights.keys() == old.keys()
 
@@ -250,17 +266,17 @@ def test_training_begins_with_the_model_and_leaves_alone_what_is_frozen(make: Ma
 def test_forgetting_is_shown_and_recorded(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     trainer = make("run")
     assert train(trainer)
-    name = "watch_loss:test.{language}"
+    name = "monitor_loss:test.{language}"
     records = [json.loads(line) for line in (trainer.run / "metrics.jsonl").read_text().splitlines()]
     assert [(record["update"], *record) for record in records] == [
         (update, "update", "valid_loss", "valid_bleu", name) for update in (0, 4)
     ]
     assert trainer.progress.before == {key: value for key, value in records[0].items() if key != "update"}
     assert records[0][name] != records[1][name]
-    assert f"watched loss: test.{{language}} {records[1][name]:.3f}" in capsys.readouterr().err
+    assert f"monitored loss: test.{{language}} {records[1][name]:.3f}" in capsys.readouterr().err
 
     data = trainer.data
-    there = data.watch["test.{language}"]
+    there = data.monitor["test.{language}"]
     tokens = int((there.target.lengths + 1).sum())
     for pair in range(len(there)):
         batch = load_batch(there, [[]], torch.tensor([pair]).numpy())
@@ -293,6 +309,7 @@ def test_folded_equals_unfolded(make: Make, place: Path) -> None:
     for parameter in trained(trainer.model).values():
         torch.nn.init.normal_(parameter, std=0.3)
     folded = trainer.model_of(trainer.model.state_dict())
+    assert isinstance(folded, Transformer)
     assert type(folded.encoder.layers[0].self_attention.query) is torch.nn.Linear
     old = load_model(place / "old", torch.device("cpu")).model
     batch = load_batch(trainer.data.valid, [[]], torch.arange(6).numpy())
@@ -322,7 +339,7 @@ def test_a_resumed_run_with_adapters_is_the_run_that_was_not_stopped(make: Make,
     assert again.progress.before == whole.progress.before
     published = []
     for trainer in (whole, again):
-        with Reporter(trainer.run, "test", 4, 4) as report:
+        with Reporter(trainer.run, "test", trainer.config, 4) as report:
             published.append(trainer.finish(report))
     assert published[0][1:] == published[1][1:]
     assert all(torch.equal(published[0][0][name], published[1][0][name]) for name in published[0][0])
@@ -350,27 +367,29 @@ def test_an_imported_model_with_two_vocabularies_and_one_with_tags(read: Read, p
         assert [len(tag) for tag in trainer.batches.tags] == [tagged]
         before = weights_of(trainer.model)
         assert train(trainer)
-        with Reporter(trainer.run, "test", 2, 2) as report:
+        with Reporter(trainer.run, "test", trainer.config, 2) as report:
             weights, _, _ = trainer.finish(report)
         assert weights.keys() == before.keys()
         silent = before["embedding.bias"] == NEVER
         assert silent.any()
         assert torch.equal(weights["embedding.bias"][silent], before["embedding.bias"][silent])
-        assert trainer.describe().source_vocabulary_size == (len(data.tokenizer) if name == "two" else None)
+        description = trainer.describe()
+        assert isinstance(description, Description)
+        assert description.source_vocabulary_size == (len(data.tokenizer) if name == "two" else None)
     said = refused(read, f"tuning.model='{tmp_path / 'two' / 'model'}'", "tokenizer.dropout=0.1")
     assert "tokenizer.dropout = 0.1, but the model's tokenizer is not BPE; accepted: 0" in said
 
 
 def test_the_example_tunes_a_model_from_english_to_german(place: Path) -> None:
     recipe = read_recipe(ROOT / "scripts/recipes/tune-docs-en-de.toml", [f"tuning.model='{place / 'old'}'"])
-    assert (recipe.directions, recipe.model.d_model, recipe.decoding.beam_size) == (("en-de",), 16, 2)
-    assert recipe.tuning is not None and recipe.tuning.adapter_rank and recipe.tuning.watch
+    assert (str(recipe.directions), recipe.model.d_model, recipe.decoding.beam_size) == ("en-de", 16, 2)
+    assert recipe.tuning is not None and recipe.tuning.adapter_rank and recipe.tuning.monitor
 
 
 def test_the_mean_of_adapters_is_that_of_the_models_that_they_make(
     make: Make, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trainer = make("run", *ADAPTED, "training.average=2", "training.keep=2")
+    trainer = make("run", *ADAPTED, "training.average_checkpoints=2", "training.keep_checkpoints=2")
     train(trainer)
     folded = []
     for seed in range(2):
@@ -381,7 +400,7 @@ def test_the_mean_of_adapters_is_that_of_the_models_that_they_make(
         trainer.progress.updates += 1
         save_checkpoint(trainer.checkpoints, trainer.state)
     monkeypatch.setattr(trainer.validation, "bleu", lambda model: 0.0)
-    with Reporter(trainer.run, "test", 2, 2) as report:
+    with Reporter(trainer.run, "test", trainer.config, 2) as report:
         mean, origin, _ = trainer.finish(report)
     assert origin == "mean of the last 2 checkpoints"
     for name, tensor in mean.items():

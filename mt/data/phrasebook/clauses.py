@@ -6,7 +6,7 @@ from mt.data.phrasebook.grammar import Action, Auxiliary, Case, NounPhrase, Phra
 from mt.data.phrasebook.lexicon import Adjective, Verb, lexicon
 from mt.data.phrasebook.slots import Construction, Sides, Slot, any_of, noun_phrases, nouns_of, one_of, together
 
-Tense = tuple[bool, Phrase]  # whether it is past, and a time to go with that
+Tense = tuple[bool, Phrase]  # true for the past, and a phrase of time that fits
 
 
 def _tenses(past: bool, times: Slot[Phrase]) -> Slot[Tense]:
@@ -132,10 +132,10 @@ def _asked() -> Slot[Phrase]:
 
 
 def _opened() -> Slot[tuple[Phrase, Tense]]:
-    """How a yes-no question begins, and its tense.
+    """Return pairs of an opening and a tense for yes-no questions.
 
-    A question of the present has an opening, or its first word would be a capitalised verb ("Öffnet"), a form that
-    no other construction has.
+    Questions in the present need an opening: without one, they would begin with a capitalised verb ("Öffnet"), a form
+    that no other construction has.
     """
     openings = (Phrase("excuse me,", "Entschuldigung,"), Phrase("and", "und"), Phrase("tell me,", "sagen Sie,"))
     present = together(any_of(*openings), _tenses(False, one_of([s.nothing(), s.present_times()])))
@@ -144,7 +144,7 @@ def _opened() -> Slot[tuple[Phrase, Tense]]:
 
 
 def _allowed() -> Slot[tuple[Auxiliary, Subject]]:
-    """A modal and who is asked about: nobody asks what he wants himself."""
+    """Return pairs of a modal and a subject for questions, leaving out those that ask what the speaker wants."""
     others = one_of([any_of(*group) for group in s.PRONOUNS[1:]])
     asked = one_of([together(any_of(*g.MODALS[:3]), s.subjects()), together(any_of(*g.MODALS[3:]), others)], [3, 2])
     return asked.map(lambda parts: (parts[0], parts[1]))

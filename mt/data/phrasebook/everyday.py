@@ -1,6 +1,6 @@
-"""What everybody says first: fixed phrases, which no grammar makes. They are trained on, but not scored.
+"""Fixed everyday phrases that the grammar does not generate. They are training data; no test contains them.
 
-None may be a sentence of the grammar: those of the test set must stay unseen.
+No phrase may be a sentence of the grammar, because training must not contain a test sentence.
 """
 
 NAMES = ("Anna", "Thomas", "Maria", "Peter", "Laura", "Paul", "Julia", "Felix", "Emma", "Lukas")
@@ -63,7 +63,7 @@ What is this?|Was ist das?
 
 
 def everyday() -> list[tuple[str, str]]:
-    """The phrases, English and German, with each name in turn."""
+    """Return (English, German) phrases; a phrase with `{name}` is returned once for each name."""
     rows = [line.split("|") for line in PHRASES.split("\n") if line]
     return [
         (english.format(name=name), german.format(name=name))

@@ -1,11 +1,11 @@
-"""The glossary at the end of the phrasebook: each noun with its articles, which tell its gender. Not scored either."""
+"""Glossary of the phrasebook: each noun with its articles, which show the gender. No test contains its entries."""
 
 from mt.data.phrasebook.grammar import Case, NounPhrase
 from mt.data.phrasebook.lexicon import lexicon
 
 
 def glossary() -> list[tuple[str, str]]:
-    """English and German, such as ("the exhibition", "die Ausstellung"), ("an exhibition", "eine Ausstellung")."""
+    """Return pairs such as ("the exhibition", "die Ausstellung"), ("an exhibition", "eine Ausstellung")."""
     phrases = [
         NounPhrase(determiner, noun, plural)
         for table in lexicon().nouns.values()

@@ -1,7 +1,7 @@
-"""English and German side by side: noun phrases that agree, verb groups, and the order of a German clause.
+"""Parallel English and German grammar: agreement of noun phrases, verb groups, and German word order.
 
-German order here is one of the orders a native speaker accepts, always the same one: the time before the object;
-"nicht" and "schon" after an object, but before a preposition; the finite verb second, or last after a conjunction.
+Of the German word orders that a native speaker accepts, this grammar always uses the same: time before object; "nicht"
+and "schon" after an object, but before a preposition; the finite verb second, or last after a conjunction.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from mt.data.phrasebook.lexicon import Adjective, Noun, Verb
 
 
 class Person(Enum):
-    """Who a verb agrees with; the polite "Sie" and every plural share the third."""
+    """Person of a verb. The third value stands for all plurals and for the polite "Sie"."""
 
     FIRST = "I"
     THIRD = "he"
@@ -26,7 +26,7 @@ class Case(Enum):
 
 @dataclass(frozen=True)
 class Phrase:
-    """An English piece and its German; `lemmas` are the content words in it."""
+    """An English fragment and its German translation; `lemmas` are its content words."""
 
     english: str
     german: str
@@ -41,14 +41,15 @@ class Subject:
     lemmas: tuple[str, ...] = ()
 
 
-# What stands before a noun: English, and the German stem whose ending agrees.
+# English determiners, and the German stems to which an ending is added that agrees with the noun.
 POSSESSIVES = {"my": "mein", "your": "Ihr", "his": "sein", "her": "ihr", "our": "unser", "their": "ihr"}
 EIN_WORDS = {"a": "ein", "no": "kein", **POSSESSIVES}
-# Endings by case, then masculine, feminine, neuter, plural.
+# Endings for each case, in the order masculine, feminine, neuter, plural.
 EIN_ENDINGS = (("", "e", "", "e"), ("en", "e", "", "e"), ("em", "er", "em", "en"))
 DIESER_ENDINGS = (("er", "e", "es", "e"), ("en", "e", "es", "e"), ("em", "er", "em", "en"))
 DER = (("der", "die", "das", "die"), ("den", "die", "das", "die"), ("dem", "der", "dem", "den"))
-# Adjectives after der and dieser (weak), after ein and mein (mixed), with no article or a number (strong plural).
+# Adjective endings after der and dieser (weak); after ein and mein (mixed); without an article or after a number
+# (strong plural).
 WEAK = (("e", "e", "e", "en"), ("en", "e", "e", "en"), ("en", "en", "en", "en"))
 MIXED = (("er", "e", "es", "en"), ("en", "e", "es", "en"), ("en", "en", "en", "en"))
 STRONG_PLURAL = ("e", "e", "en")
@@ -56,12 +57,12 @@ CONTRACTIONS = {"zu dem": "zum", "zu der": "zur", "von dem": "vom", "an dem": "a
 
 
 def column(noun: Noun, plural: bool) -> int:
-    """The column of an endings table that `noun` reads."""
+    """Return the column for `noun` in the tables of endings: masculine 0, feminine 1, neuter 2, plural 3."""
     return 3 if plural else "mfn".index(noun.gender)
 
 
 def noun_form(noun: Noun, case: Case, plural: bool) -> str:
-    """The German noun, declined: "Jungen" (den Jungen), "Häusern" (den Häusern)."""
+    """Return the declined German noun, such as "Jungen" in "den Jungen" or "Häusern" in "den Häusern"."""
     if not plural:
         return noun.german if case is Case.NOMINATIVE else noun.oblique
     if case is Case.DATIVE and not noun.german_plural.endswith(("n", "s")):
@@ -70,7 +71,7 @@ def noun_form(noun: Noun, case: Case, plural: bool) -> str:
 
 
 def adjective_ending(determiner: str, noun: Noun, case: Case, plural: bool) -> str:
-    """The ending of an adjective between `determiner` (English; "" for none or a number) and `noun`."""
+    """Return the ending of an adjective before `noun`, after an English `determiner` ("" for none or a number)."""
     if not determiner:
         return STRONG_PLURAL[case.value]
     table = WEAK if determiner in ("the", "this") else MIXED
@@ -81,7 +82,8 @@ def adjective_ending(determiner: str, noun: Noun, case: Case, plural: bool) -> s
 class NounPhrase:
     """A determiner, an adjective and a noun.
 
-    The determiner is "the", "this", a key of EIN_WORDS ("no" is the "a" of "not a": "kein"), or "" for a `number`.
+    The determiner is "the", "this", a key of EIN_WORDS, or "" before a `number`. The key "no" stands for "a" in a
+    negation: "not a" is "kein".
     """
 
     determiner: str
@@ -116,7 +118,7 @@ class NounPhrase:
         return words(article, self.number[1], adjective, noun_form(self.noun, case, self.plural))
 
     def after(self, preposition: str, case: Case = Case.DATIVE) -> str:
-        """The German phrase after `preposition`, drawn together with the article where German does so."""
+        """Return the German phrase after `preposition`, contracted with the article where German does so."""
         first, second, *rest = f"{preposition} {self.german(case)}".split()
         return words(CONTRACTIONS.get(f"{first} {second}", f"{first} {second}"), *rest)
 
@@ -126,7 +128,7 @@ class NounPhrase:
 
 
 class Place(Enum):
-    """Where an object stands to "nicht": before it, or, with its preposition, after it."""
+    """Place of an object: before "nicht", or after "nicht" if the object has a preposition."""
 
     BEFORE = 0
     AFTER = 1
@@ -143,18 +145,18 @@ class Action:
     lemmas: tuple[str, ...] = ()
 
     def field(self, time: str = "", particle: str = "") -> str:
-        """The German between the finite verb and the end of the clause."""
+        """Return the German words between the finite verb and the rest of the verb group at the end of the clause."""
         if self.place is Place.AFTER:
             return words(time, particle, self.german)
         return words(time, self.german, particle)
 
     def with_form(self, form: str, time: str = "") -> str:
-        """English: a form of the verb, its particle, the object, the time."""
+        """Return the English form of the verb, its particle, the object and the time."""
         return words(form + self.verb.particle, self.english, time)
 
 
 def act(verb: Verb, phrase: NounPhrase | None) -> Action:
-    """`verb` done to `phrase`, in the case or with the preposition that it governs."""
+    """Return the action of `verb` on `phrase`; the verb governs the case or preposition of the phrase."""
     if phrase is None:
         return Action(verb, lemmas=(verb.lemma,))
     case = Case.DATIVE if verb.dative else Case.ACCUSATIVE
@@ -166,13 +168,16 @@ def act(verb: Verb, phrase: NounPhrase | None) -> Action:
 
 
 def travel(verb: Verb, city: Phrase) -> Action:
-    """`verb` to a city: "to Vienna", "nach Wien"."""
+    """Return the action of travelling to a city: "to Vienna", "nach Wien"."""
     return Action(verb, f"to {city.english}", f"nach {city.german}", Place.AFTER, (verb.lemma,))
 
 
 @dataclass(frozen=True)
 class Group:
-    """A German verb group: second, `finite` and at the end `tail`; or all of it last, `final`."""
+    """A German verb group, for both word orders.
+
+    In a main clause, `finite` is in second place and `tail` at the end; in a subordinate clause, `final` is at the end.
+    """
 
     finite: str
     tail: str
@@ -181,7 +186,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Auxiliary:
-    """A modal or other helper. `english` is by Person (I, he, we); `helper` and `base` make English questions."""
+    """An auxiliary verb. `english` has a form for each Person; English questions use `helper` and `base`."""
 
     english: tuple[str, str, str]
     helper: tuple[str, str, str]
@@ -218,7 +223,7 @@ def infinitive(verb: Verb) -> str:
 
 
 def zu_infinitive(verb: Verb) -> str:
-    """ "zu kaufen", "abzuholen"."""
+    """Return the infinitive with "zu": "zu kaufen", "abzuholen"."""
     return f"{verb.prefix}zu{verb.infinitive}" if verb.prefix else f"zu {verb.infinitive}"
 
 
@@ -246,17 +251,17 @@ def english_finite(verb: Verb, subject: Subject, past: bool) -> str:
 
 
 def second(front: str, group: Group, subject: str, field: str) -> str:
-    """A clause with its finite verb after `front` (empty in a yes-no question)."""
+    """Return a main clause: `front`, then the finite verb. `front` is empty in a yes-no question."""
     return words(front, group.finite, subject, field, group.tail)
 
 
 def last(conjunction: str, group: Group, subject: str, field: str) -> str:
-    """A subordinate clause."""
+    """Return a subordinate clause, which ends with the verb group."""
     return words(conjunction, subject, field, group.final)
 
 
 def words(*parts: str) -> str:
-    """The parts that are there, a space between."""
+    """Join the non-empty parts with spaces."""
     return " ".join(part for part in parts if part)
 
 

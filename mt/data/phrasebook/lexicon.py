@@ -1,4 +1,4 @@
-"""The vocabulary as records, with the English forms that a rule gives."""
+"""The vocabulary as records, with regular English forms filled in."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -8,7 +8,7 @@ from mt.data.phrasebook import nouns, vocabulary
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun; `oblique` is its German accusative and dative singular, `german_plural` empty where it has none here."""
+    """A noun. `oblique` is the German accusative and dative singular; `german_plural` is empty if not used."""
 
     lemma: str
     kind: str
@@ -21,8 +21,10 @@ class Noun:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb. `particle` follows the English verb (" up"); `prefix` parts from the German one; `preposition` and
-    `dative` say how it takes its German object."""
+    """A verb with its English particle (" up") and its separable German prefix.
+
+    `preposition` and `dative` determine the form of the German object.
+    """
 
     lemma: str
     base: str
@@ -45,7 +47,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective; `stem` takes the German endings; the comparatives are empty where it has none here."""
+    """An adjective. German endings are added to `stem`; comparatives that are not used are empty."""
 
     lemma: str
     comparative: str
@@ -57,7 +59,7 @@ class Adjective:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Every table, read. `nouns` is keyed by kind; closed lists are (English, German) pairs."""
+    """All words. `nouns` is keyed by kind; closed lists are (English, German) pairs."""
 
     nouns: dict[str, tuple[Noun, ...]]
     verbs: tuple[Verb, ...]
@@ -77,7 +79,7 @@ class Lexicon:
 
 @cache
 def lexicon() -> Lexicon:
-    """The tables of nouns.py and vocabulary.py as records; read once a process."""
+    """Return the tables of nouns.py and vocabulary.py as records. The result is cached."""
     tables = nouns.NOUNS.items()
     return Lexicon(
         nouns={kind: tuple(_noun(kind, line) for line in table.split("\n") if line) for kind, table in tables},

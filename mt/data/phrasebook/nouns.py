@@ -1,4 +1,4 @@
-"""The phrasebook's nouns, by what they can do in a sentence; vocabulary.py says how its words were chosen."""
+"""The nouns of the phrasebook, grouped by their roles in sentences. vocabulary.py says how words were chosen."""
 
 # english[/plural] | article noun[/oblique singular, where it differs] | plural; "-": not used in the plural
 NOUNS = {

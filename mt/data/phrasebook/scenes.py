@@ -33,7 +33,7 @@ def _order(subject: Subject, food: NounPhrase, drink: NounPhrase) -> Sides:
     return sentence(english, ", please."), sentence(german, ", bitte.")
 
 
-# What is booked, for how many, of whom or of what, and when: "a table" "for" "two" "people" "on Monday".
+# Verb, object, number, unit and time of a reservation: "book" "a table" for "two" "people" "on Monday".
 Booking = tuple[Verb, NounPhrase, tuple[str, str], Phrase, Phrase]
 
 
@@ -67,7 +67,7 @@ def _joined(parts: tuple[Phrase, ...]) -> Phrase:
 
 
 def _bookings() -> Slot[Booking]:
-    """A table for some people at a time, or rooms for some nights from a day on."""
+    """Return reservations: of a table for some people at a time, or of a room for some nights from a day on."""
     verbs = {verb.lemma: s.verbs_of([verb], "infinitive base") for verb in lexicon().verbs}
     numbers = any_of(*lexicon().numbers)
     people, nights, weeks = Phrase("people", "Personen"), Phrase("nights", "Nächte"), Phrase("weeks", "Wochen")
@@ -154,7 +154,7 @@ def _introduction(asked: bool, thing: NounPhrase) -> Sides:
 
 
 def _introduced() -> Slot[NounPhrase]:
-    """Somebody's things, family, rooms, or a place."""
+    """Return the subjects of descriptions: possessions, relatives, rooms, places."""
     owned = ("a", "my", "your", "his", "her", "our", "their")
     kinds = ("thing", "clothing", "device", "vehicle", "document", "venue", "landmark", "event", "food")
     of_a_kind = {kind: ("a",) if kind in ("venue", "landmark", "food") else owned for kind in kinds}
@@ -167,7 +167,7 @@ PLAIN = (Phrase("not", "nicht"), Phrase("", ""))
 
 
 def _described(kind: str) -> Slot[tuple[NounPhrase, Adjective, Phrase]]:
-    """What something is like; what has no comparative has no degrees."""
+    """Return descriptions of a kind: a noun phrase, an adjective, and a degree if the adjective has a comparative."""
     if kind in ("kin", "spouse"):
         nouns, adjectives = noun_phrases(kind, s.DETERMINERS[kind], Case.NOMINATIVE), lexicon().adjectives_for("people")
     else:
@@ -184,7 +184,7 @@ def _described(kind: str) -> Slot[tuple[NounPhrase, Adjective, Phrase]]:
 
 
 def _comparable(kind: str) -> list[Adjective]:
-    """The adjectives that two of a kind are compared by: nobody is said to be hungrier."""
+    """Return the adjectives that can compare two nouns of a kind; states such as hunger are not compared."""
     adjectives = lexicon().adjectives_for("people" if kind == "kin" else kind)
     return [adjective for adjective in adjectives if adjective.comparative and "state" not in adjective.kinds]
 
@@ -256,7 +256,7 @@ def _schedule(which: Phrase, journey: tuple[NounPhrase, Verb, Phrase], time: Phr
 
 
 def _journeys() -> Slot[tuple[NounPhrase, Verb, Phrase]]:
-    """Trains to cities, ferries to ports, buses across town; they depart to a place or arrive from it."""
+    """Return departures to places and arrivals from places, of trains, ferries and buses."""
     depart, arrive = lexicon().departing
     cities = lexicon().cities
     ports = [city for city in cities if city[0] in PORTS]

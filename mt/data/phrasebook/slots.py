@@ -1,7 +1,7 @@
-"""What may fill a construction of the phrasebook.
+"""Slots: sets of the words and phrases that can fill a place in a construction of the phrasebook.
 
-A `Slot` is a finite set of fillings that can be counted and drawn from; it knows which forms of which lemmas it
-uses, so that the split can see to it that every form of a held-out lemma is learned in other constructions.
+A `Slot` is a finite set of fillings that can be counted and drawn from. It lists the forms of lemmas in its fillings;
+the split reads them to keep every form of a held-out lemma in other constructions of the training set.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +24,7 @@ Sides = tuple[str, str]  # English, German
 
 @dataclass(frozen=True)
 class Slot(Generic[T]):
-    """`size` different fillings; `forms` holds (lemma, form) for every form that some filling uses."""
+    """A set of `size` fillings; `forms` holds (lemma, form) for every form that occurs in a filling."""
 
     draw: Callable[[Random], T]
     size: int
@@ -36,9 +36,10 @@ class Slot(Generic[T]):
 
 @dataclass(frozen=True)
 class Construction:
-    """A named kind of sentence: `filling` draws its parts, `render` writes them as (English, German).
+    """A kind of sentence: `filling` draws its parts, `render` writes the parts as (English, German).
 
-    `weight` says how many sentences it gives where others give one: what is harder to learn needs more of them.
+    A construction of weight w yields w sentences for each sentence of a construction of weight 1. Constructions that
+    are harder to learn have a higher weight.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Construction:
 
 
 def lemmas_of(part: object) -> tuple[str, ...]:
-    """The content lemmas of one part of a filling."""
+    """Return the content lemmas of a part of a filling."""
     if isinstance(part, Action | NounPhrase | Phrase | Subject):
         return part.lemmas
     if isinstance(part, Verb | Adjective):
@@ -63,7 +64,7 @@ def any_of(*items: T) -> Slot[T]:
 
 
 def one_of(slots: Sequence[Slot[T]], weights: Iterable[int] = ()) -> Slot[T]:
-    """One of several disjoint slots, with equal chances or by `weights`."""
+    """Return the union of disjoint slots, drawn with equal probability or by `weights`."""
     steps = list(accumulate(weights or [1] * len(slots)))
     forms = frozenset[tuple[str, str]]().union(*(slot.forms for slot in slots))
     size = sum(slot.size for slot in slots)
@@ -75,13 +76,13 @@ def together(*slots: Slot[Any]) -> Slot[tuple[Any, ...]]:
     return Slot(lambda random: tuple(slot.draw(random) for slot in slots), prod(slot.size for slot in slots), forms)
 
 
-# Odds of no adjective against one.
+# Odds of (no adjective, an adjective).
 NEVER = (1, 0)
 SOME = (2, 1)
 HALF = (1, 1)
 ALWAYS = (0, 1)
 
-# --- what may fill a slot -------------------------------------------------------------------------------------------
+# --- fillings ----------------------------------------------------------------------------------------------------
 
 PRONOUNS = (
     (Subject("I", "ich", Person.FIRST),),
@@ -92,7 +93,7 @@ PRONOUNS = (
     ),
     (Subject("he", "er", Person.THIRD), Subject("she", "sie", Person.THIRD)),
 )
-# What a noun of a kind may follow as an object, and whether it is used in the plural.
+# For each kind of object: its determiners, and whether it is used in the plural.
 ALL = ("a", "the", *g.POSSESSIVES)
 DETERMINERS: dict[str, tuple[str, ...]] = {
     "thing": ALL,
@@ -129,7 +130,7 @@ def noun_phrases(
     plural: bool = True,
     adjectives: tuple[int, int] = NEVER,
 ) -> Slot[NounPhrase]:
-    """Noun phrases of a kind, used in `case`. `adjectives`: the odds of none against one."""
+    """Return noun phrases of a kind in `case`. `adjectives` are the odds of (no adjective, an adjective)."""
     nouns = lexicon().nouns[kind]
     plurals = plural and kind in PLURAL_KINDS
     shapes = [(word, False) for word in determiners if word]
@@ -157,7 +158,7 @@ def noun_phrases(
 
 
 def nouns_of(kinds: Sequence[str], slot: Callable[[str], Slot[T]]) -> Slot[T]:
-    """A slot for each kind, weighted so that nouns are equally likely, but small kinds seen often enough."""
+    """Return the union of the slots of `kinds`, weighted by their numbers of nouns, with a minimum for small kinds."""
     return one_of([slot(kind) for kind in kinds], [max(6, len(lexicon().nouns[kind])) for kind in kinds])
 
 
@@ -167,7 +168,10 @@ def cities() -> Slot[Phrase]:
 
 
 def verb_forms(verb: Verb, forms: Iterable[str]) -> Forms:
-    """The forms of a verb as the split counts them: without a prefix, German's forms look alike wherever they stand."""
+    """Return the (lemma, form) pairs that the split counts for `forms` of a verb.
+
+    A German verb without a prefix looks the same in all positions, so that its positions count as one form.
+    """
     alike = {} if verb.prefix else {"final": "second", "zu": "second", "infinitive": "second"}
     return frozenset((verb.lemma, alike.get(form, form)) for form in forms)
 
@@ -178,7 +182,7 @@ def actions(
     adjectives: tuple[int, int] = NEVER,
     determiners: Callable[[str], tuple[str, ...]] = DETERMINERS.__getitem__,
 ) -> Slot[Action]:
-    """Verbs, as likely as each other, with what they may be done to. `forms` names the forms used of the verb."""
+    """Return actions: equally likely verbs with their objects. `forms` names the verb forms that the sentences use."""
 
     def of(verb: Verb) -> Slot[Action]:
         used = verb_forms(verb, forms.split())
@@ -207,7 +211,7 @@ def relatives(case: Case) -> Slot[NounPhrase]:
 
 
 def short_subjects() -> Slot[Subject]:
-    """Pronouns and names, for sentences that are long enough."""
+    """Return pronouns and names, for sentences that are long already."""
     return one_of([pronouns(), names()], [3, 1])
 
 
@@ -286,7 +290,7 @@ def past_times() -> Slot[Phrase]:
 
 
 def starts() -> Slot[Phrase]:
-    """ "from May 3 on", as a stay begins."""
+    """Return beginnings of a stay: "from May 3 on"."""
     return dates().map(lambda date: Phrase(f"from{date.english[2:]}", f"ab dem{date.german[2:]}"))
 
 
@@ -307,7 +311,7 @@ def verbs_of(verbs: Iterable[Verb], forms: str) -> Slot[Verb]:
 
 
 def active() -> tuple[Verb, ...]:
-    """What one can ask somebody to do, or be doing."""
+    """Return the verbs of actions that can be requested or in progress."""
     return tuple(verb for verb in lexicon().verbs if not verb.stative)
 
 
@@ -316,6 +320,6 @@ def accusative() -> tuple[Verb, ...]:
 
 
 def direct() -> tuple[Verb, ...]:
-    """The verbs of things that one can have one of: their "not a" is "kein"."""
+    """Return the verbs with countable direct objects, which are negated with "kein"."""
     kinds = {*GOODS, "document", "lodging", "seat"}
     return tuple(verb for verb in accusative() if kinds.issuperset(verb.kinds))

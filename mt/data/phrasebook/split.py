@@ -1,10 +1,10 @@
-"""The embedded corpus: what a traveller would say, in English and German, written by a grammar of our own.
+"""Sampling and split of the embedded corpus, the sentences of a traveller in English and German.
 
-The English decides the German, so that an exact match is a fair test. The split holds out combinations: a
-(lemma, construction) pair chosen by a hash never occurs in training, and every test sentence has one; each form
-that it needs of the lemma stays in at least three other constructions of the training set, and at least seven of eight
-words of its kind stay in this one: who has never seen a drink ordered but tea cannot know that coffee can be. The
-choice of held-out pairs does not depend on the seed of a sample, so samples of any seeds may be mixed.
+The English sentence determines the German one, so that an exact match is a fair test. The split holds out combinations:
+(lemma, construction) pairs chosen by a hash never occur in training, and every test sentence has one. Each form that it
+needs of the lemma remains in at least three other constructions of the training set, and at least seven of eight words
+of its kind remain in this one: a model can only know that coffee is ordered if it has seen other drinks ordered. The
+held-out pairs do not depend on the seed of a sample, so that samples of different seeds may be mixed.
 """
 
 from collections import Counter
@@ -66,17 +66,17 @@ CONSTRUCTIONS = (
 )  # in the order of the tables that report on them
 
 HELD_OUT_SHARE = 0.09
-ALIKE = 8  # words of a kind in a construction for each of them that may be held out of it
+WORDS_PER_HELD_OUT = 8  # words of a kind in a construction for each held-out word
 REMAINING_USES = 3  # constructions of the training set in which each form of a held-out lemma still occurs
 SPLIT_NAME = "phrasebook split 2"
 GLOSSARY_COPIES = 4
-EVERYDAY_COPIES = 12  # of what no rule explains, a model must read more than once
+EVERYDAY_COPIES = 12  # a model must see phrases without a rule more than once
 PATIENCE = 1000  # draws in a row without a new sentence after which a construction counts as used up
 
 
 @dataclass(frozen=True)
-class Pair:
-    """An English sentence and its German, the construction they follow, the content lemmas in them."""
+class PhrasePair:
+    """An English sentence, its German translation, their construction and their content lemmas."""
 
     english: str
     german: str
@@ -86,13 +86,13 @@ class Pair:
 
 @cache
 def constructions() -> tuple[Construction, ...]:
-    """What CONSTRUCTIONS names."""
+    """Return the constructions in the order of CONSTRUCTIONS."""
     grammar = (*clauses.main_clauses(), *clauses.questions(), *clauses.subordinate_clauses())
     return (*grammar, *scenes.requests(), *scenes.things(), *scenes.travel())
 
 
-def generate(count: int, *, seed: int, held_out: bool) -> Iterator[Pair]:
-    """`count` different pairs, the constructions in turn; the same for the same arguments.
+def generate(count: int, *, seed: int, held_out: bool) -> Iterator[PhrasePair]:
+    """Yield `count` different pairs, the constructions in turn; equal arguments give equal pairs.
 
     Training pairs have no held-out combination, test pairs (`held_out`) at least one.
     Raises DataError if the grammar cannot give so many.
@@ -116,12 +116,12 @@ def generate(count: int, *, seed: int, held_out: bool) -> Iterator[Pair]:
 
 
 def number_of_pairs() -> int:
-    """How many fillings the constructions have; each is a pair of its own."""
+    """Return the number of fillings of all constructions, which are all different pairs."""
     return sum(construction.filling.size for construction in constructions())
 
 
 def write(folder: Path, *, train: int, valid: int, test: int, seed: int) -> None:
-    """Write train.tsv, valid.tsv and test.tsv: English, German and construction, parted by tabs, in UTF-8.
+    """Write train.tsv, valid.tsv and test.tsv: tab-separated English, German and construction, in UTF-8.
 
     Half of the validation pairs have a held-out combination, half are new sentences of training combinations.
     No sentence is in two files. Beside its `train` pairs, train.tsv has the everyday phrases and the glossary, each
@@ -132,8 +132,8 @@ def write(folder: Path, *, train: int, valid: int, test: int, seed: int) -> None
     folder.mkdir(parents=True, exist_ok=True)
     files = {"train.tsv": list(islice(known, train)), "test.tsv": list(islice(unknown, test))}
     files["valid.tsv"] = [*known, *unknown]
-    files["train.tsv"] += [Pair(*phrase, "everyday", ()) for phrase in everyday()] * EVERYDAY_COPIES
-    files["train.tsv"] += [Pair(*phrase, "glossary", ()) for phrase in glossary()] * GLOSSARY_COPIES
+    files["train.tsv"] += [PhrasePair(*phrase, "everyday", ()) for phrase in everyday()] * EVERYDAY_COPIES
+    files["train.tsv"] += [PhrasePair(*phrase, "glossary", ()) for phrase in glossary()] * GLOSSARY_COPIES
     for name, pairs in files.items():
         Random(f"{seed} {name}").shuffle(pairs)
         lines = [f"{pair.english}\t{pair.german}\t{pair.construction}\n" for pair in pairs]
@@ -142,7 +142,7 @@ def write(folder: Path, *, train: int, valid: int, test: int, seed: int) -> None
 
 @cache
 def held_out_pairs() -> frozenset[tuple[str, str]]:
-    """The (lemma, construction) pairs kept from training: of each construction's lemmas, the first by a hash.
+    """Return the held-out (lemma, construction) pairs: of the lemmas of each construction, the first by a hash.
 
     A lemma is passed over where one of its forms would be left in fewer than REMAINING_USES constructions, or where
     its kind has given its share.
@@ -160,7 +160,7 @@ def held_out_pairs() -> frozenset[tuple[str, str]]:
         for lemma in sorted(uses, key=lambda lemma: _hash(f"{SPLIT_NAME}/{construction.name}/{lemma}")):
             forms = [(lemma, form) for form in uses[lemma]]
             kind = kinds.get(lemma, "verb")
-            room = held_of[kind] < alike[kind] // ALIKE
+            room = held_of[kind] < alike[kind] // WORDS_PER_HELD_OUT
             if wanted and room and all(left[form] > REMAINING_USES for form in forms):
                 wanted -= 1
                 held_of[kind] += 1
@@ -170,7 +170,7 @@ def held_out_pairs() -> frozenset[tuple[str, str]]:
 
 
 def _kinds() -> dict[str, str]:
-    """The kind of each noun, of which there are several, and of each adjective; what is neither is a verb."""
+    """Return the kind of each noun and adjective; other lemmas are verbs."""
     nouns = {noun.lemma: kind for kind, nouns in lexicon().nouns.items() for noun in nouns}
     return {**dict.fromkeys((adjective.lemma for adjective in lexicon().adjectives), "adjective"), **nouns}
 
@@ -179,8 +179,8 @@ def _hash(text: str) -> bytes:
     return blake2b(text.encode(), digest_size=8).digest()
 
 
-def _draw(construction: Construction, random: Random, held_out: bool, seen: set[str]) -> Pair | None:
-    """A new pair of the wanted kind, or None when PATIENCE draws gave none."""
+def _draw(construction: Construction, random: Random, held_out: bool, seen: set[str]) -> PhrasePair | None:
+    """Draw a pair that is not in `seen`, held out or not; return None after PATIENCE vain draws."""
     held = held_out_pairs()
     for _ in range(PATIENCE):
         filling = construction.filling.draw(random)
@@ -189,5 +189,5 @@ def _draw(construction: Construction, random: Random, held_out: bool, seen: set[
             continue
         english, german = construction.render(*filling)
         if english not in seen:
-            return Pair(english, german, construction.name, lemmas)
+            return PhrasePair(english, german, construction.name, lemmas)
     return None

@@ -1,8 +1,8 @@
-"""The phrasebook's words but for its nouns (nouns.py): English lemma, German lemma, and the forms that no rule gives.
+"""All words of the phrasebook except nouns (nouns.py): English lemma, German lemma, and irregular forms.
 
-The tables are text, one lemma a line, columns parted by "|"; lexicon.py reads them. English and German were chosen
-so that the English word decides the German one: no word of unclear sex ("the teacher"), no past tense that looks
-like the present ("read"), no noun that is also a verb of the book with another translation.
+The tables are text with one lemma on each line and columns separated by "|"; lexicon.py reads them. Each English word
+has one German translation: there is no word of unclear sex ("the teacher"), no past tense that looks like the present
+("read"), and no noun that is also a verb of the phrasebook with another translation.
 """
 
 # english, irregular forms after slashes (past, participle, -ing) | [prefix-]infinitive, third person, participle
@@ -109,7 +109,7 @@ walk|laufen läuft gelaufen|venue landmark|zu+dat sein
 run/ran/run/running|rennen rennt gerannt|venue landmark|zu+dat sein
 """
 
-# Verbs of constructions of their own: with two objects, or with a train or an event as subject.
+# Verbs that have separate constructions: verbs with two objects, or with a train or an event as subject.
 GIVING = """
 give/gave/given|geben gibt gegeben|thing clothing|
 show/showed/shown|zeigen zeigt gezeigt|thing clothing|
@@ -195,7 +195,7 @@ proud prouder|stolz stolzer|people state
 satisfied more_satisfied|zufrieden zufriedener|people state
 """
 
-# Closed lists: never held out.
+# Closed lists, whose words are never held out.
 CITIES = """
 Berlin|Berlin
 Vienna|Wien

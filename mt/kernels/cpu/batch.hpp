@@ -55,8 +55,8 @@ class History {
 };
 
 struct Sentence {
-    Sentence(const Model& model, int length, int beams, const Wish& wish, const Config& config)
-        : length(length), history(model, beams), search(beams, wish, config) {}
+    Sentence(const Model& model, int length, int beams, const SearchParams& params, const Config& config)
+        : length(length), history(model, beams), search(beams, params, config) {}
 
     int length;            // of the source
     Outputs own;           // where there is a shortlist: what may come out, beside what always may
@@ -82,12 +82,12 @@ class Batch {
     }
 
     // Encode `count` sources, whose ids lie one after another, and let their sentences join.
-    void join(int count, const int32_t* ids, const int32_t* lengths, const Wish* wishes) {
+    void join(int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params) {
         check(count, ids, lengths);
         for (int end = 0, s = 0; s < count; s = end) {
             int rows = 0;
             while (end < count && (end == s || rows + lengths[end] <= CHUNK)) rows += lengths[end++];
-            join_chunk(rows, end - s, ids, lengths + s, wishes + s);
+            join_chunk(rows, end - s, ids, lengths + s, params + s);
             ids += rows;
         }
     }
@@ -187,7 +187,7 @@ class Batch {
         }
     }
 
-    void join_chunk(int rows, int count, const int32_t* ids, const int32_t* lengths, const Wish* wishes) {
+    void join_chunk(int rows, int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params) {
         float* x = model_.activations(work().x, rows);
         int row = 0;
         for (int s = 0; s < count; s++)
@@ -195,7 +195,7 @@ class Batch {
         encode(x, rows, count, lengths);
         const size_t first = sentences_.size();
         for (int s = 0; s < count; s++)
-            sentences_.push_back(std::make_unique<Sentence>(model_, lengths[s], beams_, wishes[s], model_.config));
+            sentences_.push_back(std::make_unique<Sentence>(model_, lengths[s], beams_, params[s], model_.config));
         remember(x, rows, first);
         if (!shortlist_) return;
         for (int s = 0; s < count; ids += lengths[s++])

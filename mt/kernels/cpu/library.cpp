@@ -39,7 +39,7 @@ int mt_interface() { return 4; }
 
 const char* mt_problem() { return problem; }
 
-// For the whole process: memory that is freed stays at hand, rather than being given back and cleared again.
+// For the whole process: memory that is freed is kept, rather than being given back and cleared again.
 void mt_keep_memory() {
 #if defined(__GLIBC__)
     if (!mallopt(M_MMAP_THRESHOLD, 1 << 30)) mallopt(M_MMAP_THRESHOLD, 1 << 25);  // older glibc takes no more
@@ -73,8 +73,8 @@ Batch* mt_batch_new(const Model* model, int beams, const Shortlist* shortlist) {
     return guarded<Batch*>(nullptr, [&] { return new Batch(*model, beams, shortlist); });
 }
 void mt_batch_free(Batch* batch) { delete batch; }
-int mt_batch_join(Batch* batch, int count, const int32_t* ids, const int32_t* lengths, const Wish* wishes) {
-    return done([&] { batch->join(count, ids, lengths, wishes); });
+int mt_batch_join(Batch* batch, int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params) {
+    return done([&] { batch->join(count, ids, lengths, params); });
 }
 int mt_batch_extend(Batch* batch, Batch* other) {
     return done([&] { batch->extend(*other); });
@@ -105,18 +105,19 @@ int mt_batch_advance(Batch* batch, int steps, uint8_t* finished) {
 
 // The hypotheses of a finished sentence, best first: how many. Each has lengths[i] tokens, in a line of `room` of them,
 // and one log-probability more.
-int mt_batch_results(Batch* batch, int place, int room, int32_t* lengths, int32_t* tokens, float* each, float* scores,
-                     float* log_probabilities) {
+int mt_batch_results(Batch* batch, int place, int room, int32_t* lengths, int32_t* tokens,
+                     float* token_log_probabilities, float* scores, float* log_probabilities) {
     return guarded(-1, [&] {
-        const std::vector<Hypothesis> found = batch->sentence(place).search.results();
-        for (size_t i = 0; i < found.size(); i++) {
-            lengths[i] = int32_t(found[i].tokens.size());
-            std::copy(found[i].tokens.begin(), found[i].tokens.end(), tokens + i * room);
-            std::copy(found[i].each.begin(), found[i].each.end(), each + i * room);
-            scores[i] = found[i].score;
-            log_probabilities[i] = found[i].log_probability;
+        const std::vector<Hypothesis> hypotheses = batch->sentence(place).search.results();
+        for (size_t i = 0; i < hypotheses.size(); i++) {
+            const auto& [ids, log_probs, score, log_probability] = hypotheses[i];
+            lengths[i] = int32_t(ids.size());
+            std::copy(ids.begin(), ids.end(), tokens + i * room);
+            std::copy(log_probs.begin(), log_probs.end(), token_log_probabilities + i * room);
+            scores[i] = score;
+            log_probabilities[i] = log_probability;
         }
-        return int(found.size());
+        return int(hypotheses.size());
     });
 }
 }

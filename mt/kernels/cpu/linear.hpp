@@ -125,7 +125,7 @@ class Linear {
         else pack_floats(weights, outputs, inputs);
     }
 
-    // Some of the outputs of another layer, whose words() are at hand: bit for bit the same results.
+    // Some of the outputs of another layer, whose words() are available: bit for bit the same results.
     Linear(const Linear& from, const std::vector<uint32_t>& words, const std::vector<int32_t>& chosen)
         : inputs_(from.inputs_), outputs_(padded(int(chosen.size()))), int8_(from.int8_), bias_(outputs_, 0.0f) {
         const int count = from.words_an_output();

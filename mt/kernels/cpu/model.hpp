@@ -30,19 +30,19 @@ struct Tensor {
 // The tensors of a state_dict by name; they are read once, while a model is built.
 class Tensors {
   public:
-    void add(const char* name, Tensor tensor) { found_[name] = tensor; }
-    bool has(const std::string& name) const { return found_.count(name) > 0; }
-    int64_t rows(const std::string& name) const { return has(name) ? found_.at(name).rows : 0; }
+    void add(const char* name, Tensor tensor) { tensors_[name] = tensor; }
+    bool has(const std::string& name) const { return tensors_.count(name) > 0; }
+    int64_t rows(const std::string& name) const { return has(name) ? tensors_.at(name).rows : 0; }
     Tensor get(const std::string& name, int64_t rows, int64_t columns) const {
-        const auto at = found_.find(name);
-        if (at == found_.end()) throw std::invalid_argument(name + " is missing");
+        const auto at = tensors_.find(name);
+        if (at == tensors_.end()) throw std::invalid_argument(name + " is missing");
         if (at->second.rows != rows || at->second.columns != columns)
             throw std::invalid_argument(name + " has another shape than the configuration says");
         return at->second;
     }
 
   private:
-    std::map<std::string, Tensor> found_;
+    std::map<std::string, Tensor> tensors_;
 };
 
 struct FeedForward {

@@ -10,8 +10,8 @@
 
 namespace mt {
 
-// What a caller asks of a sentence; as `struct Wish` of mt/kernels/library.py. Lengths count tokens with the final EOS.
-struct Wish {
+// Search parameters of a sentence; as SearchParams of mt/kernels/library.py. Lengths count tokens with the final EOS.
+struct SearchParams {
     int32_t longest, shortest, n_best, gnmt;
     double length_penalty;
 };
@@ -82,15 +82,15 @@ class Candidates {
 };
 
 struct Hypothesis {
-    std::vector<int32_t> tokens;  // without BOS and EOS
-    std::vector<float> each;      // log-probabilities: one a token, and the last for EOS
+    std::vector<int32_t> tokens;                 // without BOS and EOS
+    std::vector<float> token_log_probabilities;  // the last is that of EOS
     float score, log_probability;
 };
 
 class BeamSearch {
   public:
-    BeamSearch(int beams, const Wish& wish, const Config& config)
-        : beams_(beams), wish_(wish), pool_(beams, -INFINITY), tokens_(beams, config.bos), parents_(beams, 0),
+    BeamSearch(int beams, const SearchParams& params, const Config& config)
+        : beams_(beams), params_(params), pool_(beams, -INFINITY), tokens_(beams, config.bos), parents_(beams, 0),
           totals_(beams, -INFINITY) {
         totals_[0] = 0;  // the beams are alike before the first step: only one may continue
     }
@@ -103,7 +103,7 @@ class BeamSearch {
 
     // One step, from the candidates of the beams that are alive, in their order; returns how many those were.
     int advance(Candidates* candidates) {
-        const int last = wish_.longest - 1;
+        const int last = params_.longest - 1;
         std::vector<Option> options;
         std::vector<float> ends(beams_, -INFINITY);
         int used = 0;
@@ -112,7 +112,7 @@ class BeamSearch {
             Candidates& own = candidates[used++];
             own.close();
             failed_ |= std::isnan(own.eos());
-            if (steps_ >= std::min(wish_.shortest - 1, last)) ends[b] = own.eos() + totals_[b];
+            if (steps_ >= std::min(params_.shortest - 1, last)) ends[b] = own.eos() + totals_[b];
             for (int rank = 0; rank < own.size(); rank++)
                 options.push_back({own.log_probability(rank) + totals_[b], own.token(rank), b});
         }
@@ -131,17 +131,17 @@ class BeamSearch {
 
     // The best of the finished hypotheses; of equals, the one that was finished first.
     std::vector<Hypothesis> results() const {
-        std::vector<Hypothesis> found;
-        if (failed_) return found;
+        std::vector<Hypothesis> hypotheses;
+        if (failed_) return hypotheses;
         std::vector<End> ends;
         for (int step = 0; step < steps_; step++)
             for (int b = 0; b < beams_; b++)
                 if (const float total = trail_[step].ends[b]; total > -INFINITY)
                     ends.push_back({total / penalty(step), step, b});
         std::stable_sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.score > b.score; });
-        ends.resize(std::min(ends.size(), size_t(wish_.n_best)));
-        for (const End& end : ends) found.push_back(follow(end));
-        return found;
+        ends.resize(std::min(ends.size(), size_t(params_.n_best)));
+        for (const End& end : ends) hypotheses.push_back(follow(end));
+        return hypotheses;
     }
 
   private:
@@ -160,7 +160,7 @@ class BeamSearch {
 
     float penalty(int step) const {
         const double n = step + 1;
-        return float(std::pow(wish_.gnmt ? (5 + n) / 6 : n, wish_.length_penalty));
+        return float(std::pow(params_.gnmt ? (5 + n) / 6 : n, params_.length_penalty));
     }
 
     // Which ends count, and whether anything alive can still come among the n best (mt/decoding/beam.py says why).
@@ -176,32 +176,32 @@ class BeamSearch {
         for (const float end : ends) pool_.push_back(end / divisor);
         std::sort(pool_.begin(), pool_.end(), std::greater<float>());
         pool_.resize(beams_);
-        const float worst = pool_[wish_.n_best - 1];
-        const bool hopeful = totals_[0] / penalty(wish_.longest - 1) > worst;
+        const float worst = pool_[params_.n_best - 1];
+        const bool hopeful = totals_[0] / penalty(params_.longest - 1) > worst;
         const bool room = pool_.back() == -INFINITY;
         finished_ = !may_go_on || !hopeful || !(room || totals_[0] / divisor > worst);
         trail_.push_back({parents_, tokens_, totals_, std::move(ends)});
     }
 
     Hypothesis follow(const End& end) const {
-        Hypothesis found;
+        Hypothesis hypothesis;
         int beam = end.beam;
         float total = trail_[end.step].ends[beam];
-        found.score = end.score, found.log_probability = total;
+        hypothesis.score = end.score, hypothesis.log_probability = total;
         for (int step = end.step; step-- > 0;) {
-            found.tokens.push_back(trail_[step].tokens[beam]);
-            found.each.push_back(total - trail_[step].totals[beam]);
+            hypothesis.tokens.push_back(trail_[step].tokens[beam]);
+            hypothesis.token_log_probabilities.push_back(total - trail_[step].totals[beam]);
             total = trail_[step].totals[beam];
             beam = trail_[step].parents[beam];
         }
-        found.each.push_back(total);
-        std::reverse(found.tokens.begin(), found.tokens.end());
-        std::reverse(found.each.begin(), found.each.end());
-        return found;
+        hypothesis.token_log_probabilities.push_back(total);
+        std::reverse(hypothesis.tokens.begin(), hypothesis.tokens.end());
+        std::reverse(hypothesis.token_log_probabilities.begin(), hypothesis.token_log_probabilities.end());
+        return hypothesis;
     }
 
     int beams_, steps_ = 0;
-    Wish wish_;
+    SearchParams params_;
     bool finished_ = false, failed_ = false;
     std::vector<float> pool_;  // scores of finished hypotheses, best first
     std::vector<int> tokens_, parents_;

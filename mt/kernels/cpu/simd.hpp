@@ -5,9 +5,16 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #if defined(__AVX2__)
+#pragma GCC diagnostic push
+#if !defined(__clang__)  // GCC 12 warns of its own header, which initializes a vector by itself: GCC's bug 105593
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 #endif
 
 namespace simd {
@@ -79,6 +86,18 @@ inline float sum(Floats v) {
 #endif
 }
 
+#if !defined(__AVX2__) || defined(__AVX512F__)
+// Every second lane of a and then b, from the lane `first` on; `i` are the lanes of the result.
+template <int first, int... i>
+inline Floats every_second(Floats a, Floats b, std::integer_sequence<int, i...>) {
+#if defined(__clang__)
+    return __builtin_shufflevector(a, b, (2 * i + first)...);
+#else  // GCC has that one, too, but only since version 12
+    return __builtin_shuffle(a, b, Ints{(2 * i + first)...});
+#endif
+}
+#endif
+
 // Lane i of the result is the sum of v[i]: pairs of vectors are folded into one, log2 W times.
 inline Floats sums(Floats* v) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
@@ -86,10 +105,10 @@ inline Floats sums(Floats* v) {
     const __m256 high = _mm256_hadd_ps(_mm256_hadd_ps(v[4], v[5]), _mm256_hadd_ps(v[6], v[7]));
     return _mm256_add_ps(_mm256_permute2f128_ps(low, high, 0x20), _mm256_permute2f128_ps(low, high, 0x31));
 #else
-    const Ints even = lanes() * 2, odd = even + 1;
+    const std::make_integer_sequence<int, W> lane;
     for (int size = W; size > 1; size /= 2)
         for (int i = 0; i < size / 2; i++)
-            v[i] = __builtin_shuffle(v[2 * i], v[2 * i + 1], even) + __builtin_shuffle(v[2 * i], v[2 * i + 1], odd);
+            v[i] = every_second<0>(v[2 * i], v[2 * i + 1], lane) + every_second<1>(v[2 * i], v[2 * i + 1], lane);
     return v[0];
 #endif
 }
@@ -100,9 +119,9 @@ inline float largest(Floats v) {
 #elif defined(__AVX2__)
     return folded(v, [](__m128 a, __m128 b) { return _mm_max_ps(a, b); });
 #else
-    float found = v[0];
-    for (int i = 1; i < W; i++) found = v[i] > found ? v[i] : found;
-    return found;
+    float most = v[0];
+    for (int i = 1; i < W; i++) most = v[i] > most ? v[i] : most;
+    return most;
 #endif
 }
 

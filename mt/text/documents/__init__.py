@@ -1,4 +1,4 @@
-"""Files: what a person reads taken out as segments, and put back translated; the structure stays."""
+"""Documents: extraction of translatable segments from files, and rendering of their translations."""
 
 from collections.abc import Callable
 from pathlib import PurePath
@@ -20,14 +20,14 @@ _OPENERS: dict[str, Opener] = {
     ".docx": WordDocument,
     ".htm": open_markup,
     ".html": open_markup,
-    ".json": lambda name, content, _: open_json(name, content),
+    ".json": open_json,
     ".markdown": open_markdown,
     ".md": open_markdown,
     ".po": PoDocument,
     ".pot": PoDocument,
-    ".srt": lambda name, content, _: open_subtitles(name, content),
-    ".txt": lambda name, content, _: open_text(name, content),
-    ".vtt": lambda name, content, _: open_subtitles(name, content),
+    ".srt": open_subtitles,
+    ".txt": open_text,
+    ".vtt": open_subtitles,
     ".xhtml": open_markup,
     ".xlf": open_xliff,
     ".xliff": open_xliff,
@@ -37,11 +37,12 @@ SUFFIXES = tuple(_OPENERS)
 
 
 def open_document(name: str, content: bytes, options: DocumentOptions | None = None) -> Document:
-    """A file of the kind that its name says, taken apart.
+    """Open a file of the kind that its suffix names.
 
-    With translations that are the segments' own texts, .txt, .html, .xml, .md, .srt, .vtt and .json come back byte for
-    byte, .xliff does outside of its targets, and .docx and .po by their contents. Raises DocumentError for a suffix
-    that is not in SUFFIXES, for content that is not of this kind, and for what exceeds the limits.
+    If every translation equals its segment, .txt, .html, .xml, .md, .srt, .vtt and .json are rendered byte for byte
+    the same, .xliff outside of its targets, .docx and .po with the same content.
+
+    Raises: DocumentError if the suffix is not in SUFFIXES, the content is not of this kind, or a limit is exceeded.
     """
     options = options or DocumentOptions()
     suffix = PurePath(name.replace("\\", "/")).suffix.lower()
@@ -50,7 +51,4 @@ def open_document(name: str, content: bytes, options: DocumentOptions | None = N
         raise DocumentError(f"{name!r} has the suffix {suffix!r}{did_you_mean(suffix, SUFFIXES)}; accepted: {accepted}")
     if len(content) > options.max_bytes:
         raise DocumentError(f"{name} has {len(content)} bytes; accepted: at most {options.max_bytes}")
-    document = _OPENERS[suffix](name, content, options)
-    if len(document.segments) > options.max_segments:
-        raise DocumentError(f"{name} has {len(document.segments)} texts; accepted: at most {options.max_segments}")
-    return document
+    return _OPENERS[suffix](name, content, options)

@@ -1,159 +1,186 @@
-"""What all documents have in common: segments out, translations in, and limits."""
+"""The document protocol, its options, and documents of text."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from mt.errors import DocumentError
-from mt.text.markup import Markup, MarkupOptions, Segment, Translated, arrange
-from mt.text.markup.slots import Decode, Item, ItemKind, around, build, trim, writes_nothing
+from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment
+from mt.text.markup.inline import Decode, InlineItem, InlineKind, read_inline, split_whitespace
+
+_ENCODING = re.compile(
+    r"utf-?8|utf-?16(?:-?[bl]e)?|(?:us-?)?ascii|latin-?1|iso-?8859-?\d{1,2}|(?:windows-?|cp)125\d|koi8-?[ru]"
+    r"|shift-?jis|euc-?(?:jp|kr|cn)|gb-?2312|gbk|gb-?18030|big5(?:-?hkscs)?",
+    re.IGNORECASE,
+)
+"""Encodings that a file may declare: Python has more, some of which need quadratic time or decode to anything."""
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
 @dataclass(frozen=True)
 class DocumentOptions:
-    """Limits of size in bytes, as sent and unpacked, and of segments; and what to translate.
+    """Limits of bytes, as sent and unpacked, of segments and of their characters; and options of formats.
 
-    `retranslate`: entries of .po and units of .xliff that have a translation, too. `mark_fuzzy`: new entries of .po get
-    the flag that asks a person to look at them. `markup` is for .html and .xml.
+    `retranslate`: also translate entries of .po and units of .xliff that have a translation. `mark_fuzzy`: flag new
+    translations in .po for review. `markup`: options of .html and .xml.
     """
 
     max_bytes: int = 20_000_000
     max_unpacked_bytes: int = 200_000_000
     max_segments: int = 200_000
+    max_characters: int = 20_000_000
     retranslate: bool = False
     mark_fuzzy: bool = False
     markup: MarkupOptions = field(default_factory=MarkupOptions)
 
 
+class SegmentList(list[Segment]):
+    """The segments of a file; it stays within the limits.
+
+    Raises: DocumentError from `append` and `extend` if a segment exceeds a limit.
+    """
+
+    def __init__(self, name: str, options: DocumentOptions) -> None:
+        super().__init__()
+        self._name, self._options = name, options
+        self._characters = 0
+
+    def append(self, segment: Segment) -> None:
+        self._characters += len(segment.text)
+        if len(self) >= self._options.max_segments:
+            raise DocumentError(f"{self._name} has more than {self._options.max_segments:,} texts, the most accepted")
+        if self._characters > self._options.max_characters:
+            most = f"{self._options.max_characters:,}"
+            raise DocumentError(f"{self._name} has more than {most} characters to translate, the most accepted")
+        super().append(segment)
+
+    def extend(self, segments: Iterable[Segment]) -> None:
+        for segment in segments:
+            self.append(segment)
+
+    def empty_copy(self) -> "SegmentList":
+        """Return a list with the same limits."""
+        return SegmentList(self._name, self._options)
+
+
 class Document(Protocol):
-    """A file taken apart. `segments` are to be translated, in this order."""
+    """A parsed file with the `segments` to translate, in order."""
 
     segments: list[Segment]
 
-    def render(self, translations: Sequence[Translated]) -> bytes:
-        """The file with a translation for each segment."""
+    def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
+        """Return the file with a translation for each segment."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Encoding:
-    """How a text was written: a codec, and the byte order mark before it."""
+class TextEncoding:
+    """The codec of a text, and the byte order mark before it."""
 
     codec: str = "utf-8"
     mark: bytes = b""
 
     def encode(self, text: str, errors: str = "replace") -> bytes:
-        """`errors` says what becomes of characters that the codec lacks, which only a translation can have."""
+        """Encode a text; `errors` handles characters that the codec lacks, which only a translation can have."""
         return self.mark + text.encode(self.codec, errors)
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """A translatable text: its segment, and how it is written."""
+class TextSlot:
+    """A translatable text: the number of its segment, its source, and a function that writes its translation."""
 
     number: int
     source: str
-    write: Callable[[Segment, Translated], str]
+    write: Callable[[Segment, TranslatedSegment], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
-    """Markup within a document: its first segment."""
+class EmbeddedMarkup:
+    """Markup within a document, with the number of its first segment."""
 
     number: int
     markup: Markup
 
 
 class TextDocument:
-    """A document of text: parts that are kept, and slots between them."""
+    """A document of text: kept parts, and translatable parts between them."""
 
-    def __init__(self, encoding: Encoding, errors: str = "replace") -> None:
-        self.segments: list[Segment] = []
-        self.parts: list[str | Slot | Embedded] = []
+    def __init__(self, segments: SegmentList, encoding: TextEncoding, errors: str = "replace") -> None:
+        self.segments: list[Segment] = segments
+        self.parts: list[str | TextSlot | EmbeddedMarkup] = []
         self._encoding, self._errors = encoding, errors
 
     def keep(self, source: str) -> None:
         self.parts.append(source)
 
-    def add(self, segment: Segment, source: str, write: Callable[[Segment, Translated], str]) -> None:
-        """A text that is written as `source` unless it is translated into something else."""
-        self.parts.append(Slot(len(self.segments), source, write))
+    def add(self, segment: Segment, source: str, write: Callable[[Segment, TranslatedSegment], str]) -> None:
+        """Add a translatable text; it is written as `source` if its translation equals it."""
+        self.parts.append(TextSlot(len(self.segments), source, write))
         self.segments.append(segment)
 
     def add_stripped(self, text: str, source: str, write: Callable[[str], str]) -> None:
-        """A plain text, written with the white space around it, or kept if there is nothing to translate in it."""
+        """Add a plain text with the white space around it; keep a text without letters and digits."""
         if not any(map(str.isalnum, text)):
             self.keep(source)
             return
-        before, body, after = around(text)
+        before, body, after = split_whitespace(text)
         self.add(Segment(body), source, lambda _, new: write(before + new.text + after))
 
     def embed(self, markup: Markup) -> None:
-        self.parts.append(Embedded(len(self.segments), markup))
-        self.segments += markup.segments
+        self.parts.append(EmbeddedMarkup(len(self.segments), markup))
+        self.segments.extend(markup.segments)
 
     def add_items(
-        self, items: Sequence[Item[str]], decode: Decode, write: Callable[[str, Segment, dict[str, str]], str]
+        self, items: Sequence[InlineItem[str]], decode: Decode, write: Callable[[str, Segment, dict[str, str]], str]
     ) -> None:
-        """Text with inline marks; `write` escapes what is translated of it, given how its source did."""
-        items = [part for item in items for part in _apart(item)]
-        begin, end = trim(items)
-        middle = items[begin:end]
-        for item in items[:begin]:
-            self.parts += item.parts
-        source = "".join(part for item in middle for part in item.parts)
-        if writes_nothing(middle, decode):
-            self.keep(source)
+        """Add a text with inline marks; `write` escapes translated text, given the segment and its escaped forms."""
+        inline = read_inline([part for item in items for part in _split_item(item)], decode, collapse=True)
+        before, source, after = inline.sources()
+        built = inline.built
+        self.parts += before
+        if built is None:
+            self.parts += source
         else:
-            built = build(middle, decode, collapse=True)
+            forms = built.forms
 
-            def written(segment: Segment, new: Translated) -> str:
-                found = []
-                for piece in arrange(segment, new):
-                    if piece.opens >= 0:
-                        found.append("".join(built.openings[piece.opens]))
-                    elif piece.closes >= 0:
-                        found.append(built.closings[piece.closes] or "")
-                    else:
-                        found.append(write(piece.text, segment, built.forms))
-                return "".join(found)
+            def render(segment: Segment, new: TranslatedSegment) -> str:
+                return "".join(built.render(new, lambda text: write(text, segment, forms)))
 
-            self.add(built.segment, source, written)
-        for item in items[end:]:
-            self.parts += item.parts
+            self.add(built.segment, "".join(source), render)
+        self.parts += after
 
-    def text(self, translations: Sequence[Translated]) -> str:
+    def text(self, translations: Sequence[TranslatedSegment]) -> str:
         assert len(translations) == len(self.segments)
-        found: list[str] = []
+        rendered: list[str] = []
         for part in self.parts:
             if isinstance(part, str):
-                found.append(part)
-            elif isinstance(part, Embedded):
+                rendered.append(part)
+            elif isinstance(part, EmbeddedMarkup):
                 begin, end = part.number, part.number + len(part.markup.segments)
-                found.append(part.markup.render(translations[begin:end]))
+                rendered.append(part.markup.render(translations[begin:end]))
             else:
                 new, segment = translations[part.number], self.segments[part.number]
-                found.append(part.source if new.text == segment.text else part.write(segment, new))
-        return "".join(found)
+                rendered.append(part.source if new.text == segment.text else part.write(segment, new))
+        return "".join(rendered)
 
-    def render(self, translations: Sequence[Translated]) -> bytes:
+    def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         return self._encoding.encode(self.text(translations), self._errors)
 
 
-def _apart(item: Item[str]) -> list[Item[str]]:
-    """A text without the white space at its ends, and that."""
-    if item.kind is not ItemKind.TEXT or item.parts != (item.text,):
+def _split_item(item: InlineItem[str]) -> list[InlineItem[str]]:
+    if item.kind is not InlineKind.TEXT or item.parts != (item.text,):
         return [item]
-    return [Item(ItemKind.TEXT, (text,), text) for text in around(item.text) if text]
+    return [InlineItem(InlineKind.TEXT, (text,), text) for text in split_whitespace(item.text) if text]
 
 
-def decode_text(name: str, content: bytes, declared: str | None = None) -> tuple[str, Encoding]:
-    """The text of a file, and how to write it again: by its byte order mark, by what it declares, or UTF-8.
+def decode_text(name: str, content: bytes, declared: str | None = None) -> tuple[str, TextEncoding]:
+    """Decode a file by its byte order mark, its declared encoding, or UTF-8.
 
-    Raises DocumentError, with the place, for what is not such a text.
+    Raises: DocumentError, with the place, if the content is not such a text.
     """
+    declared = declared if declared and _ENCODING.fullmatch(declared.replace("_", "-")) else None
     mark, codec = next(((mark, codec) for mark, codec in _BOMS if content.startswith(mark)), (b"", declared or "utf-8"))
     try:
         text = content[len(mark) :].decode(codec)
@@ -167,4 +194,4 @@ def decode_text(name: str, content: bytes, declared: str | None = None) -> tuple
         raise DocumentError(
             f"{name} is not text in {codec.upper()}{where}; accepted: UTF-8, or UTF-16 with its mark"
         ) from error
-    return text, Encoding(codec, mark)
+    return text, TextEncoding(codec, mark)

@@ -1,4 +1,4 @@
-"""Gettext's .po, read and written by polib."""
+"""Gettext files (.po), read and written by polib."""
 
 import re
 from collections.abc import Sequence
@@ -6,44 +6,43 @@ from collections.abc import Sequence
 import polib
 
 from mt.errors import DocumentError
-from mt.text.documents.base import DocumentOptions, decode_text
-from mt.text.markup import Segment, Translated
+from mt.text.documents.base import DocumentOptions, SegmentList, decode_text
+from mt.text.markup import Segment, TranslatedSegment
+from mt.text.markup.inline import split_whitespace
 
 _WRAP = 78  # gettext's own width
+_MAX_LINES = 4000  # of an entry, with those within its texts; a license has 700
 _NUMBER = re.compile(r"line (\d+)")
 
 
 class PoDocument:
-    """Entries without a translation, or with one that is flagged fuzzy; with `retranslate`, all that are in use.
+    """The entries without a translation or with a fuzzy one; with `retranslate`, all entries that are not obsolete.
 
-    Of an entry with a plural, the first form gets the translation of the singular and all others that of the plural; if
-    there is only one form, it gets that of the plural. A new translation is no longer fuzzy, unless `mark_fuzzy` asks
-    for it. Comments, references, flags, contexts, the header and obsolete entries stay. Lines are wrapped anew, so the
-    file comes back by its contents and not byte for byte.
+    The first form of a plural gets the translation of the singular, and the others that of the plural; a single form
+    gets that of the plural. A new translation is flagged fuzzy only with `mark_fuzzy`. Comments, references, flags,
+    contexts, the header and obsolete entries are kept. Lines are wrapped anew.
     """
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
-        """Raises DocumentError for what polib cannot read, with its line."""
+        """Raise DocumentError, with the line, if polib cannot read the content."""
         text, self._encoding = decode_text(name, content)
         text = text.replace("\r\n", "\n")
+        _check_entries(name, text, options)
         try:
-            # polib opens a file if it is given the name of one; no name begins with a line break
-            self._file = polib.pofile("\n" + text, wrapwidth=max([_WRAP, *map(len, text.split("\n"))]))
+            # polib would open a file of this name; no file name begins with a line break
+            width = max([_WRAP, *map(len, text.split("\n"))])
+            self._file = polib.pofile("\n" + text, wrapwidth=width, encoding="utf-8")  # else polib searches for one
         except (OSError, ValueError, UnicodeError, IndexError, KeyError) as error:
-            problem = _NUMBER.sub(lambda found: f"line {int(found[1]) - 1}", str(error))
+            problem = _NUMBER.sub(lambda match: f"line {int(match[1]) - 1}", str(error))
             raise DocumentError(f"{name} is not a .po file: {problem}") from error
         if not self._file and "msgid" not in text:
             raise DocumentError(f"{name} is not a .po file: it has no entry")
-        self.segments: list[Segment] = []
+        self.segments: list[Segment] = SegmentList(name, options)
         self._fuzzy = options.mark_fuzzy
-        self._slots: list[tuple[polib.POEntry, str, int, int]] = []
+        self._slots: list[tuple[polib.POEntry, int, int]] = []  # segments of singular and plural, -1 for none
         for entry in self._file:
             if not entry.obsolete and (options.retranslate or not entry.translated()):
-                self._slots.append((entry, *self._plural(entry)))
-
-    def _plural(self, entry: polib.POEntry) -> tuple[str, int, int]:
-        """Numbers of the segments of singular and plural; -1 for what needs no translation."""
-        return "", self._add(entry.msgid), self._add(entry.msgid_plural) if entry.msgid_plural else -1
+                self._slots.append((entry, self._add(entry.msgid), self._add(entry.msgid_plural or "")))
 
     def _add(self, text: str) -> int:
         if not any(map(str.isalnum, text)):
@@ -51,33 +50,45 @@ class PoDocument:
         self.segments.append(Segment(text.strip()))
         return len(self.segments) - 1
 
-    def render(self, translations: Sequence[Translated]) -> bytes:
-        """The file with its translations written."""
+    def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
+        """Return the file with its translations."""
         assert len(translations) == len(self.segments)
-        for entry, _, singular, plural in self._slots:
-            first = _written(entry.msgid, singular, translations)
+        for entry, singular, plural in self._slots:
+            first = _translate(entry.msgid, singular, translations)
             if entry.msgid_plural:
-                others = _written(entry.msgid_plural, plural, translations)
-                count = max(len(entry.msgstr_plural), self._forms())
+                others = _translate(entry.msgid_plural, plural, translations)
+                count = max(len(entry.msgstr_plural), self._count_forms())
                 entry.msgstr_plural = {n: first if n == 0 and count > 1 else others for n in range(count)}
             else:
                 entry.msgstr = first
             _flag(entry, self._fuzzy)
         return self._encoding.encode(str(self._file).removeprefix("\n"))
 
-    def _forms(self) -> int:
-        """How many forms the header promises."""
-        found = self._file.metadata.get("Plural-Forms", "").replace(" ", "").partition("nplurals=")[2]
-        digits = found.partition(";")[0]
+    def _count_forms(self) -> int:
+        declared = self._file.metadata.get("Plural-Forms", "").replace(" ", "").partition("nplurals=")[2]
+        digits = declared.partition(";")[0]
         return min(int(digits), 9) if digits.isdigit() and int(digits[:2]) else 2
 
 
-def _written(source: str, number: int, translations: Sequence[Translated]) -> str:
-    """A translation with the white space that its source has around it."""
+def _check_entries(name: str, text: str, options: DocumentOptions) -> None:
+    """Check the numbers of entries and of their lines: polib copies what it has of an entry for each line of it."""
+    entries = lines = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        lines += 1 + line.count("\\n")
+        if lines > _MAX_LINES:
+            raise DocumentError(f"{name}, line {number}: accepted: at most {_MAX_LINES:,} lines of an entry")
+        if line.lstrip("#~ \t").startswith("msgstr"):
+            entries += 1
+            lines = 0
+        if entries > options.max_segments:
+            raise DocumentError(f"{name} has more than {options.max_segments:,} entries, the most accepted")
+
+
+def _translate(source: str, number: int, translations: Sequence[TranslatedSegment]) -> str:
     if number < 0:
         return source
-    begin = len(source) - len(source.lstrip())
-    return source[:begin] + translations[number].text + source[len(source.rstrip()) :]
+    before, _, after = split_whitespace(source)
+    return before + translations[number].text + after
 
 
 def _flag(entry: polib.POEntry, fuzzy: bool) -> None:

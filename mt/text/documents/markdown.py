@@ -1,8 +1,8 @@
-"""Markdown: CommonMark with tables and struck-out text, as markdown-it reads it.
+"""Markdown: CommonMark with tables and strikethrough, as parsed by markdown-it.
 
-markdown-it says which lines are which block and what the inline marks of a text are, but not at which characters they
-stand. `_Inline` finds them again by walking through the source beside the tokens, and a block in which the two part
-ways is left untranslated rather than damaged. Code, URLs, link references, HTML's own rules and front matter stay.
+markdown-it reports the lines of each block and the inline tokens of a text, but not the characters of inline tokens.
+`_InlineReader` finds them by reading the source along with the tokens; a block in which they do not match is left
+untranslated. Code, URLs, link references and front matter are kept.
 """
 
 import re
@@ -13,10 +13,10 @@ from functools import lru_cache, partial
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from mt.text.documents.base import DocumentOptions, Slot, TextDocument, decode_text
-from mt.text.markup import Segment, Translated, parse_html
-from mt.text.markup.slots import Item, ItemKind
-from mt.text.markup.tokens import Kind, html_tokens, references
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, TextSlot, decode_text
+from mt.text.markup import Segment, TranslatedSegment, parse_html
+from mt.text.markup.inline import InlineItem, InlineKind
+from mt.text.markup.tokens import TokenKind, html_tokens, references
 
 _LINE = re.compile(r"\r\n|\r|\n")
 _FRONT_MATTER = re.compile(
@@ -25,16 +25,16 @@ _FRONT_MATTER = re.compile(
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _BREAK = re.compile(r"[ \t]*\n[ \t]*")
 _HARD_BREAK = re.compile(r"(?:\\|[ ]*)\n[ \t]*")
-_FOOTNOTE = re.compile(r"(\[\^[^\]\s]+\]:?)")
+_FOOTNOTE = re.compile(r"(\[\^[^\[\]\s]+\]:?)")
 _BLOCK_START = re.compile(r"\A(\d*)([-+#>=]|(?<=\d)[.)](?=\s|\Z))")
 _END_TAG = re.compile(r"</([A-Za-z][\w-]*)")
 _SPECIAL = "\\`*_[]<~"
 
 
 def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Headings, paragraphs, items and cells are segments; a paragraph that is translated becomes one line."""
+    """Open Markdown: headings, paragraphs, items and cells are segments; a translated paragraph becomes one line."""
     text, encoding = decode_text(name, content)
-    document = TextDocument(encoding)
+    document = TextDocument(SegmentList(name, options), encoding)
     front = _FRONT_MATTER.match(text)
     hidden = "\n" * len(_LINE.findall(front[0])) + text[front.end() :] if front else text
     lines = _Lines(text)
@@ -51,7 +51,7 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
                 done = end
             continue
         places = lines.find(token.content, token.map[0], done)
-        items = _Inline(parser, token, text, places).items() if places else None
+        items = _InlineReader(parser, token, text, places).items() if places else None
         if places and items is not None:
             document.keep(text[done : places[0]])
             _add(document, items)
@@ -61,14 +61,14 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
 
 
 class _Lines:
-    """A text by its lines."""
+    """The lines of a text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.starts = [0, *(match.end() for match in _LINE.finditer(text)), len(text)]
 
     def find(self, content: str, line: int, done: int) -> list[int]:
-        """The characters of the text at which each of the content's stands, and the end; empty if it is not there."""
+        """Return the place of each character of a content in the text, and the end; empty if it is not found."""
         places: list[int] = []
         for number, part in enumerate(content.split("\n"), start=line):
             if number + 1 >= len(self.starts):
@@ -82,24 +82,24 @@ class _Lines:
             if at < 0 or raw != part:
                 return []
             if places:
-                places.append(places[-1] + 1)  # the line break, of which all before the next line's content is part
+                places.append(places[-1] + 1)  # the line break includes the text before the content of the next line
             places += range(at, at + len(part))
         return [*places, places[-1] + 1] if places else []
 
 
 @dataclass
-class _Inline:
-    """One text: the token of its block, and where each character of its content stands in the source."""
+class _InlineReader:
+    """Reads the inline items of a block: `places` are the characters of its content in the source."""
 
     parser: MarkdownIt
     token: Token
     text: str
     places: Sequence[int]
 
-    def items(self) -> list[Item[str]] | None:
-        """Its items, that join to the source; None where the tokens do not match it."""
+    def items(self) -> list[InlineItem[str]] | None:
+        """Return the items, which join to the source; None if the tokens do not match it."""
         self.at = 0
-        self.found: list[Item[str]] = []
+        self.collected: list[InlineItem[str]] = []
         self.open: list[tuple[int, str]] = []
         self.closed = {name.lower() for name in _END_TAG.findall(self.token.content)}
         children = [child for child in self.token.children or () if child.type != "text" or child.content]
@@ -110,13 +110,13 @@ class _Inline:
                 while children[number].type != "link_close":
                     number += 1
                 end = self.token.content.find(">", self.at) + 1
-                fits = self._whole(ItemKind.KEPT, end, self.token.content[self.at + 1 : end - 1])
+                fits = self._whole(InlineKind.KEPT, end, self.token.content[self.at + 1 : end - 1])
             else:
                 fits = self._child(child)
             if not fits:
                 return None
             number += 1
-        return self.found if self.at == len(self.token.content) else None
+        return self.collected if self.at == len(self.token.content) else None
 
     def _child(self, child: Token) -> bool:
         content, at = self.token.content, self.at
@@ -127,35 +127,34 @@ class _Inline:
             if match is None:
                 return False
             if child.type == "softbreak":
-                return self._whole(ItemKind.TEXT, match.end(), "\n")
-            return self._whole(ItemKind.EMPTY, match.end(), breaks=True)
+                return self._whole(InlineKind.TEXT, match.end(), "\n")
+            return self._whole(InlineKind.EMPTY, match.end(), breaks=True)
         if child.type == "code_inline":
             close = re.compile(rf"(?<!`){child.markup}(?!`)").search(content, at + len(child.markup))
-            return close is not None and self._whole(ItemKind.KEPT, close.end(), child.content)
+            return close is not None and self._whole(InlineKind.KEPT, close.end(), child.content)
         if child.type == "html_inline":
             return self._html(child.content)
         if child.type == "image":
             end = self._label_end(at + 1)
-            return content.startswith("![", at) and end > 0 and self._whole(ItemKind.EMPTY, self._target_end(end))
+            return content.startswith("![", at) and end > 0 and self._whole(InlineKind.EMPTY, self._target_end(end))
         if child.type == "link_open":
-            return self._tag(ItemKind.OPEN, "[", "link")
+            return self._tag(InlineKind.OPEN, "[", "link")
         if child.type == "link_close":
             end = self._target_end(at) if content.startswith("]", at) else -1
-            return end > 0 and self._tag(ItemKind.CLOSE, content[at:end], "link")
+            return end > 0 and self._tag(InlineKind.CLOSE, content[at:end], "link")
         if child.nesting:
-            return self._tag(ItemKind.OPEN if child.nesting > 0 else ItemKind.CLOSE, child.markup, child.markup)
+            return self._tag(InlineKind.OPEN if child.nesting > 0 else InlineKind.CLOSE, child.markup, child.markup)
         return False
 
     def _source(self, end: int) -> str:
-        """What stands in the source from here to a character of the content."""
         return self.text[
             self.places[self.at] : self.places[end - 1] + 1 if end == len(self.token.content) else self.places[end]
         ]
 
-    def _whole(self, kind: ItemKind, end: int, text: str = "", breaks: bool = False) -> bool:
+    def _whole(self, kind: InlineKind, end: int, text: str = "", breaks: bool = False) -> bool:
         if end <= self.at:
             return False
-        self.found.append(Item(kind, (self._source(end),), text, breaks=breaks))
+        self.collected.append(InlineItem(kind, (self._source(end),), text, breaks=breaks))
         self.at = end
         return True
 
@@ -164,37 +163,36 @@ class _Inline:
             return False
         for number, part in enumerate(_FOOTNOTE.split(source)):
             if part:
-                kind = ItemKind.EMPTY if number % 2 else ItemKind.TEXT
+                kind = InlineKind.EMPTY if number % 2 else InlineKind.TEXT
                 self._whole(kind, self.at + len(part), "" if number % 2 else part)
         return True
 
-    def _tag(self, kind: ItemKind, source: str, name: str) -> bool:
+    def _tag(self, kind: InlineKind, source: str, name: str) -> bool:
         if not source or not self.token.content.startswith(source, self.at):
             return False
         key = -1
-        if kind is ItemKind.OPEN:
+        if kind is InlineKind.OPEN:
             key = self.at
             self.open.append((key, name))
         elif self.open and self.open[-1][1] == name:
             key = self.open.pop()[0]
         end = self.at + len(source)
-        self.found.append(Item(kind, (self._source(end),), key=key))
+        self.collected.append(InlineItem(kind, (self._source(end),), key=key))
         self.at = end
         return True
 
     def _html(self, source: str) -> bool:
         tokens = list(html_tokens(source))
-        if len(tokens) == 1 and tokens[0].kind is Kind.END:
-            return self._tag(ItemKind.CLOSE, source, "<" + tokens[0].name)
-        paired = tokens[0].name in self.closed if tokens[0].kind is Kind.START else False
+        if len(tokens) == 1 and tokens[0].kind is TokenKind.END:
+            return self._tag(InlineKind.CLOSE, source, "<" + tokens[0].name)
+        paired = tokens[0].name in self.closed if tokens[0].kind is TokenKind.START else False
         if len(tokens) == 1 and paired:
-            return self._tag(ItemKind.OPEN, source, "<" + tokens[0].name)
+            return self._tag(InlineKind.OPEN, source, "<" + tokens[0].name)
         return self.token.content.startswith(source, self.at) and self._whole(
-            ItemKind.EMPTY, self.at + len(source), breaks=tokens[0].name == "br"
+            InlineKind.EMPTY, self.at + len(source), breaks=tokens[0].name == "br"
         )
 
     def _label_end(self, begin: int) -> int:
-        """The `]` that closes the `[` at a place, or -1."""
         depth = 0
         place = begin
         content = self.token.content
@@ -208,7 +206,7 @@ class _Inline:
         return -1
 
     def _target_end(self, close: int) -> int:
-        """Where a link ends whose text ends with the `]` at `close`: after (url "title"), after [label], or there."""
+        """Return the end of a link whose text ends at `close`: after (url "title"), after [label], or after the `]`."""
         content, place = self.token.content, close + 1
         if content.startswith("(", place):
             end = self._address_end(place + 1)
@@ -222,7 +220,6 @@ class _Inline:
         return place
 
     def _address_end(self, place: int) -> int:
-        """After the `)` of an address with or without a title, or -1."""
         content = self.token.content
         skip = re.compile(r"\s*")
         begin = skip.match(content, place)
@@ -238,24 +235,21 @@ class _Inline:
         return gap.end() + 1 if content.startswith(")", gap.end()) else -1
 
 
-def _add(document: TextDocument, items: Sequence[Item[str]]) -> None:
-    """A text; a translation of it must not look like the beginning of another block."""
+def _add(document: TextDocument, items: Sequence[InlineItem[str]]) -> None:
+    """Add a text whose translation must not look like the beginning of another block."""
     first = len(document.parts)
     document.add_items(items, _decode, _escape)
     for number, part in enumerate(document.parts[first:], start=first):
-        if isinstance(part, Slot):
-            document.parts[number] = replace(part, write=partial(_as_text, part))
+        if isinstance(part, TextSlot):
+            document.parts[number] = replace(part, write=partial(_write_text, part))
 
 
-def _as_text(slot: Slot, segment: Segment, new: Translated) -> str:
-    written = slot.write(segment, new)
-    if _BLOCK_START.match(slot.source):
-        return written
-    return _BLOCK_START.sub(r"\1\\\2", written, count=1)
+def _write_text(slot: TextSlot, segment: Segment, new: TranslatedSegment) -> str:
+    text = slot.write(segment, new)
+    return text if _BLOCK_START.match(slot.source) else _BLOCK_START.sub(r"\1\\\2", text, count=1)
 
 
 def _decode(source: str) -> Iterator[tuple[str, str | None]]:
-    """Text without backslashes and references."""
     place = 0
     for match in _ESCAPE.finditer(source):
         yield from references(source[place : match.start()], xml=False)
@@ -265,14 +259,14 @@ def _decode(source: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _escape(text: str, segment: Segment, forms: dict[str, str]) -> str:
-    """Text whose special characters are escaped unless the source had them bare."""
-    bare = _characters(segment.text) - set(forms)
+    """Escape the special characters, except those that the source has unescaped."""
+    unescaped = _characters(segment.text) - set(forms)
     escaped: dict[str, str | int | None] = {
-        character: f"\\{character}" for character in _SPECIAL if character not in bare
+        character: f"\\{character}" for character in _SPECIAL if character not in unescaped
     }
     return " ".join(text.splitlines()).translate(str.maketrans({**escaped, **forms}))
 
 
-@lru_cache(2)  # a segment has as many pieces as it has links and emphases, and asks for each
+@lru_cache(2)  # called for each text between the marks of a segment
 def _characters(text: str) -> frozenset[str]:
     return frozenset(text)

@@ -2,26 +2,28 @@
 
 import re
 
-from mt.text.documents.base import DocumentOptions, TextDocument, decode_text
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
 from mt.text.markup import parse_html, parse_xml
 
 _DECLARED = re.compile(
     rb"""<\?xml[^>]*?\sencoding=["']([\w.:-]+)|<meta[^>]*?\scharset=["']?\s*([\w.:-]+)""", re.IGNORECASE
 )
 _META = re.compile(rb"""<meta[^>]*?\scontent=["'][^"'>]*?charset=([\w.:-]+)""", re.IGNORECASE)
-_DECLARED_WITHIN = 1024  # bytes, as the HTML standard has it
+_DECLARED_WITHIN = 1024  # bytes, as in the HTML standard
 
 
 def declared_encoding(content: bytes) -> str | None:
-    """The encoding that HTML or XML says it is in."""
+    """Return the encoding that HTML or XML declares."""
     head = content[:_DECLARED_WITHIN]
-    found = _DECLARED.search(head) or _META.search(head)
-    return next(name for name in found.groups() if name).decode("ascii") if found else None
+    match = _DECLARED.search(head) or _META.search(head)
+    return next(name for name in match.groups() if name).decode("ascii") if match else None
 
 
 def open_markup(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """HTML, or XML by its suffix, in the encoding that it declares; what that cannot write becomes a reference."""
+    """Open HTML, or XML by its suffix; characters that its encoding lacks become references."""
     text, encoding = decode_text(name, content, declared_encoding(content))
-    document = TextDocument(encoding, "xmlcharrefreplace")
-    document.embed((parse_xml if name.lower().endswith(".xml") else parse_html)(text, options.markup))
+    segments = SegmentList(name, options)
+    document = TextDocument(segments, encoding, "xmlcharrefreplace")
+    parse = parse_xml if name.lower().endswith(".xml") else parse_html
+    document.embed(parse(text, options.markup, segments.empty_copy()))
     return document

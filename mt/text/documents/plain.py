@@ -5,13 +5,14 @@ import re
 from collections.abc import Iterator
 
 from mt.errors import DocumentError
-from mt.text.documents.base import TextDocument, decode_text
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
 from mt.text.markup import Segment
-from mt.text.markup.slots import Item, ItemKind
-from mt.text.markup.tokens import references
+from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
+from mt.text.markup.tokens import MAX_TOKENS, references
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
-_TIMING = re.compile(r"\s*(?:\d+:)?\d{1,2}:\d{2}[,.]\d{1,3}\s*-->\s*(?:\d+:)?\d{1,2}:\d{2}[,.]\d{1,3}")
+_TIME = r"(?:\d+:)?\d{1,2}:\d{2}[,.]\d{1,3}"
+_TIMING = re.compile(rf"[^\S\r\n]*{_TIME}[^\S\r\n]*-->[^\S\r\n]*{_TIME}")
 _INLINE = re.compile(
     r"(?P<line>\r\n|\r|\n)|(?P<tag></?(?:b|i|u|s|c|v|font|lang|ruby|rt)(?:[.\s][^<>\r\n]*)?>|<\d[\d:.]*>)"
     r"|(?P<code>\{\\[^{}\r\n]*\})",
@@ -24,25 +25,31 @@ _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _JSON_COLON = re.compile(r"[ \t\r\n]*:")
 
 
-def open_text(name: str, content: bytes) -> TextDocument:
-    """Plain text: each line is a segment, without the white space around it."""
+def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Open plain text: each line is a segment, without the white space around it."""
     text, encoding = decode_text(name, content)
-    document = TextDocument(encoding)
+    document = TextDocument(SegmentList(name, options), encoding)
+    done = 0
     for match in _LINE.finditer(text):
-        document.add_stripped(match[1], match[1], str)
-        document.keep(match[2])
+        if any(map(str.isalnum, match[1])):
+            document.keep(text[done : match.start()])
+            document.add_stripped(match[1], match[1], str)
+            done = match.end(1)
+    document.keep(text[done:])
     return document
 
 
-def open_subtitles(name: str, content: bytes) -> TextDocument:
-    """SubRip or WebVTT: the text of each cue is a segment, or one for each speaker and each line that is a sentence.
+def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Open SubRip or WebVTT: a segment for each cue, or for each speaker and each line that is a sentence.
 
-    Read here and not by pysubs2, which drops notes, styles, regions and the settings of cues, and writes times anew.
-    The break of a line is placed by alignment, as a tag is. Raises DocumentError if there are no cues.
+    pysubs2 would drop notes, styles, regions and the settings of cues, and reformat times. Line breaks are placed by
+    alignment, like tags. Raises: DocumentError if there are no cues.
     """
     text, encoding = decode_text(name, content)
-    document = TextDocument(encoding)
+    document = TextDocument(SegmentList(name, options), encoding)
     vtt = name.lower().endswith(".vtt")
+    if text.count("\n") + text.count("\r") > MAX_TOKENS:
+        raise DocumentError(f"{name} has more than {MAX_TOKENS:,} lines, the most accepted")
     lines = [match.span() for match in _LINE.finditer(text) if match[0]]
     timings = [bool(_TIMING.match(text, begin)) for begin, _ in lines]
     if not any(timings) and not (vtt and text.startswith("WEBVTT")):
@@ -54,11 +61,8 @@ def open_subtitles(name: str, content: bytes) -> TextDocument:
         if not timings[number - 1]:
             continue
         first = number
-        while number < len(lines) and text[slice(*lines[number])].strip():
-            next_is_cue = (
-                number + 1 < len(lines) and timings[number + 1] and text[slice(*lines[number])].strip().isdigit()
-            )
-            if timings[number] or next_is_cue:
+        while number < len(lines) and (line := text[slice(*lines[number])].strip()):
+            if timings[number] or (line.isdigit() and timings[number + 1 : number + 2] == [True]):
                 break
             number += 1
         if number > first:
@@ -66,17 +70,17 @@ def open_subtitles(name: str, content: bytes) -> TextDocument:
     return document
 
 
-def open_json(name: str, content: bytes) -> TextDocument:
-    """JSON: each string that is a value is a segment. Raises DocumentError with line and column of what is no JSON."""
+def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Open JSON: each string value is a segment. Raises: DocumentError with line and column if it is not JSON."""
     text, encoding = decode_text(name, content)
     try:
-        json.loads(text)
+        json.loads(text, parse_int=str, parse_float=str)  # only checked
     except json.JSONDecodeError as error:
         raise DocumentError(f"{name} is not JSON: {error.msg}, line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
-        raise DocumentError(f"{name} is nested too deeply to be read") from error
+        raise DocumentError(f"{name} is nested too deeply") from error
     ascii_only = text.isascii() and "\\u" in text
-    document = TextDocument(encoding)
+    document = TextDocument(SegmentList(name, options), encoding)
     place = 0
     for match in _JSON_STRING.finditer(text):
         document.keep(text[place : match.start()])
@@ -91,61 +95,60 @@ def open_json(name: str, content: bytes) -> TextDocument:
 
 
 def _add_cue(document: TextDocument, cue: str, vtt: bool) -> None:
-    """A cue's lines, its tags paired."""
-    items: list[Item[str]] = []
+    items: list[InlineItem[str]] = []
     opened: list[tuple[str, int]] = []
 
     def flush() -> None:
-        document.add_items(items, _references if vtt else _as_it_is, _escape_vtt if vtt else _escape_srt)
+        document.add_items(items, _references if vtt else decode_nothing, _escape_vtt if vtt else _escape_srt)
         items.clear()
         opened.clear()
 
-    place = 0
+    place, ended = 0, False  # whether the text so far ends a sentence
     for match in _INLINE.finditer(cue):
-        items += _spoken(cue[place : match.start()], begins=not items)
+        if not items:
+            ended = False
+        text = _read_text(cue[place : match.start()], begins=not items)
+        if text and text[-1].text.strip():
+            ended = _SENTENCE_END.search(text[-1].text) is not None
+        items += text
         place = match.end()
         if match["line"]:
-            before = next((item.text for item in reversed(items) if item.text.strip()), "")
-            if _SENTENCE_END.search(before) or _DIALOGUE.match(cue, place):
+            if ended or _DIALOGUE.match(cue, place):
                 flush()
                 document.keep(match[0])
             else:
-                items.append(Item(ItemKind.EMPTY, (match[0],), breaks=True))
+                items.append(InlineItem(InlineKind.EMPTY, (match[0],), breaks=True))
         elif match["tag"] and not match[0][1].isdigit():
             items.append(_tag(match[0], match.start(), opened))
         else:
-            items.append(Item(ItemKind.EMPTY, (match[0],)))
-    items += _spoken(cue[place:], begins=not items)
+            items.append(InlineItem(InlineKind.EMPTY, (match[0],)))
+    items += _read_text(cue[place:], begins=not items)
     flush()
 
 
-def _spoken(text: str, begins: bool) -> list[Item[str]]:
-    """Text, without the dash that says that somebody else begins to speak."""
+def _read_text(text: str, begins: bool) -> list[InlineItem[str]]:
+    """Return the items of a text; at the beginning of a cue, the dash of a new speaker is an empty item."""
     dash = _DIALOGUE.match(text) if begins else None
     place = dash.end() if dash else 0
-    found = [Item(ItemKind.EMPTY, (text[:place],))] if place else []
-    return [*found, Item(ItemKind.TEXT, (text[place:],), text[place:])] if text[place:] else found
+    items = [InlineItem(InlineKind.EMPTY, (text[:place],))] if place else []
+    return [*items, InlineItem(InlineKind.TEXT, (text[place:],), text[place:])] if text[place:] else items
 
 
-def _tag(source: str, place: int, opened: list[tuple[str, int]]) -> Item[str]:
-    """A tag as it nests: one that closes another than the innermost has no partner."""
-    found = _TAG_NAME.search(source)
-    assert found is not None
-    name = found[0].lower()
+def _tag(source: str, place: int, opened: list[tuple[str, int]]) -> InlineItem[str]:
+    """Return the item of a tag; an end tag that does not close the innermost element has no partner."""
+    match = _TAG_NAME.search(source)
+    assert match is not None
+    name = match[0].lower()
     if not source.startswith("</"):
         opened.append((name, place))
-        return Item(ItemKind.OPEN, (source,), key=place)
+        return InlineItem(InlineKind.OPEN, (source,), key=place)
     if opened and opened[-1][0] == name:
-        return Item(ItemKind.CLOSE, (source,), key=opened.pop()[1])
-    return Item(ItemKind.CLOSE, (source,))
+        return InlineItem(InlineKind.CLOSE, (source,), key=opened.pop()[1])
+    return InlineItem(InlineKind.CLOSE, (source,))
 
 
 def _references(text: str) -> Iterator[tuple[str, str | None]]:
     return references(text, xml=False)
-
-
-def _as_it_is(text: str) -> Iterator[tuple[str, str | None]]:
-    yield text, text
 
 
 def _escape_vtt(text: str, segment: Segment, forms: dict[str, str]) -> str:

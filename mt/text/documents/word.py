@@ -1,12 +1,12 @@
-"""Word's .docx, read and written by python-docx."""
+"""Word documents (.docx), read and written by python-docx."""
 
-import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import islice
 
 import docx
 from docx.opc.part import XmlPart
@@ -16,101 +16,105 @@ from docx.oxml.xmlchemy import BaseOxmlElement
 from lxml import etree
 
 from mt.errors import DocumentError
-from mt.text.documents.base import DocumentOptions
-from mt.text.markup import Segment, Translated, arrange
-from mt.text.markup.slots import Built, Item, ItemKind, around, build, trim, writes_nothing
+from mt.text.documents.base import DocumentOptions, SegmentList
+from mt.text.markup import Segment, TranslatedSegment, place_marks
+from mt.text.markup.inline import (
+    BuiltSegment,
+    InlineItem,
+    InlineKind,
+    InlineText,
+    decode_nothing,
+    read_inline,
+    split_whitespace,
+)
+from mt.text.markup.parsing import NOT_XML
 
 Element = BaseOxmlElement
-_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _PARTS = ("document.main+xml", "header+xml", "footer+xml")
-_UNSEEN = ("lang", "noProof", "rtl", "webHidden")  # of a run's properties: no difference that a reader sees
+_MAX_PROPERTIES, _MAX_VALUES = 200, 10_000  # elements and characters of a run's format; Word knows 40 properties
+_MAX_TAGS = 4_000_000  # of an archive's XML; an element takes some 200 bytes
+_INVISIBLE = ("lang", "noProof", "rtl", "webHidden")  # properties of a run that a reader does not see
 
 
 @dataclass(frozen=True)
 class _Slot:
-    """A text of a paragraph: the items around it, its own, and its segment's number, -1 for none."""
+    """A text of a paragraph, and the number of its segment."""
 
-    before: Sequence[Item[Element]]
-    items: Sequence[Item[Element]]
-    after: Sequence[Item[Element]]
-    number: int = -1
-    built: Built[Element] | None = None
+    inline: InlineText[Element]
+    number: int
 
 
 class WordDocument:
-    """Paragraphs of the body, its tables and text boxes, of headers and footers; a tab ends a segment.
+    """The paragraphs of the body, its tables and text boxes, headers and footers; a tab ends a segment.
 
-    Formatting is placed by alignment, as tags are: what most of a paragraph has is the ground, and runs that look
-    different are marks on it. Links keep their address, and pictures, breaks, fields, bookmarks and notes their place
-    among the words. Tracked changes and embedded controls stay as they are. The file comes back by its contents; a
-    paragraph in which nothing has changed is not touched.
+    Formatting is placed by alignment, like tags: the format of most of a paragraph's text is the base format, and runs
+    in other formats are marks. Links keep their address; pictures, breaks, fields, bookmarks and notes keep their place
+    among the words. Tracked changes and embedded controls are kept. A paragraph is unchanged if no translation differs
+    from its segment; the archive is written anew.
     """
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
-        """Raises DocumentError for what is no .docx, or would unpack to more than it may."""
+        """Raise DocumentError if the content is not a .docx, or would unpack to more than the limit."""
         _check_archive(name, content, options)
         try:
             self._document = docx.Document(BytesIO(content))
-        except Exception as error:  # of a package that is not whole, python-docx and zipfile raise whatever comes
+        except Exception as error:  # python-docx and zipfile raise many types for a damaged package
             raise DocumentError(f"{name} is not a .docx file: {error}") from error
-        self.segments: list[Segment] = []
+        self.segments: list[Segment] = SegmentList(name, options)
         self._paragraphs: list[tuple[Element, Element | None, list[_Slot]]] = []
         for part in self._document.part.package.iter_parts():
             if isinstance(part, XmlPart) and part.content_type.endswith(_PARTS):
+                _check_formats(name, part.element)
+                fields = _field_marks(part.element)
                 for paragraph in part.element.iter(qn("w:p")):
-                    self._read(paragraph)
+                    self._read(paragraph, fields)
 
-    def _read(self, paragraph: Element) -> None:
-        ground = _ground(paragraph)
+    def _read(self, paragraph: Element, fields: "_Fields") -> None:
+        base = _base_format(paragraph)
         slots: list[_Slot] = []
-        for group in _split_at_tabs(list(_items(paragraph, _look(ground)))):
-            begin, end = trim(group)
-            middle = group[begin:end]
-            if writes_nothing(middle, _as_it_is):
-                slots.append(_Slot(group, (), ()))
-                continue
-            built = build(middle, _as_it_is, collapse=False)
-            slots.append(_Slot(group[:begin], middle, group[end:], len(self.segments), built))
-            self.segments.append(built.segment)
-        if any(slot.built for slot in slots):
-            self._paragraphs.append((paragraph, ground, slots))
+        for group in _split_at_tabs(list(_items(paragraph, _format_key(base), fields))):
+            inline = read_inline(group, decode_nothing, collapse=False)
+            slots.append(_Slot(inline, len(self.segments)))
+            if inline.built:
+                self.segments.append(inline.built.segment)
+        if any(slot.inline.built for slot in slots):
+            self._paragraphs.append((paragraph, base, slots))
 
-    def render(self, translations: Sequence[Translated]) -> bytes:
-        """The file with a translation for each segment."""
+    def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
+        """Return the file with a translation for each segment."""
         assert len(translations) == len(self.segments)
-        for paragraph, ground, slots in self._paragraphs:
-            numbers = [slot.number for slot in slots if slot.built]
+        for paragraph, base, slots in self._paragraphs:
+            numbers = [slot.number for slot in slots if slot.inline.built]
             if any(translations[n].text != self.segments[n].text for n in numbers):
-                _Writer(paragraph, ground).write(slots, translations)
+                _Writer(paragraph, base).write(slots, translations)
         out = BytesIO()
         self._document.save(out)
         return out.getvalue()
 
 
 class _Writer:
-    """Fills a paragraph anew: runs of text, and the elements that lie between them."""
+    """Writes the content of a paragraph: runs of text, and the elements between them."""
 
-    def __init__(self, paragraph: Element, ground: Element | None) -> None:
-        self.ground = ground
+    def __init__(self, paragraph: Element, base: Element | None) -> None:
+        self.base = base
         self.containers = [paragraph]
-        self.looks: list[Element | None] = []
+        self.formats: list[Element | None] = []
         for child in list(paragraph):
             if child.tag != qn("w:pPr"):
                 paragraph.remove(child)
 
-    def write(self, slots: Sequence[_Slot], translations: Sequence[Translated]) -> None:
+    def write(self, slots: Sequence[_Slot], translations: Sequence[TranslatedSegment]) -> None:
         for slot in slots:
-            self._items(slot.before)
-            if slot.built is not None:
-                segment, new = slot.built.segment, translations[slot.number]
-                if new.text == segment.text:
-                    self._items(slot.items)
-                else:
-                    self._translated(slot.built, new)
-            self._items(slot.after)
+            inline, built = slot.inline, slot.inline.built
+            self._items(inline.before)
+            if built is not None and (new := translations[slot.number]).text != built.segment.text:
+                self._translated(built, new)
+            else:
+                self._items(inline.items)
+            self._items(inline.after)
 
-    def _translated(self, built: Built[Element], new: Translated) -> None:
-        for piece in arrange(built.segment, new):
+    def _translated(self, built: BuiltSegment[Element], new: TranslatedSegment) -> None:
+        for piece in place_marks(built.segment, new):
             if piece.opens >= 0:
                 mark = built.segment.marks[piece.opens]
                 if mark.empty or mark.kept:
@@ -122,34 +126,31 @@ class _Writer:
             else:
                 self._text(piece.text)
 
-    def _items(self, items: Sequence[Item[Element]]) -> None:
+    def _items(self, items: Sequence[InlineItem[Element]]) -> None:
         for item in items:
-            if item.kind is ItemKind.TEXT:
+            if item.kind is InlineKind.TEXT:
                 self._text(item.text)
-            elif item.kind is ItemKind.OPEN:
+            elif item.kind is InlineKind.OPEN:
                 self._open(item.parts[0])
-            elif item.kind is ItemKind.CLOSE:
+            elif item.kind is InlineKind.CLOSE:
                 self._close(item.parts[0])
             else:
                 self._append(item.parts)
 
     def _open(self, element: Element) -> None:
-        """A link becomes the place of what follows, the properties of a run its look."""
+        """Open a link as the parent of the text that follows, or the properties of a run as its format."""
         if element.tag != qn("w:hyperlink"):
-            self.looks.append(element)
+            self.formats.append(element)
             return
-        link = deepcopy(element)
-        for child in list(link):
-            link.remove(child)
+        link = element.makeelement(element.tag, element.attrib, element.nsmap)
         self.containers[-1].append(link)
         self.containers.append(link)
 
     def _close(self, element: Element) -> None:
-        (self.containers if element.tag == qn("w:hyperlink") else self.looks).pop()
+        (self.containers if element.tag == qn("w:hyperlink") else self.formats).pop()
 
     def _append(self, elements: Sequence[Element]) -> None:
-        """Of what is empty: the properties of runs without text, and links without text, show nothing. What stood in a
-        run gets one of its own."""
+        """Append empty elements, each from a run in a run of its own; drop run properties and links without text."""
         for element in elements:
             if element.tag in (qn("w:rPr"), qn("w:hyperlink")):
                 continue
@@ -162,89 +163,121 @@ class _Writer:
 
     def _text(self, text: str) -> None:
         run = OxmlElement("w:r")
-        look = self.looks[-1] if self.looks else self.ground
-        if look is not None and len(look):
-            run.append(deepcopy(look))
+        run_format = self.formats[-1] if self.formats else self.base
+        if run_format is not None and len(run_format):
+            run.append(deepcopy(run_format))
         written = OxmlElement("w:t")
-        written.text = _NOT_XML.sub("", text)
+        written.text = NOT_XML.sub("", text)
         written.set(qn("xml:space"), "preserve")
         run.append(written)
         self.containers[-1].append(run)
 
 
-def _items(parent: Element, ground: bytes) -> Iterator[Item[Element]]:
-    """What a paragraph or a link consists of. Formatting that is not the ground's encloses its text."""
+_Fields = dict[Element, int]
+"""For each element with ends of fields of its paragraph: the number of fields that it begins less those it ends."""
+
+
+def _field_marks(root: Element) -> _Fields:
+    """Count the ends of fields in one pass, however deep text boxes with paragraphs of their own are nested."""
+    marks: _Fields = {}
+    if next(root.iter(qn("w:fldChar")), None) is None:
+        return marks
+    for _, element in etree.iterwalk(root, events=("end",)):
+        if element.tag == qn("w:fldChar"):
+            marks[element] = {"begin": 1, "end": -1}.get(element.get(qn("w:fldCharType")), 0)
+        if element in marks and element.tag != qn("w:p") and (parent := element.getparent()) is not None:
+            marks[parent] = marks.get(parent, 0) + marks[element]
+    return marks
+
+
+def _check_formats(name: str, root: Element) -> None:
+    """Refuse formats that are too large to be copied to each text that has them."""
+    for properties in root.iter(qn("w:rPr")):
+        size = sum(1 for _ in islice(properties.iter(), _MAX_PROPERTIES + 1))
+        if size > _MAX_PROPERTIES or sum(len(v) for child in properties.iter() for v in child.values()) > _MAX_VALUES:
+            raise DocumentError(f"{name} has a text format with more than {_MAX_PROPERTIES} properties")
+
+
+def _items(parent: Element, base: bytes, fields: _Fields) -> Iterator[InlineItem[Element]]:
+    """Yield the items of a paragraph or link; a format other than the base format encloses its text."""
     field: list[Element] = []
     depth = 0
     for child in parent:
         if child.tag == qn("w:pPr"):
             continue
-        marks = [each.get(qn("w:fldCharType")) for each in child.iter(qn("w:fldChar"))]
-        depth += marks.count("begin") - marks.count("end")
-        if depth > 0 or marks:
+        depth += fields.get(child, 0)
+        if depth > 0 or child in fields:
             field.append(child)
             if depth <= 0:
-                yield Item(ItemKind.EMPTY, tuple(field))
+                yield InlineItem(InlineKind.EMPTY, tuple(field))
                 field, depth = [], 0
         elif child.tag == qn("w:hyperlink"):
             key = id(child)
-            yield Item(ItemKind.OPEN, (child,), key=key)
-            yield from _items(child, ground)
-            yield Item(ItemKind.CLOSE, (child,), key=key)
+            yield InlineItem(InlineKind.OPEN, (child,), key=key)
+            yield from _items(child, base, fields)
+            yield InlineItem(InlineKind.CLOSE, (child,), key=key)
         elif child.tag == qn("w:r"):
-            yield from _run(child, ground)
+            yield from _run(child, base)
         elif child.tag not in (qn("w:proofErr"), qn("w:lastRenderedPageBreak")):
-            yield Item(ItemKind.EMPTY, (child,))
+            yield InlineItem(InlineKind.EMPTY, (child,))
     if field:
-        yield Item(ItemKind.EMPTY, tuple(field))
+        yield InlineItem(InlineKind.EMPTY, tuple(field))
 
 
-def _run(run: Element, ground: bytes) -> Iterator[Item[Element]]:
-    """A run: its texts, and each other element of it. None is moved yet: pictures may stay, and text boxes have
-    paragraphs that are still to be read."""
+def _run(run: Element, base: bytes) -> Iterator[InlineItem[Element]]:
+    """Yield the texts of a run and its other elements, which stay in place: a text box has paragraphs to read."""
     properties = run.find(qn("w:rPr"))
-    marked = _look(properties) != ground
-    look: Element = OxmlElement("w:rPr") if properties is None else properties
+    marked = _format_key(properties) != base
+    run_format: Element = OxmlElement("w:rPr") if properties is None else properties
     for child in run:
         if child.tag == qn("w:rPr") or child.tag == qn("w:lastRenderedPageBreak"):
             continue
         if child.tag == qn("w:t"):
             if marked:
-                yield Item(ItemKind.OPEN, (look,), key=id(child))
-            for text in around(child.text or ""):
+                yield InlineItem(InlineKind.OPEN, (run_format,), key=id(child))
+            for text in split_whitespace(child.text or ""):
                 if text:
-                    yield Item(ItemKind.TEXT, (child,), text)
+                    yield InlineItem(InlineKind.TEXT, (child,), text)
             if marked:
-                yield Item(ItemKind.CLOSE, (look,), key=id(child))
+                yield InlineItem(InlineKind.CLOSE, (run_format,), key=id(child))
         else:
-            yield Item(ItemKind.EMPTY, (child,), breaks=child.tag in (qn("w:tab"), qn("w:br"), qn("w:cr")))
+            yield InlineItem(InlineKind.EMPTY, (child,), breaks=child.tag in (qn("w:tab"), qn("w:br"), qn("w:cr")))
 
 
-def _ground(paragraph: Element) -> Element | None:
-    """The run properties that most of a paragraph's text has."""
+def _runs(parent: Element) -> Iterator[Element]:
+    """Yield the runs of a paragraph or link, without those of text boxes within them."""
+    for child in parent:
+        if child.tag == qn("w:r"):
+            yield child
+        elif child.tag == qn("w:hyperlink"):
+            yield from _runs(child)
+
+
+def _base_format(paragraph: Element) -> Element | None:
     counts: Counter[bytes] = Counter()
-    found: dict[bytes, Element | None] = {}
-    for run in paragraph.iter(qn("w:r")):
+    by_format: dict[bytes, Element | None] = {}
+    for run in _runs(paragraph):
         properties = run.find(qn("w:rPr"))
-        counts[_look(properties)] += sum(len(text.text or "") for text in run.iter(qn("w:t")))
-        found.setdefault(_look(properties), properties)
-    return found[counts.most_common(1)[0][0]] if counts else None
+        key = _format_key(properties)
+        counts[key] += sum(len(text.text or "") for text in run.findall(qn("w:t")))
+        by_format.setdefault(key, properties)
+    return by_format[counts.most_common(1)[0][0]] if counts else None
 
 
-def _look(properties: Element | None) -> bytes:
-    """What two runs must share to look alike."""
+def _format_key(properties: Element | None) -> bytes:
+    """Return a key that is equal for run properties that look alike."""
     if properties is None:
         return b""
-    unseen = {qn(f"w:{name}") for name in _UNSEEN}
-    return b"".join(etree.tostring(child, method="c14n") for child in properties if child.tag not in unseen)
+    invisible = {qn(f"w:{name}") for name in _INVISIBLE}
+    return b"".join(etree.tostring(child, method="c14n") for child in properties if child.tag not in invisible)
 
 
-def _split_at_tabs(items: Sequence[Item[Element]]) -> Iterator[list[Item[Element]]]:
-    """The groups that lie between tabs which stand in no link and no marked run."""
-    group: list[Item[Element]] = []
+def _split_at_tabs(items: Sequence[InlineItem[Element]]) -> Iterator[list[InlineItem[Element]]]:
+    """Yield the groups of items between tabs outside of links and marked runs."""
+    group: list[InlineItem[Element]] = []
     depth = 0
     for item in items:
-        depth += {ItemKind.OPEN: 1, ItemKind.CLOSE: -1}.get(item.kind, 0)
+        depth += {InlineKind.OPEN: 1, InlineKind.CLOSE: -1}.get(item.kind, 0)
         group.append(item)
         if not depth and item.breaks and item.parts[0].tag == qn("w:tab"):
             yield group
@@ -252,12 +285,8 @@ def _split_at_tabs(items: Sequence[Item[Element]]) -> Iterator[list[Item[Element
     yield group
 
 
-def _as_it_is(text: str) -> Iterator[tuple[str, str | None]]:
-    yield text, text
-
-
 def _check_archive(name: str, content: bytes, options: DocumentOptions) -> None:
-    """Raises DocumentError before anything is unpacked that should not be; zipfile reads no more than is declared."""
+    """Check the declared sizes before unpacking; zipfile reads no more than is declared."""
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             sizes = [info.file_size for info in archive.infolist()]
@@ -267,3 +296,20 @@ def _check_archive(name: str, content: bytes, options: DocumentOptions) -> None:
         raise DocumentError(
             f"{name} would unpack to {sum(sizes)} bytes; accepted: at most {options.max_unpacked_bytes}"
         )
+    if _count_tags(content) > _MAX_TAGS:
+        raise DocumentError(f"{name} has more than {_MAX_TAGS:,} XML tags, the most accepted")
+
+
+def _count_tags(content: bytes) -> int:
+    """Count the tags of an archive's XML without keeping it; pictures have few bytes that look like tags."""
+    count = 0
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            for info in archive.infolist():
+                if info.filename.endswith((".xml", ".rels")):
+                    with archive.open(info) as member:
+                        while block := member.read(1 << 20):
+                            count += block.count(b"<")
+    except Exception:  # a damaged archive, which python-docx names
+        return count
+    return count

@@ -1,21 +1,20 @@
-"""HTML and XML: what a person reads taken out as segments, and put back translated; all else comes back as it was."""
+"""HTML and XML: extraction of translatable segments, and rendering of their translations."""
 
-from mt.text.markup.document import Markup, MarkupOptions, parse_html, parse_xml
-from mt.text.markup.marks import Mark, Piece, Segment, Translated, link_words
-from mt.text.markup.placement import arrange
-from mt.text.markup.units import Link, Range
+from mt.text.alignment import Link, Range
+from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment
+from mt.text.markup.parsing import Markup, MarkupOptions, parse_html, parse_xml
+from mt.text.markup.placement import place_marks
 
 __all__ = [
     "Link",
     "Mark",
+    "MarkedPiece",
     "Markup",
     "MarkupOptions",
-    "Piece",
     "Range",
     "Segment",
-    "Translated",
-    "arrange",
-    "link_words",
+    "TranslatedSegment",
     "parse_html",
     "parse_xml",
+    "place_marks",
 ]

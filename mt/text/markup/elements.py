@@ -1,9 +1,11 @@
-"""Which tags belong together, and what each element means to a translator."""
+"""Pairs of tags, and the properties of elements that matter for translation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate
 
-from mt.text.markup.tokens import Kind, Token
+from mt.text.markup.tokens import Token, TokenKind
 
 BLOCKS = frozenset(
     {
@@ -14,7 +16,7 @@ BLOCKS = frozenset(
         *("section", "select", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul"),
     }
 )
-"""HTML elements at which a text ends."""
+"""HTML elements that end a text."""
 
 _VOID = frozenset(
     {
@@ -22,17 +24,16 @@ _VOID = frozenset(
         "wbr",
     }
 )
-_REACH = 512  # open elements that an end tag is compared with; browsers nest no deeper
 _CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "tr"})
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How to read a kind of markup.
+    """Properties of a kind of markup.
 
-    `splitting` elements end a text, and so do, with `outline`, all in whose parent there is no text of its own, unless
-    they are `non_splitting`. The contents of `textless` elements are no part of a text; those of `kept` ones are, but
-    are not translated. `attributes` are translated. With `collapse`, white space is what HTML takes it for.
+    `splitting` elements end a text. With `outline`, so do the elements whose parent has no text of its own, except
+    `non_splitting` ones. The content of `textless` elements is not part of a text; that of `kept` elements is, but is
+    not translated. `attributes` are translated. With `collapse`, white space counts as in HTML.
     """
 
     xml: bool
@@ -45,94 +46,116 @@ class Dialect:
     collapse: bool = True
 
 
+class _OpenElements:
+    """The open elements by their depth, with the depths of each name and those of blocks of HTML."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.names: list[str] = []
+        self.depths: dict[str, list[int]] = {}
+        self.blocks: list[int] = []
+
+    def open(self, number: int, name: str) -> None:
+        depth = len(self.numbers)
+        self.numbers.append(number)
+        self.names.append(name)
+        self.depths.setdefault(name, []).append(depth)
+        if name in BLOCKS:
+            self.blocks.append(depth)
+
+    def close(self, depth: int) -> list[int]:
+        """Close the elements from a depth on; return their numbers, the outermost first."""
+        for name in self.names[depth:]:
+            self.depths[name].pop()
+        while self.blocks and self.blocks[-1] >= depth:
+            self.blocks.pop()
+        closed = self.numbers[depth:]
+        del self.numbers[depth:], self.names[depth:]
+        return closed
+
+
 @dataclass
-class Elements:
-    """Tags paired. `partner[i]` is the token that closes or opens what token i does, -1 if none does."""
+class ElementIndex:
+    """Pairs of tags: `partner[i]` is the token that closes or opens the element of token i, or -1."""
 
     tokens: Sequence[Token]
     dialect: Dialect
     partner: list[int] = field(init=False)
-    end: list[int] = field(init=False)  # of an element that begins at i: the token after its last
-    block: list[bool] = field(init=False)  # whether a tag ends a text
+    end: list[int] = field(init=False)  # the token after the element that begins at i
+    block: list[bool] = field(init=False)  # whether the tag ends a text
 
     def __post_init__(self) -> None:
         count = len(self.tokens)
         self.partner, self.end, self.block = [-1] * count, list(range(1, count + 1)), [False] * count
+        self._blocks_before: list[int] = []
         self._parent = [-1] * count
-        self._mixed = [False] * (count + 1)  # the last is of what lies in no element
-        stack: list[int] = []
+        self._mixed = [False] * (count + 1)  # the last: tokens outside of all elements
+        stack = _OpenElements()
         for number, token in enumerate(self.tokens):
-            if token.kind is Kind.START:
+            if token.kind is TokenKind.START:
                 self._close_implied(stack, number)
-            self._parent[number] = stack[-1] if stack else -1
-            if token.kind is Kind.TEXT and not token.source.isspace():
+            self._parent[number] = stack.numbers[-1] if stack.numbers else -1
+            if token.kind is TokenKind.TEXT and not token.source.isspace():
                 self._mixed[self._parent[number]] = True
-            elif token.kind is Kind.START and not (token.name in _VOID and not self.dialect.xml):
-                stack.append(number)
-            elif token.kind is Kind.END:
+            elif token.kind is TokenKind.START and not (token.name in _VOID and not self.dialect.xml):
+                stack.open(number, token.name)
+            elif token.kind is TokenKind.END:
                 self._close(stack, number)
-        for number in stack:
+        for number in stack.numbers:
             self.end[number] = count
         self._find_blocks()
+        self._blocks_before = [0, *accumulate(self.block)]
 
     def untranslatable(self, number: int) -> bool:
-        """Whether an element is to be left as it is, by what it is or by what it says."""
+        """Return whether an element must not be translated, by its name or its attributes."""
         token = self.tokens[number]
         if token.name in self.dialect.textless or token.name in self.dialect.kept:
             return True
-        said = token.attribute("translate") or token.attribute("its:translate")
+        translate = token.attribute("translate") or token.attribute("its:translate")
         classes = (token.attribute("class") or "").split()
-        return said == "no" or "notranslate" in classes or token.attribute("mtype") == "protected"
+        return translate == "no" or "notranslate" in classes or token.attribute("mtype") == "protected"
 
-    def asks_for_translation(self, number: int) -> bool:
+    def requests_translation(self, number: int) -> bool:
         return self.tokens[number].attribute("translate") == "yes"
 
     def holds_block(self, number: int) -> bool:
-        return any(self.block[number : self.end[number]])
+        return self._blocks_before[self.end[number]] > self._blocks_before[number]
 
-    def _close(self, stack: list[int], number: int) -> None:
-        """An end tag: closes the innermost element of its name. In HTML, an inline one reaches through no block."""
+    def _close(self, stack: _OpenElements, number: int) -> None:
+        """Close the innermost element of this name; in HTML, an inline end tag closes nothing outside of a block."""
         name = self.tokens[number].name
-        for depth in range(len(stack) - 1, max(-1, len(stack) - 1 - _REACH), -1):
-            opened = self.tokens[stack[depth]].name
-            if opened == name:
-                self.partner[number], self.partner[stack[depth]] = stack[depth], number
-                self._parent[number] = self._parent[stack[depth]]
-                for unclosed in stack[depth + 1 :]:
-                    self.end[unclosed] = number
-                self.end[stack[depth]] = number + 1
-                del stack[depth:]
-                return
-            if not self.dialect.xml and opened in BLOCKS and name not in BLOCKS:
-                return
+        depths = stack.depths.get(name)
+        if not depths:
+            return
+        depth = depths[-1]
+        if not self.dialect.xml and name not in BLOCKS and stack.blocks and stack.blocks[-1] > depth:
+            return
+        opened, *unclosed = stack.close(depth)
+        self.partner[number], self.partner[opened] = opened, number
+        self._parent[number] = self._parent[opened]
+        for inner in unclosed:
+            self.end[inner] = number
+        self.end[opened] = number + 1
 
-    def _close_implied(self, stack: list[int], number: int) -> None:
-        """HTML's optional end tags: what the start of an element closes."""
+    def _close_implied(self, stack: _OpenElements, number: int) -> None:
+        """Close the elements whose optional end tags the start of an HTML element implies; all of them are blocks."""
         if self.dialect.xml:
             return
         closed = _closed_by(self.tokens[number].name)
-        depth = len(stack) - 1
-        lowest = max(0, len(stack) - _REACH)
-        while closed and depth >= lowest:
-            name = self.tokens[stack[depth]].name
-            if name in closed:
-                for unclosed in stack[depth:]:
-                    self.end[unclosed] = number
-                del stack[depth:]
-            elif name in BLOCKS:
-                return
-            depth -= 1
+        while stack.blocks and stack.names[stack.blocks[-1]] in closed:
+            for unclosed in stack.close(stack.blocks[-1]):
+                self.end[unclosed] = number
 
     def _find_blocks(self) -> None:
         dialect = self.dialect
         for number, token in enumerate(self.tokens):
-            if token.kind is Kind.END and self.partner[number] >= 0:
+            if token.kind is TokenKind.END and self.partner[number] >= 0:
                 self.block[number] = self.block[self.partner[number]]
             elif token.name in dialect.splitting:
                 self.block[number] = True
             elif (
                 dialect.outline
-                and token.kind is not Kind.TEXT
+                and token.kind is not TokenKind.TEXT
                 and token.name
                 and token.name not in dialect.non_splitting
             ):
@@ -141,8 +164,8 @@ class Elements:
                 self.block[number] = not within_text
 
 
+@lru_cache(maxsize=256)
 def _closed_by(name: str) -> frozenset[str]:
-    """The elements that the start of one closes, if they are open and nothing else stands between."""
     if name == "li":
         return frozenset({"li", "p"})
     if name in ("dt", "dd"):

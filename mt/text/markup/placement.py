@@ -1,8 +1,8 @@
-"""Where marks of a source text, such as inline tags, stand in its translation.
+"""Placement of the marks of a source text, such as inline tags, in its translation.
 
-A mark that encloses words encloses the target words that are aligned to them, as one range; one that is empty stands
-before the target word aligned to the word after it. Nested marks stay nested and none cross. What is not aligned is
-placed between its neighbours or in proportion. Punctuation goes with a mark only where the source had it so:
+A mark around words encloses the target words that are aligned to them, as one range. An empty mark precedes the target
+word that is aligned to the word after it. Nested marks stay nested, and none cross. Marks without an alignment are
+placed between their neighbours, or in proportion. Punctuation is inside a mark only if it is in the source:
 `<b>here</b>,` keeps its comma outside.
 """
 
@@ -11,32 +11,33 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from mt.text.markup.marks import Mark, Piece, Segment, Translated, emit
-from mt.text.markup.units import Matching, Range, units
+from mt.text.alignment import Range
+from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, interleave
+from mt.text.markup.units import UnitAlignment, find_units
 
-MAX_WORK = 4_000_000  # marks times characters; beyond it, marks are placed in proportion to their place in the source
+MAX_WORK = 4_000_000  # marks times characters; beyond it, marks are placed in proportion
 
 
-def arrange(segment: Segment, translated: Translated) -> list[Piece]:
-    """A translation with the marks of its source in it, each exactly once."""
+def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedPiece]:
+    """Return a translation with the marks of its source, each exactly once."""
     source, marks, target = segment.text, segment.marks, translated.text
     if not marks:
-        return [Piece(target)]
+        return [MarkedPiece(target)]
     if len(marks) * (len(source) + len(target) + len(marks)) > MAX_WORK:
-        return emit(target, marks, _in_proportion(source, marks, target))
+        return interleave(target, marks, _in_proportion(source, marks, target))
     cuts = {place for mark in marks for place in (mark.begin, mark.end)}
-    board = _Board(marks, Matching(source, target, translated.alignment, cuts))
+    placement = _Placement(marks, UnitAlignment(source, target, translated.alignment, cuts))
     if segment.ordered:
-        return emit(target, marks, _in_order(board))
-    board.place_all()
-    return emit(target, board.marks, [board.places[number] for number in range(len(marks))])
+        return interleave(target, marks, _in_order(placement))
+    placement.place_all()
+    return interleave(target, placement.marks, [placement.places[number] for number in range(len(marks))])
 
 
-class _Board:
-    """The places given so far, as target units (`spans`, of marks that enclose something) and as characters."""
+class _Placement:
+    """The places so far: characters (`places`), and target units of marks that are not empty (`spans`)."""
 
-    def __init__(self, marks: Sequence[Mark], matching: Matching) -> None:
-        self.marks, self.matching = list(marks), matching
+    def __init__(self, marks: Sequence[Mark], units: UnitAlignment) -> None:
+        self.marks, self.units = list(marks), units
         self.places: dict[int, Range] = {}
         self.spans: dict[int, range] = {}
 
@@ -55,36 +56,36 @@ class _Board:
             level = [number for parent in level for number in children[parent] if number in children]
 
     def room(self, parent: int) -> range:
-        """The target units in which the children of a mark may stand."""
-        return range(len(self.matching.right)) if parent < 0 else self.spans[parent]
+        """Return the target units in which the children of a mark may be placed."""
+        return range(len(self.units.right)) if parent < 0 else self.spans[parent]
 
     def outer(self, mark: Mark) -> Range:
-        """The characters of the source in which a mark lies."""
+        """Return the character range of the source around a mark."""
         if mark.parent < 0:
-            return 0, len(self.matching.source)
+            return 0, len(self.units.source)
         return self.marks[mark.parent].begin, self.marks[mark.parent].end
 
     def _place_spans(self, parent: int, numbers: Sequence[int]) -> None:
-        """Siblings that enclose something: the one that is surest of its words chooses first."""
+        """Place siblings that are not empty, in the order of their scores."""
         room = self.room(parent)
         free = set(room)
         copies = {number: self._copy(self.marks[number], room, free) for number in numbers}
-        wishes = {number: self._best(self.marks[number], room, free) for number in numbers}
-        sure = [number for number in numbers if copies[number]]
-        sure += sorted((n for n in numbers if wishes[n] and not copies[n]), key=lambda n: -(wishes[n] or (0.0,))[0])
-        waiting = [number for number in numbers if not copies[number] and not wishes[number]]
-        for number in sure:
-            copy = self._copy(self.marks[number], room, free)
-            wish = self._best(self.marks[number], room, free)
-            if copy or wish:
-                span = copy or self._with_punctuation(self.marks[number], wish[1], room, free)  # type: ignore[index]
-                self._settle(number, span, free)
+        scored = {number: self._best(self.marks[number], room, free) for number in numbers}
+        first = [number for number in numbers if copies[number]]
+        first += sorted((n for n in numbers if scored[n] and not copies[n]), key=lambda n: -(scored[n] or (0.0,))[0])
+        last = [number for number in numbers if not copies[number] and not scored[number]]
+        for number in first:
+            mark = self.marks[number]
+            if copy := self._copy(mark, room, free):
+                self._settle(number, copy, free)
+            elif best := self._best(mark, room, free):
+                self._settle(number, self._with_punctuation(mark, best[1], room, free), free)
             else:
-                waiting.append(number)
-        for number in waiting:
+                last.append(number)
+        for number in last:
             mark = self.marks[number]
             sibling = self._taken_by(mark, numbers)
-            if sibling is not None:  # two words have become one
+            if sibling is not None:  # one target word translates both
                 self.marks[number] = replace(mark, parent=sibling)
                 self._settle(number, self.spans[sibling], free)
             else:
@@ -92,82 +93,79 @@ class _Board:
 
     def _settle(self, number: int, span: range, free: set[int]) -> None:
         self.spans[number] = span
-        self.places[number] = self.matching.characters(span)
+        self.places[number] = self.units.characters(span)
         free.difference_update(span)
 
     def _copy(self, mark: Mark, room: range, free: set[int]) -> range | None:
-        """Where a text that is kept stands in the target, nearest to where it is expected."""
-        text = self.matching.source[mark.begin : mark.end].strip()
+        """Return the copy of a kept text in the target that is nearest to its expected place."""
+        text = self.units.source[mark.begin : mark.end].strip()
         if not mark.kept or not text or not room:
             return None
-        begins = {self.matching.right[j].begin: j for j in room}
-        ends = {self.matching.right[j].end: j + 1 for j in room}
-        found = [
+        begins = {self.units.right[j].begin: j for j in room}
+        ends = {self.units.right[j].end: j + 1 for j in room}
+        copies = [
             range(begins[match.start()], ends[match.end()])
-            for match in re.finditer(re.escape(text), self.matching.target, re.IGNORECASE)
+            for match in re.finditer(re.escape(text), self.units.target, re.IGNORECASE)
             if match.start() in begins and match.end() in ends
         ]
         expected = self._expected(mark)
         return min(
-            (span for span in found if free.issuperset(span)),
-            key=lambda span: abs(self.matching.right[span.start].begin - expected),
+            (span for span in copies if free.issuperset(span)),
+            key=lambda span: abs(self.units.right[span.start].begin - expected),
             default=None,
         )
 
     def _expected(self, mark: Mark) -> float:
-        """The character of the target at which a mark would begin if words kept their order."""
-        return mark.begin / max(1, len(self.matching.source)) * len(self.matching.target)
+        return mark.begin / max(1, len(self.units.source)) * len(self.units.target)
 
     def _best(self, mark: Mark, room: range, free: set[int]) -> tuple[float, range] | None:
-        """The range of free target units that has most of a mark's words and fewest of others, and its score.
+        """Return the range of free target units with most of a mark's words and fewest others, and its score.
 
-        A unit counts +1 if all that it is aligned to lies in the mark, -1 if nothing does, 0 if it is not aligned. Of
-        ranges that are equally good, the longest: one stranger between two words of a mark is no reason to part them.
+        A unit counts +1 if all of its source words lie in the mark, -1 if none does, 0 if it is not aligned. Of ranges
+        with equal scores, the longest is chosen: one other word does not separate two words of a mark.
         """
-        covered = self.matching.covered(mark.begin, mark.end)
-        inside = [j for j in self.matching.aligned(covered, room) if j in free]
+        covered = self.units.covered(mark.begin, mark.end)
+        inside = [j for j in self.units.aligned(covered, room) if j in free]
         if not inside:
             return None
-        mine = set(inside)
+        inside_units = set(inside)
         weights: dict[int, float] = {}
         best = (-2.0, 0, inside[0])  # score, units, first
-        lowest, start, total = 0.0, -1, 0.0  # the lowest sum before a possible beginning
+        lowest, start, total = 0.0, -1, 0.0  # the lowest sum before a possible begin
         for j in range(inside[0], inside[-1] + 1):
             if j not in free:
                 start = -1
                 continue
-            back = self.matching.back[j]
+            back = self.units.back[j]
             weights[j] = sum(1 if i in covered else -1 for i in back) / max(1, len(back))
-            if j in mine and (start < 0 or total < lowest):
+            if j in inside_units and (start < 0 or total < lowest):
                 lowest, start = total, j
             total += weights[j]
-            if j in mine:
+            if j in inside_units:
                 best = max(best, (total - lowest, j + 1 - start, start))
         good = [j for j in range(best[2], best[2] + best[1]) if weights[j] > 0] or [best[2], best[2] + best[1] - 1]
         return best[0], range(good[0], good[-1] + 1)
 
     def _taken_by(self, mark: Mark, siblings: Sequence[int]) -> int | None:
-        """The sibling that has taken the words of a mark."""
-        covered = self.matching.covered(mark.begin, mark.end)
-        takers = (n for n in siblings if n in self.spans and not self.marks[n].kept)
-        return (
-            next((n for n in takers if self.matching.aligned(covered, self.spans[n])), None) if not mark.kept else None
-        )
+        """Return the sibling whose target units include the words of a mark."""
+        covered = self.units.covered(mark.begin, mark.end)
+        others = (n for n in siblings if n in self.spans and not self.marks[n].kept and not mark.kept)
+        return next((n for n in others if self.units.aligned(covered, self.spans[n])), None)
 
     def _guess(self, mark: Mark, room: range, free: set[int]) -> range:
-        """Units for a mark none of whose words is aligned: between the nearest that are, in proportion.
+        """Return units for a mark without aligned words: in proportion between its nearest aligned neighbours.
 
-        What is kept displaces nothing by a guess, so its range is empty.
+        The range is empty for kept text, so that a guess replaces no word.
         """
-        right = self.matching.right
-        words = self.matching.words(mark.begin, mark.end)
+        right = self.units.right
+        words = self.units.words(mark.begin, mark.end)
         if not words:
             return self._guess_punctuation(mark, room, free)
-        among = self.matching.words(*self.outer(mark))
+        among = self.units.words(*self.outer(mark))
         first, last = among.index(words[0]), among.index(words[-1])
         options = [j for j in room if right[j].word]
         left, low, after, high = self._anchors(among, first, last, room)
-        between = [j for j in options if low < j < high and not self.matching.back[j]]
+        between = [j for j in options if low < j < high and not self.units.back[j]]
         if free.intersection(between) or mark.kept:
             first, last, count = first - left - 1, last - left - 1, after - left - 1
         else:
@@ -183,136 +181,133 @@ class _Board:
         return range(chosen[0], next(ends, chosen[-1] + 1))
 
     def _anchors(self, among: Sequence[int], first: int, last: int, room: range) -> tuple[int, int, int, int]:
-        """The nearest aligned words before and after some, each as its place in `among` and its target unit.
+        """Return the nearest aligned words before and after, each as its place in `among` and its target unit.
 
-        The edges of the room where there is none, or where the two have changed places.
+        They are the edges of the room if there is none, or if the two are reordered.
         """
-        before = next((k for k in range(first - 1, -1, -1) if self.matching.aligned(among[k : k + 1], room)), -1)
-        after = next(
-            (k for k in range(last + 1, len(among)) if self.matching.aligned(among[k : k + 1], room)), len(among)
-        )
-        low = self.matching.aligned(among[before : before + 1], room)[-1] if before >= 0 else room.start - 1
-        high = self.matching.aligned(among[after : after + 1], room)[0] if after < len(among) else room.stop
+        before = next((k for k in range(first - 1, -1, -1) if self.units.aligned(among[k : k + 1], room)), -1)
+        after = next((k for k in range(last + 1, len(among)) if self.units.aligned(among[k : k + 1], room)), len(among))
+        low = self.units.aligned(among[before : before + 1], room)[-1] if before >= 0 else room.start - 1
+        high = self.units.aligned(among[after : after + 1], room)[0] if after < len(among) else room.stop
         return (before, low, after, high) if low < high else (-1, room.start - 1, len(among), room.stop)
 
     def _guess_punctuation(self, mark: Mark, room: range, free: set[int]) -> range:
-        """For a mark around punctuation alone: the same in the target, or an empty range."""
-        kinds = self.matching.kinds(mark.begin, mark.end)
-        same = [j for j in room if j in free and self.matching.kind(j) in kinds]
+        """Return the same punctuation in the target for a mark around punctuation only, or an empty range."""
+        kinds = self.units.kinds(mark.begin, mark.end)
+        same = [j for j in room if j in free and self.units.kind(j) in kinds]
         expected = self._expected(mark)
         if not same or mark.kept:
-            at = next((j for j in room if self.matching.right[j].begin >= expected), room.stop)
+            at = next((j for j in room if self.units.right[j].begin >= expected), room.stop)
             return range(at, at)
-        begin = min(same, key=lambda j: abs(self.matching.right[j].begin - expected))
+        begin = min(same, key=lambda j: abs(self.units.right[j].begin - expected))
         end = begin + 1
         while end in same:
             end += 1
         return range(begin, end)
 
     def _with_punctuation(self, mark: Mark, span: range, room: range, free: set[int]) -> range:
-        """A range with the punctuation at its edges that the source has within the mark."""
-        words = self.matching.words(mark.begin, mark.end)
+        """Extend a range by the punctuation that the source has at the edges of the mark."""
+        words = self.units.words(mark.begin, mark.end)
         if not words or not span:
             return span
-        leading = self.matching.kinds(mark.begin, self.matching.left[words[0]].begin)
-        trailing = self.matching.kinds(self.matching.left[words[-1]].end, mark.end)
+        leading = self.units.kinds(mark.begin, self.units.left[words[0]].begin)
+        trailing = self.units.kinds(self.units.left[words[-1]].end, mark.end)
         return range(
             self._reach(span.start, -1, leading, room, free), self._reach(span.stop - 1, 1, trailing, room, free) + 1
         )
 
     def _reach(self, unit: int, step: int, kinds: set[str], room: range, free: set[int] | range) -> int:
-        """How far from a unit its punctuation goes: to the last of some kinds, with nothing but punctuation between."""
+        """Return the farthest unit of some kinds that only punctuation separates from a unit."""
         reached, unit = unit, unit + step
-        while unit in room and unit in free and not self.matching.right[unit].word:
-            reached = unit if self.matching.kind(unit) in kinds else reached
+        while unit in room and unit in free and not self.units.right[unit].word:
+            reached = unit if self.units.kind(unit) in kinds else reached
             unit += step
         return reached
 
     def empty_place(self, number: int) -> int:
-        """The character of the target at which an empty mark stands."""
+        """Return the character of the target at which an empty mark is placed."""
         mark = self.marks[number]
         begin, end = self.outer(mark)
-        preceding, following = self.matching.words(begin, mark.begin), self.matching.words(mark.begin, end)
-        ways = [self._before(number, following), self._after(number, preceding, bool(following))]
+        preceding, following = self.units.words(begin, mark.begin), self.units.words(mark.begin, end)
+        options = [self._before(number, following), self._after(number, preceding, bool(following))]
         if mark.glued or not following:
-            ways.reverse()
-        found = next((way for way in ways if way is not None), None)
-        if found is not None:
-            return found
+            options.reverse()
+        place = next((option for option in options if option is not None), None)
+        if place is not None:
+            return place
         room = self.room(mark.parent)
-        options = [j for j in room if self.matching.right[j].word]
-        at = round(len(preceding) / max(1, len(preceding) + len(following)) * len(options))
+        words = [j for j in room if self.units.right[j].word]
+        at = round(len(preceding) / max(1, len(preceding) + len(following)) * len(words))
         if mark.glued and at > 0:
-            return self.matching.right[options[at - 1]].end
-        return self.matching.right[options[at]].begin if at < len(options) else self.matching.characters(room)[1]
+            return self.units.right[words[at - 1]].end
+        return self.units.right[words[at]].begin if at < len(words) else self.units.characters(room)[1]
 
     def _before(self, number: int, following: Sequence[int]) -> int | None:
-        """Before the target of the next word, and of the punctuation and the mark that begin with it."""
+        """Return the place before the translation of the next word with its punctuation and mark."""
         if not following:
             return None
-        mark, word = self.marks[number], self.matching.left[following[0]]
+        mark, word = self.marks[number], self.units.left[following[0]]
         for other in range(number + 1, len(self.marks)):
             if self.marks[other].begin > word.begin:
                 break
             if other in self.spans and self.marks[other].parent == mark.parent:
                 return self.places[other][0]
         room = self.room(mark.parent)
-        rights = self.matching.aligned(following[:1], room)
+        rights = self.units.aligned(following[:1], room)
         if not rights:
             return None
-        kinds = self.matching.kinds(mark.begin, word.begin)
-        return self._with_space(mark.begin, self.matching.right[self._reach(rights[0], -1, kinds, room, room)].begin)
+        kinds = self.units.kinds(mark.begin, word.begin)
+        return self._between_spaces(mark.begin, self.units.right[self._reach(rights[0], -1, kinds, room, room)].begin)
 
-    def _with_space(self, here: int, there: int) -> int:
-        """Between two spaces, where the source has the mark there and the target has two."""
-        source, target = self.matching.source, self.matching.target
-        between = source[here : here + 1].isspace() and target[max(0, there - 2) : there].isspace() and there > 1
-        return there - 1 if between else there
+    def _between_spaces(self, source_place: int, place: int) -> int:
+        """Return the place between two spaces of the target if a space follows the mark in the source."""
+        source, target = self.units.source, self.units.target
+        spaced = source[source_place : source_place + 1].isspace()
+        return place - 1 if spaced and place > 1 and target[place - 2 : place].isspace() else place
 
     def _after(self, number: int, preceding: Sequence[int], followed: bool) -> int | None:
-        """After the target of the word before, and of the punctuation and the mark that end with it."""
+        """Return the place after the translation of the previous word with its punctuation and mark."""
         if not preceding:
             return None
-        mark, word = self.marks[number], self.matching.left[preceding[-1]]
+        mark, word = self.marks[number], self.units.left[preceding[-1]]
         for other in range(number - 1, -1, -1):
             if other in self.spans and self.marks[other].parent == mark.parent and mark.glued:
                 if self.marks[other].end >= word.end:
                     return self.places[other][1]
                 break
         room = self.room(mark.parent)
-        rights = self.matching.aligned(preceding[-1:], room)
+        rights = self.units.aligned(preceding[-1:], room)
         if not rights and followed:
             return None
-        at = rights[-1] if rights else max((j for j in room if self.matching.right[j].word), default=-1)
+        at = rights[-1] if rights else max((j for j in room if self.units.right[j].word), default=-1)
         if at < 0:
             return None
-        at = self._reach(at, 1, self.matching.kinds(word.end, mark.begin), room, room)
+        at = self._reach(at, 1, self.units.kinds(word.end, mark.begin), room, room)
         if mark.glued or not followed or at + 1 not in room:
-            return self.matching.right[at].end
-        return self.matching.right[at + 1].begin
+            return self.units.right[at].end
+        return self.units.right[at + 1].begin
 
 
-def _in_order(board: _Board) -> list[Range]:
-    """Places that never go back, as each mark wishes otherwise."""
-    found: list[Range] = []
+def _in_order(placement: _Placement) -> list[Range]:
+    places: list[Range] = []
     last = 0
-    room = board.room(-1)
-    for number, mark in enumerate(board.marks):
+    room = placement.room(-1)
+    for number, mark in enumerate(placement.marks):
         if mark.empty:
-            begin = end = board.empty_place(number)
+            begin = end = placement.empty_place(number)
         else:
-            best = board._best(mark, room, set(room))
-            span = board._copy(mark, room, set(room)) or (best[1] if best else board._guess(mark, room, set(room)))
-            begin, end = board.matching.characters(span)
+            free = set(room)
+            best = placement._best(mark, room, free)
+            span = placement._copy(mark, room, free) or (best[1] if best else placement._guess(mark, room, free))
+            begin, end = placement.units.characters(span)
         begin = max(last, begin)
         last = max(begin, end)
-        found.append((begin, last))
-    return found
+        places.append((begin, last))
+    return places
 
 
 def _in_proportion(source: str, marks: Sequence[Mark], target: str) -> list[Range]:
-    """Places between words, at the same part of the target as of the source."""
-    words = [unit for unit in units(target) if unit.word]
+    words = [unit for unit in find_units(target) if unit.word]
 
     def place(at: int, closing: bool) -> int:
         number = round(at / max(1, len(source)) * len(words))
@@ -320,8 +315,8 @@ def _in_proportion(source: str, marks: Sequence[Mark], target: str) -> list[Rang
             return words[number - 1].end if number else (words[0].begin if words else 0)
         return words[number].begin if number < len(words) else (words[-1].end if words else 0)
 
-    found = []
+    places = []
     for mark in marks:
         begin = place(mark.begin, closing=False)
-        found.append((begin, begin if mark.kept or mark.empty else max(begin, place(mark.end, closing=True))))
-    return found
+        places.append((begin, begin if mark.kept or mark.empty else max(begin, place(mark.end, closing=True))))
+    return places

@@ -1,10 +1,9 @@
-"""HTML and XML cut into tokens that join to the source exactly.
+"""Tokens of HTML and XML that join to the source exactly.
 
-Tree builders (selectolax, lxml, html5lib) normalise: they close tags, re-quote attributes, decode entities and drop
-what they cannot place. `html.parser` reports places but resolves references and cuts at malformed declarations. A
-translator must give back every byte that it did not translate, so these are the tokenisation states of the HTML
-standard (section 13.2.5), and of XML 1.0, as far as they say where a token ends; the tree is left to `elements`.
-Every pattern is linear: a token that is never closed reaches to the end of the text.
+A translator must preserve every byte that it does not translate. Tree builders (selectolax, lxml, html5lib) close tags,
+re-quote attributes, decode entities and drop misplaced content; `html.parser` resolves references and splits malformed
+declarations. So this module implements where tokens end in the tokenisation states of the HTML standard (section
+13.2.5) and in XML 1.0. Every pattern is linear: a token that is never closed extends to the end of the text.
 """
 
 import html
@@ -12,9 +11,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 
+from mt.errors import DocumentError
+
+MAX_TOKENS = 1_000_000  # of a text; each takes some 300 bytes
 RAW_TEXT = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "textarea", "title"})
-"""HTML elements in which no tag is seen but their own end (the standard's RAWTEXT, RCDATA and script data)."""
+"""HTML elements that contain no tag but their end tag (the standard's RAWTEXT, RCDATA and script data)."""
 
 _TAG_NAME = re.compile(r"[^\t\n\f\r />]*")
 _ATTRIBUTE = re.compile(
@@ -32,17 +35,19 @@ _XML_NAMED = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "
 _MAX_DIGITS = 8  # of a numeric reference; more than any character needs
 
 
-class Kind(Enum):
+class TokenKind(Enum):
+    """The kind of a token."""
+
     TEXT = "text"
     START = "start"
     END = "end"
     EMPTY = "empty"  # XML's <name/>
-    OTHER = "other"  # comments, declarations, instructions, CDATA, and what is malformed
+    OTHER = "other"  # comments, declarations, instructions, CDATA, malformed tags
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """`begin` and `end` are of the value with its quotes, in the source of the tag; equal where there is none."""
+    """An attribute; its value with quotes is `source[begin:end]` of the tag, empty if it has none."""
 
     name: str
     value: str  # decoded
@@ -52,42 +57,59 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`name` of a tag, lower case in HTML."""
+    """A token; `name` is that of a tag, in lower case in HTML."""
 
-    kind: Kind
+    kind: TokenKind
     source: str
     name: str = ""
     attributes: tuple[Attribute, ...] = ()
 
     def attribute(self, name: str) -> str | None:
-        return next((each.value for each in self.attributes if each.name == name), None)
+        return next((attribute.value for attribute in self.attributes if attribute.name == name), None)
 
 
 def html_tokens(text: str) -> Iterator[Token]:
-    """The tokens of HTML. The contents of a raw text element are one TEXT token."""
-    place = 0
-    while place < len(text):
-        token = _next(text, place, xml=False)
-        yield token
-        place += len(token.source)
-        if token.kind is Kind.START and token.name in RAW_TEXT:
-            end = _raw_end(text, place, token.name)
-            if end > place:
-                yield Token(Kind.TEXT, text[place:end])
-            place = end
+    """Yield the tokens of HTML; the content of a raw text element is one TEXT token.
+
+    Raises: DocumentError if there are more than MAX_TOKENS.
+    """
+    return _counted(_html_tokens(text))
 
 
 def xml_tokens(text: str) -> Iterator[Token]:
-    """The tokens of XML, well-formed or not."""
-    place = 0
+    """Yield the tokens of XML, well-formed or not. Raises: DocumentError if there are more than MAX_TOKENS."""
+    return _counted(_xml_tokens(text))
+
+
+def _counted(tokens: Iterator[Token]) -> Iterator[Token]:
+    yield from islice(tokens, MAX_TOKENS)
+    if next(tokens, None) is not None:
+        raise DocumentError(f"the markup has more than {MAX_TOKENS:,} tags and texts, the most accepted")
+
+
+def _html_tokens(text: str) -> Iterator[Token]:
+    place, last_cdata = 0, text.rfind("]]>")
     while place < len(text):
-        token = _next(text, place, xml=True)
+        token = _next(text, place, last_cdata, xml=False)
+        yield token
+        place += len(token.source)
+        if token.kind is TokenKind.START and token.name in RAW_TEXT:
+            end = _raw_end(text, place, token.name)
+            if end > place:
+                yield Token(TokenKind.TEXT, text[place:end])
+            place = end
+
+
+def _xml_tokens(text: str) -> Iterator[Token]:
+    place, last_cdata = 0, text.rfind("]]>")
+    while place < len(text):
+        token = _next(text, place, last_cdata, xml=True)
         yield token
         place += len(token.source)
 
 
 def references(text: str, xml: bool) -> Iterator[tuple[str, str | None]]:
-    """Text in pieces: (source, what it stands for), or None for an entity that only a DTD could explain."""
+    """Yield a text in pieces: (source, decoded text); None for an entity that only a DTD could define."""
     place = 0
     for match in (_XML_REFERENCE if xml else _HTML_REFERENCE).finditer(text):
         source = match[0]
@@ -103,7 +125,7 @@ def references(text: str, xml: bool) -> Iterator[tuple[str, str | None]]:
 
 
 def decode(text: str, xml: bool) -> str:
-    """Text without references, but for those that nobody knows."""
+    """Return the text with its references decoded, except unknown ones."""
     return "".join(source if meaning is None else meaning for source, meaning in references(text, xml))
 
 
@@ -123,50 +145,50 @@ def _xml_meaning(source: str) -> str | None:
     return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else None
 
 
-def _next(text: str, place: int, xml: bool) -> Token:
-    """The token at a place."""
-    found = _MARKUP.search(text, place)
-    if found is None or found.start() > place:
-        return Token(Kind.TEXT, text[place : found.start() if found else len(text)])
+def _next(text: str, place: int, last_cdata: int, xml: bool) -> Token:
+    match = _MARKUP.search(text, place)
+    if match is None or match.start() > place:
+        return Token(TokenKind.TEXT, text[place : match.start() if match else len(text)])
     first = text[place + 1 : place + 2]
     if first == "!":
-        return Token(Kind.OTHER, text[place : _declaration_end(text, place, xml)])
+        return Token(TokenKind.OTHER, text[place : _declaration_end(text, place, last_cdata, xml)])
     if first == "?":
-        return Token(Kind.OTHER, text[place : _after(text, "?>" if xml else ">", place + 2)])
+        return Token(TokenKind.OTHER, text[place : _after(text, "?>" if xml else ">", place + 2)])
     closing = first == "/"
     begin = place + 1 + closing
     initial = text[begin : begin + 1]
     if not (initial.isalpha() if not xml else initial.isalpha() or initial in "_:") or not (xml or initial.isascii()):
         if closing:
-            return Token(Kind.OTHER, text[place : _after(text, ">", begin)])
-        return Token(Kind.TEXT, text[place : _text_end(text, place + 1)])
+            return Token(TokenKind.OTHER, text[place : _after(text, ">", begin)])
+        return Token(TokenKind.TEXT, text[place : _text_end(text, place + 1)])
     return _tag(text, place, begin, xml)
 
 
 def _text_end(text: str, place: int) -> int:
-    found = _MARKUP.search(text, place)
-    return found.start() if found else len(text)
+    match = _MARKUP.search(text, place)
+    return match.start() if match else len(text)
 
 
 def _after(text: str, mark: str, place: int) -> int:
-    """Where a mark has ended, or the end of the text."""
-    found = text.find(mark, place)
-    return len(text) if found < 0 else found + len(mark)
+    match = text.find(mark, place)
+    return len(text) if match < 0 else match + len(mark)
 
 
-def _declaration_end(text: str, place: int, xml: bool) -> int:
-    """Of a comment, CDATA, a doctype with its internal subset, or a bogus comment: `place` is at its `<!`."""
+def _declaration_end(text: str, place: int, last_cdata: int, xml: bool) -> int:
+    """Return the end of the comment, CDATA, doctype or bogus comment whose `<!` is at `place`.
+
+    `last_cdata`: the place of the last `]]>`, so that no unclosed CDATA is searched to the end of the text.
+    """
     if text.startswith("<!--", place):
         for abrupt in () if xml else ("<!-->", "<!--->"):
             if text.startswith(abrupt, place):
                 return place + len(abrupt)
         if xml:
             return _after(text, "-->", place + 4)
-        found = _COMMENT_END.search(text, place + 4)
-        return found.end() if found else len(text)
+        match = _COMMENT_END.search(text, place + 4)
+        return match.end() if match else len(text)
     if text.startswith("<![CDATA[", place):
-        found_end = text.find("]]>", place)
-        return found_end + 3 if found_end >= 0 else _after(text, ">", place)
+        return _after(text, "]]>" if place <= last_cdata else ">", place)
     depth = 0
     if xml and text.startswith("<!DOCTYPE", place):
         for part in _DOCTYPE_PART.finditer(text, place):
@@ -178,46 +200,47 @@ def _declaration_end(text: str, place: int, xml: bool) -> int:
 
 
 def _tag(text: str, place: int, begin: int, xml: bool) -> Token:
-    """A start or end tag whose name stands at `begin`."""
-    found = _TAG_NAME.match(text, begin)
-    assert found is not None
-    name = found[0]
+    match = _TAG_NAME.match(text, begin)
+    assert match is not None
+    name = match[0]
     attributes: list[Attribute] = []
-    at = found.end()
+    at = match.end()
     while True:
         gap = _BETWEEN_ATTRIBUTES.match(text, at)
         assert gap is not None
         at = gap.end()
         if at == len(text):
-            return Token(Kind.OTHER, text[place:])
+            return Token(TokenKind.OTHER, text[place:])
         if text[at] == ">":
             break
         attribute = _ATTRIBUTE.match(text, at)
-        if attribute is None:  # a quote that is never closed
-            return Token(Kind.OTHER, text[place:])
-        if attribute["value"] is None and _EQUALS.match(text, attribute.end()):  # likewise
-            return Token(Kind.OTHER, text[place:])
+        if attribute is None:  # an unterminated quote
+            return Token(TokenKind.OTHER, text[place:])
+        if attribute["value"] is None and _EQUALS.match(text, attribute.end()):  # an unterminated quote
+            return Token(TokenKind.OTHER, text[place:])
         attributes.append(_attribute(attribute, place, xml))
         at = attribute.end()
     source = text[place : at + 1]
-    opening = Kind.EMPTY if xml and source.endswith("/>") else Kind.START
-    return Token(Kind.END if begin == place + 2 else opening, source, name if xml else name.lower(), tuple(attributes))
+    opening = TokenKind.EMPTY if xml and source.endswith("/>") else TokenKind.START
+    return Token(
+        TokenKind.END if begin == place + 2 else opening, source, name if xml else name.lower(), tuple(attributes)
+    )
 
 
-def _attribute(found: re.Match[str], place: int, xml: bool) -> Attribute:
-    begin, end = found.span("value") if found["value"] is not None else (found.end(), found.end())
-    value = found["value"] or ""
+def _attribute(match: re.Match[str], place: int, xml: bool) -> Attribute:
+    begin, end = match.span("value") if match["value"] is not None else (match.end(), match.end())
+    value = match["value"] or ""
     if value[:1] in ('"', "'"):
         value = value[1:-1]
-    name = found["name"] if xml else found["name"].lower()
+    name = match["name"] if xml else match["name"].lower()
     return Attribute(name, decode(value, xml), begin - place, end - place)
 
 
 def _raw_end(text: str, place: int, name: str) -> int:
-    """Where the end tag of a raw text element stands; in a script, not within `<!-- <script> ... -->`."""
+    """Return the place of the end tag of a raw text element; in a script, not within `<!-- <script> ... -->`."""
     if name != "script":
-        found = re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE).search(text, place)
-        return found.start() if found else len(text)
+        match = re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE).search(text, place)
+        return match.start() if match else len(text)
     commented = nested = False
     for mark in _SCRIPT_MARK.finditer(text, place):
         if mark[0] == "<!--":

@@ -1,4 +1,4 @@
-"""A source and its translation as words and punctuation marks, and which of them translate each other."""
+"""Words and punctuation of a source and its translation, and the alignment of words."""
 
 import re
 import unicodedata
@@ -8,9 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-Range = tuple[int, int]
-Link = tuple[Range, Range]
-"""Character ranges of source and target that translate each other."""
+from mt.text.alignment import Link, Range
 
 _TOKEN = re.compile(r"\S+")
 _UNSPACED = re.compile(
@@ -22,18 +20,18 @@ _ALIKE = {"。": ".", "、": ",", "…": ".", "–": "-", "—": "-", "،": ",",
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """A word, or a single mark of punctuation, at `text[begin:end]`."""
+class TextUnit:
+    """A word, or a punctuation character, at `text[begin:end]`."""
 
     begin: int
     end: int
     word: bool
 
 
-def units(text: str, cuts: Collection[int] = ()) -> list[Unit]:
-    """The units of a text; words are cut at given characters too, and in scripts without spaces at each character."""
+def find_units(text: str, cuts: Collection[int] = ()) -> list[TextUnit]:
+    """Return the units of a text; words are also cut at `cuts`, and at each character in scripts without spaces."""
     places = sorted(cuts)
-    found: list[Unit] = []
+    units: list[TextUnit] = []
     for token in _TOKEN.finditer(text):
         begin, end = token.span()
         borders = {begin, end, *places[bisect_right(places, begin) : bisect_left(places, end)]}
@@ -41,12 +39,12 @@ def units(text: str, cuts: Collection[int] = ()) -> list[Unit]:
             borders |= set(unspaced.span())
         ordered = sorted(at for at in borders if at in (begin, end) or unicodedata.category(text[at])[0] != "M")
         for left, right in pairwise(ordered):
-            found += _stripped(text, left, right)
-    return found
+            units += _split_punctuation(text, left, right)
+    return units
 
 
 def punctuation_kind(character: str) -> str:
-    """What marks of punctuation have in common that do the same in different languages; empty for other characters."""
+    """Return a key that equivalent punctuation of different languages shares; "" for other characters."""
     if character in _QUOTES:
         return '"'
     category = unicodedata.category(character)
@@ -57,21 +55,21 @@ def punctuation_kind(character: str) -> str:
     return ""
 
 
-class Matching:
-    """Units of both sides: `towards[i]` are the target units that source unit i is aligned to, `back` the other way."""
+class UnitAlignment:
+    """Aligned units of source and target: `towards[i]` are the target units of source unit i, and `back` vice versa."""
 
     def __init__(self, source: str, target: str, alignment: Sequence[Link], cuts: Collection[int]) -> None:
-        """`cuts` are characters of the source at which its words are cut.
+        """Align the units; words of the source are cut at `cuts`.
 
-        Words that stand on both sides once, and were surely carried across, are aligned to each other, part by part.
-        A word without a partner takes one from a neighbour that has several: aligners that look for the source of each
-        target word give articles and prepositions to the noun.
+        Words that occur once on both sides, and were surely copied, are aligned part by part. A word without a partner
+        takes one from a neighbour with several: an aligner that searches the source of each target word assigns
+        articles and prepositions to the noun.
         """
         self.source, self.target = source, target
         links = _with_copies(source, target, alignment)
         links = [part for link in links for part in _parts(source, target, link, sorted(cuts))]
-        self.left = units(source, {place for link in links for place in link[0]} | set(cuts))
-        self.right = units(target, {place for link in links for place in link[1]})
+        self.left = find_units(source, {place for link in links for place in link[0]} | set(cuts))
+        self.right = find_units(target, {place for link in links for place in link[1]})
         self.towards: list[set[int]] = [set() for _ in self.left]
         self.back: list[set[int]] = [set() for _ in self.right]
         sides = [([unit.begin for unit in side], [unit.end for unit in side]) for side in (self.left, self.right)]
@@ -91,73 +89,73 @@ class Matching:
             self._share(after, before, first=False)
 
     def _share(self, lonely: int, neighbour: int, first: bool) -> None:
-        """Gives a source word without a partner the first, or the last, of its neighbour's that stand in a row."""
+        """Give a source word without a partner the first, or last, of its neighbour's consecutive partners."""
         if self.towards[lonely] or len(self.towards[neighbour]) < 2:
             return
-        own = {self._rank[j]: j for j in self.towards[neighbour] if self.back[j] == {neighbour}}
+        ranked = {self._rank[j]: j for j in self.towards[neighbour] if self.back[j] == {neighbour}}
         step = 1 if first else -1
-        edges = [own[k] for k in sorted(own, reverse=not first) if k + step in own and k - step not in own]
+        edges = [ranked[k] for k in sorted(ranked, reverse=not first) if k + step in ranked and k - step not in ranked]
         if edges:
             self.towards[neighbour].remove(edges[0])
             self.towards[lonely] = {edges[0]}
             self.back[edges[0]] = {lonely}
 
     def covered(self, begin: int, end: int) -> range:
-        """The source units within characters."""
+        """Return the source units within a character range."""
         return _overlapping(self._begins, self._ends, (begin, end))
 
     def words(self, begin: int, end: int) -> list[int]:
-        """Those of them that are words."""
+        """Return the source words within a character range."""
         return [i for i in self.covered(begin, end) if self.left[i].word]
 
     def aligned(self, source_units: Collection[int], room: range) -> list[int]:
-        """The target units of a room that some source units are aligned to, in order."""
+        """Return the target units in `room` that are aligned to source units, in order."""
         return sorted({j for i in source_units for j in self.towards[i] if j in room})
 
     def characters(self, span: range) -> Range:
-        """Target units as characters."""
+        """Return the character range of target units."""
         if not span:
             at = self.right[span.start].begin if span.start < len(self.right) else len(self.target)
             return at, at
         return self.right[span.start].begin, self.right[span.stop - 1].end
 
     def kind(self, unit: int) -> str:
-        """Of punctuation in the target; empty for a word."""
-        found = self.right[unit]
-        return "" if found.word else punctuation_kind(self.target[found.begin])
+        """Return the kind of punctuation of a target unit; "" for a word."""
+        right = self.right[unit]
+        return "" if right.word else punctuation_kind(self.target[right.begin])
 
     def kinds(self, begin: int, end: int) -> set[str]:
-        """Of punctuation in the source, between characters."""
+        """Return the kinds of punctuation in a character range of the source."""
         return {punctuation_kind(character) for character in self.source[begin:end]} - {""}
 
 
-def _stripped(text: str, begin: int, end: int) -> Iterator[Unit]:
-    """A word without the punctuation around it, and that."""
+def _split_punctuation(text: str, begin: int, end: int) -> Iterator[TextUnit]:
     first, last = begin, end
     while first < last and punctuation_kind(text[first]):
         first += 1
     while last > first and punctuation_kind(text[last - 1]):
         last -= 1
-    yield from (Unit(place, place + 1, word=False) for place in range(begin, first))
+    yield from (TextUnit(place, place + 1, word=False) for place in range(begin, first))
     if first < last:
-        yield Unit(first, last, word=True)
-    yield from (Unit(place, place + 1, word=False) for place in range(last, end))
+        yield TextUnit(first, last, word=True)
+    yield from (TextUnit(place, place + 1, word=False) for place in range(last, end))
 
 
 def _overlapping(begins: Sequence[int], ends: Sequence[int], place: Range) -> range:
-    """The numbers of ranges, given in order, that overlap one."""
     begin, end = place
     return range(bisect_right(ends, begin), bisect_left(begins, end)) if begin < end else range(0)
 
 
 def _with_copies(source: str, target: str, alignment: Sequence[Link]) -> list[Link]:
-    """An alignment with links between words that stand once on both sides.
+    """Add links between words that occur once on both sides.
 
-    Numbers, addresses and the like overrule the alignment; other words only fill its gaps, if they are so long, or
-    written in such a way, that they are not the same by chance.
+    Words with digits or punctuation override the alignment. Other words only fill its gaps, and only if their length or
+    case makes a coincidence unlikely.
     """
-    places = [{text[u.begin : u.end]: (u.begin, u.end) for u in units(text) if u.word} for text in (source, target)]
-    counts = [Counter(text[u.begin : u.end] for u in units(text) if u.word) for text in (source, target)]
+    places = [
+        {text[u.begin : u.end]: (u.begin, u.end) for u in find_units(text) if u.word} for text in (source, target)
+    ]
+    counts = [Counter(text[u.begin : u.end] for u in find_units(text) if u.word) for text in (source, target)]
     shared = [word for word in places[0] if counts[0][word] == counts[1][word] == 1]
     taken = (bytearray(len(source)), bytearray(len(target)))
     links = [(places[0][word], places[1][word]) for word in shared if not word.isalpha()]
@@ -166,8 +164,8 @@ def _with_copies(source: str, target: str, alignment: Sequence[Link]) -> list[Li
     kept = [link for link in alignment if not _is_taken(taken, link)]
     for link in kept:
         _take(taken, link)
-    telling = (word for word in shared if word.isalpha() and (len(word) > 3 or not word.islower()))
-    gaps = ((places[0][word], places[1][word]) for word in telling)
+    distinctive = (word for word in shared if word.isalpha() and (len(word) > 3 or not word.islower()))
+    gaps = ((places[0][word], places[1][word]) for word in distinctive)
     return [*kept, *links, *(link for link in gaps if not _is_taken(taken, link))]
 
 
@@ -181,16 +179,16 @@ def _is_taken(taken: tuple[bytearray, bytearray], link: Link) -> bool:
 
 
 def _parts(source: str, target: str, link: Link, cuts: Sequence[int]) -> list[Link]:
-    """A link of a word that was carried across, cut where the word is cut; or the link."""
+    """Return a link between copies of a word, cut where the source word is cut; otherwise the link."""
     (a, b), (c, d) = link
-    words = [unit for unit in units(source[a:b]) if unit.word]
+    words = [unit for unit in find_units(source[a:b]) if unit.word]
     inside = cuts[bisect_right(cuts, a) : bisect_left(cuts, b)]
     if not inside or len(words) != 1:
         return [link]
     begin, end = a + words[0].begin, a + words[0].end
-    there = target.find(source[begin:end], c, d)
+    copy = target.find(source[begin:end], c, d)
     borders = [begin, *(cut for cut in inside if begin < cut < end), end]
-    if there < 0 or len(borders) == 2:
+    if copy < 0 or len(borders) == 2:
         return [link]
-    shift = there - begin
+    shift = copy - begin
     return [((left, right), (left + shift, right + shift)) for left, right in pairwise(borders)]

@@ -1,12 +1,13 @@
-"""DeepL's dialect: /v2, and of /v3 the glossaries. Its SDKs work with the address of this service as `server_url`."""
+"""DeepL's contract: /v2, and the glossaries of /v3. Its SDKs work with this service's address as `server_url`."""
 
 from fastapi import APIRouter
 
-from service.routes.deepl import documents, glossaries, languages, multilingual, translate
+from service.routes.deepl import documents, glossaries, glossaries_v3, languages, translate, usage
 
 router = APIRouter(tags=["DeepL"])
 router.include_router(translate.router)
 router.include_router(documents.router)
 router.include_router(languages.router)
+router.include_router(usage.router)
 router.include_router(glossaries.router)
-router.include_router(multilingual.router)
+router.include_router(glossaries_v3.router)

@@ -1,11 +1,11 @@
-"""What DeepL's clients send: JSON, or a form in which lists are repeated fields or words between commas."""
+"""Request bodies of DeepL's clients: JSON, or a form whose lists are repeated fields or are separated by commas."""
 
 from typing import Annotated, Any
 
 from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from service.bodies import of_form, read_fields
+from service.bodies import form_fields, read_fields
 from service.errors import well_formed
 
 Fields = dict[str, Any]
@@ -13,45 +13,45 @@ Fields = dict[str, Any]
 _FLAGS = {"0": False, "1": True, "false": False, "true": True}
 
 
-async def read(request: Request) -> Fields:
-    """Of a body of either kind, and of the query. Raises InvalidRequest."""
-    if not (await request.body()).strip():  # whatever kind of nothing a GET says that it has
-        return of_form(request.query_params)
+async def read_deepl_fields(request: Request) -> Fields:
+    """Return the fields of the body and the query. Raises InvalidRequest if the body is not what it claims to be."""
+    if not (await request.body()).strip():  # the SDK sends a Content-Type with an empty body
+        return form_fields(request.query_params)
     return await read_fields(request)
 
 
-def first(fields: Fields, name: str) -> str:
-    """A text of the body, or nothing."""
+def first_text(fields: Fields, name: str) -> str:
+    """Return the first text of a field; "" if there is none."""
     value = fields.get(name)
     value = value[0] if isinstance(value, list) and value else value
     return value if isinstance(value, str) else ""
 
 
 def form_or_json(model: type[BaseModel], required: bool = True) -> dict[str, Any]:
-    """For a route's `openapi_extra`: a body of that model, of either kind."""
+    """Return a route's `openapi_extra`: a body of `model` as JSON or as a form."""
     kinds = ("application/json", "application/x-www-form-urlencoded")
     return {"requestBody": {"required": required, "content": {kind: {"schema": inlined(model)} for kind in kinds}}}
 
 
 def inlined(model: type[BaseModel]) -> dict[str, Any]:
-    """A model's JSON schema, with what it refers to in the places of the references."""
+    """Return a model's JSON schema with every reference replaced by its definition."""
     schema = model.model_json_schema()
     definitions = schema.pop("$defs", {})
 
     def expand(part: Any) -> Any:
         if isinstance(part, list):
-            return [expand(each) for each in part]
+            return [expand(item) for item in part]
         if not isinstance(part, dict):
             return part
-        named = definitions[part["$ref"].rpartition("/")[2]] if "$ref" in part else {}
-        return {name: expand(value) for name, value in {**named, **part}.items() if name != "$ref"}
+        referred = definitions[part["$ref"].rpartition("/")[2]] if "$ref" in part else {}
+        return {name: expand(value) for name, value in {**referred, **part}.items() if name != "$ref"}
 
     expanded: dict[str, Any] = expand(schema)
     return expanded
 
 
 def _single(value: Any) -> Any:
-    """A form's list of one."""
+    """Return the value of a form's list of one; any other value is unchanged."""
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     return well_formed(value) if isinstance(value, str) else value
 
@@ -62,7 +62,7 @@ def _flag(value: Any) -> Any:
 
 
 def _choice(value: Any) -> Any:
-    """A number for the digits that a form has; nothing for an empty word."""
+    """Return a number as its digits, and None for an empty text."""
     value = _single(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -71,14 +71,14 @@ def _choice(value: Any) -> Any:
 
 def _texts(value: Any) -> Any:
     values = value if isinstance(value, list) else [value]
-    return [well_formed(each) if isinstance(each, str) else each for each in values]
+    return [well_formed(item) if isinstance(item, str) else item for item in values]
 
 
 def _words(value: Any) -> Any:
     values = value if isinstance(value, list) else [value]
-    if not all(isinstance(each, str) for each in values):
+    if not all(isinstance(item, str) for item in values):
         return value
-    return [word.strip() for each in values for word in well_formed(each).split(",") if word.strip()]
+    return [word.strip() for item in values for word in well_formed(item).split(",") if word.strip()]
 
 
 Text = Annotated[str, BeforeValidator(_single)]
@@ -90,6 +90,6 @@ Words = Annotated[list[str], BeforeValidator(_words)]
 
 
 class Body(BaseModel):
-    """Unknown fields are passed over: clients send more from year to year."""
+    """Base class of bodies. Unknown fields are ignored, because new versions of the SDKs send more of them."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)

@@ -1,63 +1,53 @@
-"""GET /v2/languages, /v2/usage and /v2/glossary-language-pairs; the first two by POST, too.
+"""GET and POST /v2/languages, GET /v2/glossary-language-pairs.
 
-`type` is read wherever it stands: DeepL's SDK sends it in the body of a GET.
+`type` is read from the query and from the body: DeepL's SDK sends it in the body of a GET.
 """
 
 from fastapi import APIRouter
 
-from service.bodies import parsed
-from service.routes.deepl.access import ASKING, CallDependency
+from service.bodies import parse_body
+from service.errors import error_responses
+from service.routes.deepl.admission import ALWAYS, AdmittedDependency
 from service.routes.deepl.body import form_or_json
-from service.routes.deepl.codes import glossary_pairs, source_languages, target_languages
-from service.routes.deepl.schemas import DeeplLanguage, DeeplUsage, LanguagePair, LanguagePairs, LanguagesBody
+from service.routes.deepl.language_codes import glossary_directions, source_languages, target_languages
+from service.routes.deepl.schemas import DeeplLanguage, LanguagePair, LanguagePairs, LanguagesBody
+
+RESPONSES = error_responses(*ALWAYS)
 
 router = APIRouter()
 
-NO_LIMIT = 1_000_000_000_000  # what DeepL answers where there is none
 TYPE = {"name": "type", "in": "query", "schema": {"enum": ["source", "target"], "default": "source"}}
 
 
-@router.get("/v2/languages", responses=ASKING, response_model_exclude_none=True, openapi_extra={"parameters": [TYPE]})
-async def languages(call: CallDependency) -> list[DeeplLanguage]:
-    """The languages that can be translated, or translated into."""
-    asked = parsed(LanguagesBody, call.fields)
-    pairs = call.translations.pairs
-    if asked.type == "target":
-        listed = target_languages(pairs)
-        return [DeeplLanguage(language=code, name=name, supports_formality=False) for code, name in listed]
-    return [DeeplLanguage(language=code, name=name) for code, name in source_languages(pairs)]
+@router.get(
+    "/v2/languages", responses=RESPONSES, response_model_exclude_none=True, openapi_extra={"parameters": [TYPE]}
+)
+async def languages(call: AdmittedDependency) -> list[DeeplLanguage]:
+    """List the source languages or the target languages."""
+    body = parse_body(LanguagesBody, call.fields)
+    routes = call.translations.routes
+    if body.type == "target":
+        targets = target_languages(routes)
+        return [DeeplLanguage(language=code, name=name, supports_formality=False) for code, name in targets]
+    return [DeeplLanguage(language=code, name=name) for code, name in source_languages(routes)]
 
 
 @router.post(
     "/v2/languages",
-    responses=ASKING,
+    responses=RESPONSES,
     response_model_exclude_none=True,
     openapi_extra=form_or_json(LanguagesBody, required=False),
 )
-async def languages_by_post(call: CallDependency) -> list[DeeplLanguage]:
-    """The same."""
+async def languages_by_post(call: AdmittedDependency) -> list[DeeplLanguage]:
+    """List the source languages or the target languages, as GET does."""
     return await languages(call)
 
 
-@router.get("/v2/usage", responses=ASKING)
-async def usage(call: CallDependency) -> DeeplUsage:
-    """The characters that were translated with this key, and how many may be."""
-    used = await call.access.usage(call.caller)
-    limit = NO_LIMIT if used.limit is None else used.limit
-    return DeeplUsage(character_count=used.characters, character_limit=limit)
-
-
-@router.post("/v2/usage", responses=ASKING)
-async def usage_by_post(call: CallDependency) -> DeeplUsage:
-    """The same."""
-    return await usage(call)
-
-
-@router.get("/v2/glossary-language-pairs", responses=ASKING)
-async def pairs(call: CallDependency) -> LanguagePairs:
-    """The pairs of languages that there can be a glossary for."""
-    found = [
-        LanguagePair(source_lang=pair.source, target_lang=pair.target)
-        for pair in glossary_pairs(call.translations.pairs)
+@router.get("/v2/glossary-language-pairs", responses=RESPONSES)
+async def glossary_language_pairs(call: AdmittedDependency) -> LanguagePairs:
+    """List the pairs of languages that a glossary can have."""
+    pairs = [
+        LanguagePair(source_lang=direction.source, target_lang=direction.target)
+        for direction in glossary_directions(call.translations.routes)
     ]
-    return LanguagePairs(supported_languages=found)
+    return LanguagePairs(supported_languages=pairs)

@@ -1,65 +1,74 @@
-"""DeepL's fields, with DeepL's names."""
+"""Bodies and responses of DeepL's contract, with its names."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.access.glossaries import EntriesFormat, Glossary
+from service.access.glossaries import Glossary
+from service.access.glossary_entries import EntriesFormat
 from service.routes.deepl.body import AsChoice, Body, Flag, OptionalText, Text, Texts, Words
 
 MAX_GLOSSARIES = 5  # in one request
-NOT_OFFERED = ("style_id", "translation_memory_id", "custom_instructions")
+UNSUPPORTED_FIELDS = ("style_id", "translation_memory_id", "custom_instructions")
 
 Formality = Literal["default", "less", "more", "prefer_less", "prefer_more"]
 ModelType = Literal["latency_optimized", "quality_optimized", "prefer_quality_optimized"]
 
 
-class Options(Body):
-    """What a text and a document have in common."""
+class CommonFields(Body):
+    """The fields that texts and documents have in common."""
 
     target_lang: Text = Field(description="A code of GET /v2/languages?type=target.")
     source_lang: OptionalText = Field(None, description="A code of GET /v2/languages; detected if left out.")
     formality: Annotated[Formality | None, AsChoice] = Field(
-        None, description="No language has it here: `less` and `more` are refused, the others change nothing."
+        None, description="No model supports it: `less` and `more` are refused, and the other values have no effect."
     )
-    glossary_id: OptionalText = Field(None, description="A stored glossary; it needs source_lang.")
+    glossary_id: OptionalText = Field(None, description="The id of a stored glossary; it requires source_lang.")
     glossary_ids: Words = Field(
-        [], max_length=MAX_GLOSSARIES, description="Several; where they differ, the first one holds."
+        [],
+        max_length=MAX_GLOSSARIES,
+        description="The ids of several stored glossaries; of a term in several, the first one counts.",
     )
 
 
-class TranslateBody(Options):
-    """What to translate, and how."""
+class TranslateBody(CommonFields):
+    """The texts to translate, and the options."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"text": ["Where is the train station?"], "target_lang": "DE"}]}
     )
 
     text: Texts = Field(min_length=1, description="Texts, each of one language.")
-    context: OptionalText = Field(None, description="Passed over: sentences are translated one by one.")
+    context: OptionalText = Field(None, description="Ignored: every sentence is translated by itself.")
     split_sentences: Annotated[Literal["0", "1", "nonewlines"] | None, AsChoice] = Field(
-        None, description="`0`: each text is one sentence; `nonewlines`: a single line break ends none."
+        None, description="`0`: each text is one sentence; `nonewlines`: a single line break does not end a sentence."
     )
-    preserve_formatting: Flag = Field(False, description="Passed over: the formatting stays as it is, always.")
-    model_type: Annotated[ModelType | None, AsChoice] = Field(None, description="All of them are the one model here.")
-    tag_handling: Annotated[Literal["xml", "html"] | None, AsChoice] = Field(None, description="What the texts are.")
-    outline_detection: Flag = Field(True, description="Whether the structure of XML is to be found out.")
-    non_splitting_tags: Words = Field([], description="Elements that end no text.")
+    preserve_formatting: Flag = Field(False, description="Ignored: formatting is always preserved.")
+    model_type: Annotated[ModelType | None, AsChoice] = Field(
+        None, description="Accepted; every value uses the same model."
+    )
+    tag_handling: Annotated[Literal["xml", "html"] | None, AsChoice] = Field(
+        None, description="The markup of the texts; plain text if left out."
+    )
+    outline_detection: Flag = Field(True, description="Whether the elements of XML that end a text are detected.")
+    non_splitting_tags: Words = Field([], description="Elements that do not end a text.")
     splitting_tags: Words = Field([], description="Elements that end a text.")
-    ignore_tags: Words = Field([], description="Elements whose text stays as it is.")
-    show_billed_characters: Flag = Field(False, description="Whether to say how many characters were charged.")
+    ignore_tags: Words = Field([], description="Elements whose text is not translated.")
+    show_billed_characters: Flag = Field(
+        False, description="Whether the response has the number of charged characters."
+    )
 
 
 class TranslatedText(BaseModel):
     detected_source_language: str
     text: str
-    billed_characters: int | None = Field(None, description="Absent unless asked for.")
-    model_type_used: str | None = Field(None, description="Absent unless model_type is given.")
+    billed_characters: int | None = Field(None, description="Only with show_billed_characters.")
+    model_type_used: str | None = Field(None, description="Only with model_type.")
 
 
-class Translated(BaseModel):
-    """A translation for each text, in the same order."""
+class TranslateResult(BaseModel):
+    """A translation of each text, in the order of the texts."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -71,7 +80,7 @@ class Translated(BaseModel):
 
 
 class LanguagesBody(Body):
-    """Which languages to list."""
+    """The languages to list."""
 
     type: Annotated[Literal["source", "target"] | None, AsChoice] = Field(None, description="`source` if left out.")
 
@@ -83,7 +92,7 @@ class DeeplLanguage(BaseModel):
 
 
 class DeeplUsage(BaseModel):
-    """Characters of this month; the limit is 10^12 where there is none."""
+    """Characters of this month. Without a limit, `character_limit` is 10^12."""
 
     character_count: int
     character_limit: int
@@ -103,7 +112,9 @@ class DictionaryBody(Body):
 
     source_lang: Text
     target_lang: Text
-    entries: Text = Field(description="A line for each entry: a term, and its translation.")
+    entries: Text = Field(
+        description="One entry per line: a term and its translation, separated by a tab, or by a comma in CSV."
+    )
     entries_format: Annotated[EntriesFormat, AsChoice] = Field(EntriesFormat.TSV, strict=False)
 
 
@@ -135,7 +146,7 @@ class MultilingualBody(Body):
 
 
 class ChangeBody(Body):
-    """What to change of a glossary; entries come to those that are there, or in the place of their terms."""
+    """Changes of a glossary. An entry is added, or replaces the entry with the same term."""
 
     name: Text | None = None
     dictionaries: list[DictionaryBody] = Field([])
@@ -154,13 +165,13 @@ class GlossaryInfo(BaseModel):
 
     @classmethod
     def of(cls, glossary: Glossary) -> "GlossaryInfo":
-        ((pair, count),) = glossary.dictionaries
+        ((direction, count),) = glossary.dictionaries
         return cls(
             glossary_id=glossary.id,
             name=glossary.name,
             ready=True,
-            source_lang=pair.source,
-            target_lang=pair.target,
+            source_lang=direction.source,
+            target_lang=direction.target,
             creation_time=timestamp(glossary.created),
             entry_count=count,
         )
@@ -187,8 +198,8 @@ class MultilingualInfo(BaseModel):
     @classmethod
     def of(cls, glossary: Glossary) -> "MultilingualInfo":
         dictionaries = [
-            DictionaryInfo(source_lang=pair.source, target_lang=pair.target, entry_count=count)
-            for pair, count in glossary.dictionaries
+            DictionaryInfo(source_lang=direction.source, target_lang=direction.target, entry_count=count)
+            for direction, count in glossary.dictionaries
         ]
         return cls(
             glossary_id=glossary.id,
@@ -213,15 +224,17 @@ class DictionariesEntries(BaseModel):
     dictionaries: list[DictionaryEntries]
 
 
-class DocumentBody(Options):
-    """A file, and how to translate it."""
+class DocumentBody(CommonFields):
+    """A file to translate, and the options."""
 
-    filename: OptionalText = Field(None, description="The file's name, if the part of the form does not say it.")
-    output_format: OptionalText = Field(None, description="The file's own suffix: no other is offered.")
+    filename: OptionalText = Field(None, description="The name of the file; by default that of the form's part.")
+    output_format: OptionalText = Field(
+        None, description="The format of the translation, which must be that of the file."
+    )
 
 
 class KeyBody(Body):
-    """What the upload was answered with."""
+    """Key of the document, from the answer to its upload."""
 
     document_key: Text
 
@@ -234,10 +247,10 @@ class DocumentHandle(BaseModel):
 class DocumentStatus(BaseModel):
     document_id: str
     status: Literal["queued", "translating", "done", "error"]
-    billed_characters: int | None = Field(None, description="Of a document that is done.")
-    error_message: str | None = Field(None, description="Of one that could not be translated.")
+    billed_characters: int | None = Field(None, description="Only of a document that is done.")
+    error_message: str | None = Field(None, description="Only of a document that could not be translated.")
 
 
 def timestamp(seconds: float) -> str:
-    """`2026-01-31T12:00:00.000000Z`: DeepL's SDK cannot read one without a fraction."""
+    """Return a time such as `2026-01-31T12:00:00.000000Z`. DeepL's SDK cannot parse one without a fraction."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -6,16 +6,22 @@ from dataclasses import replace
 
 from fastapi import APIRouter, Request
 
-from mt.text.linking import is_wide
+from mt.text.alignment import is_wide
 from mt.text.markup import MarkupOptions
 from mt.text.terms import Terms
-from service.bodies import parsed
-from service.dependencies import LingeringDependency, SettingsDependency, while_connected
-from service.errors import BodyTooLarge, InvalidRequest, documented
-from service.routes.deepl.access import TRANSLATING, Call, CallDependency, SmallBody
+from service.bodies import parse_body
+from service.dependencies import DetachedWorkDependency, SettingsDependency, while_connected
+from service.errors import BodyTooLarge, InvalidRequest, error_responses
+from service.routes.deepl.admission import TRANSLATION, AdmittedDependency, AdmittedRequest, SmallBody
 from service.routes.deepl.body import Fields, form_or_json
-from service.routes.deepl.codes import our_source, our_target, source_code
-from service.routes.deepl.schemas import NOT_OFFERED, Options, TranslateBody, Translated, TranslatedText
+from service.routes.deepl.language_codes import parse_source, parse_target, source_code
+from service.routes.deepl.schemas import (
+    UNSUPPORTED_FIELDS,
+    CommonFields,
+    TranslateBody,
+    TranslatedText,
+    TranslateResult,
+)
 from service.translation.jobs import Answer, Format, Job
 
 router = APIRouter()
@@ -25,48 +31,50 @@ _LINE_BREAK = re.compile(r"(?<=\S)[ \t]*(?:\r\n|\r|\n)[ \t]*(?=\S)")
 
 @router.post(
     "/v2/translate",
-    responses=documented(*TRANSLATING),
+    responses=error_responses(*TRANSLATION),
     response_model_exclude_none=True,
     dependencies=[SmallBody],
     openapi_extra=form_or_json(TranslateBody),
 )
 async def translate(
-    request: Request, call: CallDependency, lingering: LingeringDependency, settings: SettingsDependency
-) -> Translated:
+    request: Request, call: AdmittedDependency, detached_work: DetachedWorkDependency, settings: SettingsDependency
+) -> TranslateResult:
     """Translate texts."""
-    asked = parsed(TranslateBody, call.fields)
-    check(asked, call.fields)
-    size = sum(map(len, asked.text))
+    body = parse_body(TranslateBody, call.fields)
+    check_options(body, call.fields)
+    size = sum(map(len, body.text))
     if size > settings.max_characters:
         raise BodyTooLarge(f"The request has {size} characters; the limit is {settings.max_characters}")
-    if len(asked.text) > settings.max_texts:
-        raise InvalidRequest.listing([f"there are {len(asked.text)} texts; accepted: at most {settings.max_texts}"])
-    job = await job_of(asked, call)
+    if len(body.text) > settings.max_texts:
+        raise InvalidRequest.listing([f"there are {len(body.text)} texts; accepted: at most {settings.max_texts}"])
+    job = await job_for(body, call)
     async with call.charged(size):
-        with lingering.working(call.translations.translate(job)) as working:
+        with detached_work.working(call.translations.translate(job)) as working:
             answers = await while_connected(request, working)
-    return Translated(translations=respond(asked, answers))
+    return TranslateResult(translations=translated_texts(body, answers))
 
 
-def check(asked: Options, fields: Fields) -> None:
-    """What the fields say together. Raises InvalidRequest."""
-    found = [f"{name} is not supported" for name in NOT_OFFERED if fields.get(name)]
-    if asked.formality in ("less", "more"):
-        found.append("'formality' is not supported for given 'target_lang'; accepted: default, or prefer_...")
-    if (asked.glossary_id or asked.glossary_ids) and not asked.source_lang:
-        found.append("source_lang is required for a glossary")
-    if asked.glossary_id and asked.glossary_ids:
-        found.append("glossary_id and glossary_ids cannot be used together")
-    if found:
-        raise InvalidRequest.listing(found)
+def check_options(body: CommonFields, fields: Fields) -> None:
+    """Raise InvalidRequest if the service does not support an option, or a combination of options."""
+    problems = [f"{name} is not supported" for name in UNSUPPORTED_FIELDS if fields.get(name)]
+    if body.formality in ("less", "more"):
+        problems.append(
+            "'formality' is not supported for given 'target_lang'; accepted: default, prefer_less, prefer_more"
+        )
+    if (body.glossary_id or body.glossary_ids) and not body.source_lang:
+        problems.append("source_lang is required for a glossary")
+    if body.glossary_id and body.glossary_ids:
+        problems.append("glossary_id and glossary_ids cannot be used together")
+    if problems:
+        raise InvalidRequest.listing(problems)
 
 
-async def directed(asked: Options, call: Call) -> Job:
-    """A job without texts. Raises UnsupportedLanguage, and NotFound for a glossary."""
-    pairs = call.translations.pairs
-    target = our_target(asked.target_lang, pairs)
-    source = our_source(asked.source_lang, pairs) if asked.source_lang else None
-    ids = [asked.glossary_id] if asked.glossary_id else asked.glossary_ids
+async def job_without_texts(body: CommonFields, call: AdmittedRequest) -> Job:
+    """Return the job of a request without its texts. Raises UnsupportedLanguage, or NotFound for a glossary."""
+    routes = call.translations.routes
+    target = parse_target(body.target_lang, routes)
+    source = parse_source(body.source_lang, routes) if body.source_lang else None
+    ids = [body.glossary_id] if body.glossary_id else body.glossary_ids
     terms = Terms()
     if ids:
         assert source is not None
@@ -74,49 +82,49 @@ async def directed(asked: Options, call: Call) -> Job:
     return Job(texts=(), source=source, target=target, terms=terms, caller=call.caller.id)
 
 
-async def job_of(asked: TranslateBody, call: Call) -> Job:
-    """What the dialect-free core is given."""
-    texts = asked.text
-    if asked.split_sentences == "nonewlines" and not asked.tag_handling:
-        texts = [_LINE_BREAK.sub(_joint, text) for text in texts]
+async def job_for(body: TranslateBody, call: AdmittedRequest) -> Job:
+    """Return the job of a request. Raises UnsupportedLanguage, or NotFound for a glossary."""
+    texts = body.text
+    if body.split_sentences == "nonewlines" and not body.tag_handling:
+        texts = [_LINE_BREAK.sub(_join_lines, text) for text in texts]
     return replace(
-        await directed(asked, call),
+        await job_without_texts(body, call),
         texts=tuple(texts),
-        format=Format(asked.tag_handling) if asked.tag_handling else Format.TEXT,
-        markup=markup(asked),
-        sentences=asked.split_sentences == "0",
+        format=Format(body.tag_handling) if body.tag_handling else Format.TEXT,
+        markup=markup_options(body),
+        split_sentences=body.split_sentences != "0",
     )
 
 
-def _joint(found: re.Match[str]) -> str:
-    """What stands for a line break within a paragraph: a space, where the script has spaces."""
-    before, after = found.string[found.start() - 1], found.string[found.end()]
+def _join_lines(line_break: re.Match[str]) -> str:
+    """Return what replaces a line break within a paragraph: a space, if the script has spaces."""
+    before, after = line_break.string[line_break.start() - 1], line_break.string[line_break.end()]
     return "" if is_wide(before) and is_wide(after) else " "
 
 
-def markup(asked: TranslateBody) -> MarkupOptions:
-    """Names of HTML are in lower case."""
+def markup_options(body: TranslateBody) -> MarkupOptions:
+    """Return the options of XML or HTML. Names of HTML elements are case-insensitive."""
 
-    def names(given: Sequence[str]) -> frozenset[str]:
-        return frozenset(given if asked.tag_handling == "xml" else map(str.lower, given))
+    def names(tags: Sequence[str]) -> frozenset[str]:
+        return frozenset(tags if body.tag_handling == "xml" else map(str.lower, tags))
 
     return MarkupOptions(
-        ignore_tags=names(asked.ignore_tags),
-        non_splitting_tags=names(asked.non_splitting_tags),
-        splitting_tags=names(asked.splitting_tags),
-        outline_detection=asked.outline_detection,
+        ignore_tags=names(body.ignore_tags),
+        non_splitting_tags=names(body.non_splitting_tags),
+        splitting_tags=names(body.splitting_tags),
+        outline_detection=body.outline_detection,
     )
 
 
-def respond(asked: TranslateBody, answers: Sequence[Answer]) -> list[TranslatedText]:
-    """In the order of the texts."""
-    used = asked.model_type and asked.model_type.removeprefix("prefer_")
+def translated_texts(body: TranslateBody, answers: Sequence[Answer]) -> list[TranslatedText]:
+    """Return the translations in the order of the texts."""
+    model_type = body.model_type and body.model_type.removeprefix("prefer_")
     return [
         TranslatedText(
             detected_source_language=source_code(answer.source),
             text=answer.text,
-            billed_characters=len(text) if asked.show_billed_characters else None,
-            model_type_used=used,
+            billed_characters=len(text) if body.show_billed_characters else None,
+            model_type_used=model_type,
         )
-        for text, answer in zip(asked.text, answers, strict=True)
+        for text, answer in zip(body.text, answers, strict=True)
     ]

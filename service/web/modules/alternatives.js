@@ -1,10 +1,10 @@
-// Other wordings of a sentence, in a popover beside it.
+// The popover with other translations of a sentence.
 
-import { described } from "./confidence.js";
-import { byId, element, say } from "./dom.js";
+import { describe } from "./confidence.js";
+import { byId, element, setText } from "./dom.js";
 
 const WANTED = 4;
-const MARGIN = 12; // pixels that stay free at the edges of the window
+const MARGIN = 12; // pixels between the popover and the edges of the window
 
 export class Alternatives {
   #controller = new AbortController();
@@ -28,7 +28,7 @@ export class Alternatives {
     });
   }
 
-  /** Opens at the element of a sentence of the translation. */
+  /** Opens at the element of a sentence. */
   async open(sentence, index, anchor) {
     if (this.popover.matches(":popover-open")) this.popover.hidePopover();
     this.#controller = new AbortController();
@@ -36,7 +36,7 @@ export class Alternatives {
     this.index = index;
     this.#anchor = anchor;
     anchor.classList.add("open");
-    say(byId("alternatives-confidence"), described(sentence.quality));
+    setText(byId("alternatives-confidence"), describe(sentence.quality));
     const known = sentence.original ?? sentence;
     this.#offer(known, known.alternatives, sentence);
     this.popover.showPopover();
@@ -75,7 +75,7 @@ export class Alternatives {
     return element("li", {}, element("button", attributes, element("span", {}, ...compared(wording, current))));
   }
 
-  /** Below the first line of the sentence, or above it where there is no room. */
+  /** Places the popover below the first line of the sentence, or above it if there is no room. */
   #place(anchor) {
     const line = anchor.getClientRects()[0];
     const { offsetWidth: width, offsetHeight: height } = this.popover;
@@ -104,7 +104,7 @@ export class Alternatives {
   }
 }
 
-/** The wording, with the words from the first to the last that differ from the current ones set off. */
+/** Returns a wording whose words between the first and the last difference to the current one are marked. */
 function compared(wording, current) {
   if (wording === current) return [wording];
   const [words, others] = [wording, current].map((text) => text.split(/(?<=\s)/));

@@ -1,20 +1,20 @@
-// A translation as the page holds it: the service's answer, in JavaScript's offsets, with what is missing left empty.
+// The service's answer as the page uses it, with JavaScript's offsets and a value for every field.
 
 import { converter } from "./ranges.js";
 
 /**
  * @typedef {object} Sentence
- * @property {[number, number]} source  where it stands in the source text
- * @property {[number, number]} target  where it stands in the translation
- * @property {number | null} quality  0 to 100, or null where the service does not say
- * @property {string[]} alternatives  other translations, best first; empty if not asked for
- * @property {{source: [number, number], target: [number, number]}[]} links  words that belong together
+ * @property {[number, number]} source  range in the source text
+ * @property {[number, number]} target  range in the translation
+ * @property {number | null} quality  0 to 100, or null if unknown
+ * @property {string[]} alternatives  other translations, best first; empty if not requested
+ * @property {{source: [number, number], target: [number, number]}[]} links  aligned words
  * @property {object | null} attention  {source: pieces, target: pieces, weights: [layer][head][target][source]}
  * @property {string} wording  its text in the translation
- * @property {Sentence | null} original  what the service said, where the reader chose another wording
+ * @property {Sentence | null} original  the service's translation, if the reader chose another
  */
 
-/** The answer to one text. `source` is the text as it was sent. */
+/** Returns the answer to one text. `source` is the text as it was sent. */
 export function read(response, source) {
   const text = String(response.translatedText ?? "");
   return {
@@ -28,24 +28,24 @@ export function read(response, source) {
   };
 }
 
-/** What is there of an answer whose sentences come one by one: `{index, source, translatedText, quality}`.
- *  Their texts join to the translation, and bring along the space that stands around them. */
+/** Returns the answer of the events received so far: `{index, source, translatedText, quality}`.
+ *  Their texts include the space around them and join to the translation. */
 export function readPartial(events, source) {
   const inSource = converter(source);
   const found = [];
   let text = "";
   for (const event of events) {
     const [begin, end] = inSource(event.source);
-    const place = moved(trimmed(source.slice(begin, end)), begin);
-    const target = moved(trimmed(event.translatedText), text.length);
+    const place = moved(trimmedRange(source.slice(begin, end)), begin);
+    const target = moved(trimmedRange(event.translatedText), text.length);
     text += event.translatedText;
-    if (target[0] < target[1]) found.push(named(sentence(place, target, event), text));
+    if (target[0] < target[1]) found.push(withText(sentence(place, target, event), text));
   }
   return { source, text, detected: null, bridge: "", quality: null, alternatives: [], sentences: found };
 }
 
-/** The answer with another wording of a sentence, by the reader's choice; its original wording brings all back. */
-export function reworded(answer, index, wording) {
+/** Returns the answer with a sentence's wording replaced; the original wording restores its other properties. */
+export function withWording(answer, index, wording) {
   const before = answer.sentences[index];
   const original = before.original ?? before;
   const [begin, end] = before.target;
@@ -54,20 +54,20 @@ export function reworded(answer, index, wording) {
   const text = answer.text.slice(0, begin) + wording + answer.text.slice(end);
   const target = [begin, begin + wording.length];
   const sentences = answer.sentences.map((other, place) =>
-    place === index ? chosen(original, wording, target) : relocated(other, shift),
+    place === index ? withChosenWording(original, wording, target) : moveSentence(other, shift),
   );
   return { ...answer, text, sentences };
 }
 
-function chosen(original, wording, target) {
+function withChosenWording(original, wording, target) {
   if (wording !== original.wording) {
     return { ...original, target, quality: null, links: [], attention: null, original, wording };
   }
   const shift = (range) => moved(range, target[0] - original.target[0]);
-  return { ...relocated(original, shift), original: null };
+  return { ...moveSentence(original, shift), original: null };
 }
 
-function relocated(sentence, shift) {
+function moveSentence(sentence, shift) {
   const links = sentence.links.map((link) => ({ source: link.source, target: shift(link.target) }));
   return { ...sentence, target: shift(sentence.target), links };
 }
@@ -82,9 +82,9 @@ function sentences(response, source, text) {
     })
     .filter(({ target }) => target[0] < target[1])
     .sort((left, right) => left.target[0] - right.target[0]);
-  if (found.length || !text.trim()) return found.map((each) => named(each, text));
+  if (found.length || !text.trim()) return found.map((each) => withText(each, text));
   const whole = { quality: response.quality, alternatives: response.alternatives };
-  return [named(sentence(trimmed(source), trimmed(text), whole), text)];
+  return [withText(sentence(trimmedRange(source), trimmedRange(text), whole), text)];
 }
 
 function sentence(source, target, { quality, alternatives, attention }) {
@@ -99,7 +99,7 @@ function sentence(source, target, { quality, alternatives, attention }) {
   };
 }
 
-function named(sentence, text) {
+function withText(sentence, text) {
   return { ...sentence, wording: text.slice(...sentence.target) };
 }
 
@@ -107,8 +107,8 @@ function moved([begin, end], by) {
   return [begin + by, end + by];
 }
 
-/** Where the text stands in itself without the space around it. */
-function trimmed(text) {
+/** Returns the range of a text without the space around it. */
+function trimmedRange(text) {
   const begin = text.length - text.trimStart().length;
   return [begin, begin + text.trim().length];
 }

@@ -1,9 +1,9 @@
-// The service's public API, and nothing else. Paths are relative, so that a prefix before a proxy does no harm.
+// A client of the service's public API. Paths are relative, so that a proxy may add a prefix.
 
 import { events } from "./events.js";
 
-/** An answer that is no translation. `retryAfter` is in seconds, null where the service does not ask for a retry. */
-export class Refusal extends Error {
+/** An error that the service answered with. `retryAfter` is in seconds, or null if a retry is not requested. */
+export class ServiceError extends Error {
   constructor(message, status, retryAfter = null) {
     super(message);
     this.status = status;
@@ -11,8 +11,8 @@ export class Refusal extends Error {
   }
 }
 
-/** Nothing answered. */
-export class Unreachable extends Error {}
+/** No answer was received. */
+export class ConnectionError extends Error {}
 
 export class Service {
   /** @param {() => string} key the API key, or "" */
@@ -24,17 +24,17 @@ export class Service {
     return this.#json("languages", { signal });
   }
 
-  /** LibreTranslate's settings; an older service without them gets the defaults of the page. */
+  /** Returns LibreTranslate's settings; none for an older service, for which the page has defaults. */
   async settings(signal) {
     try {
       return await this.#json("frontend/settings", { signal });
     } catch (error) {
-      if (error instanceof Refusal && error.status === 404) return {};
+      if (error instanceof ServiceError && error.status === 404) return {};
       throw error;
     }
   }
 
-  /** The answer to POST /translate. `onSegment` is told of each sentence, where the body asks for a stream. */
+  /** Returns the answer to POST /translate. `onSegment` is called with each sentence of a stream. */
   async translate(body, { signal, onSegment = () => {} } = {}) {
     const response = await this.#send("translate", {
       method: "POST",
@@ -46,25 +46,25 @@ export class Service {
     for await (const { event, data } of connected(events(response.body))) {
       if (event === "segment") onSegment(data);
       else if (event === "done") return data;
-      else if (event === "error") throw refusal(data, data.status ?? 500, null);
+      else if (event === "error") throw serviceError(data, data.status ?? 500, null);
     }
-    throw new Unreachable("The connection ended before the translation did.");
+    throw new ConnectionError("The connection ended before the translation did.");
   }
 
-  /** The URL of a translated file. `onProgress` is told how much of the file has been sent, 0 to 1. */
+  /** Returns the URL of a translated file. `onProgress` is called with the part that has been sent, from 0 to 1. */
   translateFile(file, source, target, { signal, onProgress = () => {} } = {}) {
     const form = new FormData();
     form.append("file", file);
     for (const [name, value] of Object.entries(this.#withKey({ source, target }))) form.append(name, value);
-    const request = new XMLHttpRequest(); // fetch does not tell how much has been sent
+    const request = new XMLHttpRequest(); // fetch does not report the progress of an upload
     return new Promise((resolve, reject) => {
       request.upload.addEventListener("progress", (event) => onProgress(event.loaded / (event.total || 1)));
       request.addEventListener("load", () => {
         if (request.status === 200) resolve(parsed(request.responseText).translatedFileUrl);
-        else reject(refusal(parsed(request.responseText), request.status, request.getResponseHeader("Retry-After")));
+        else reject(serviceError(parsed(request.responseText), request.status, request.getResponseHeader("Retry-After")));
       });
-      request.addEventListener("error", () => reject(new Unreachable("The service does not answer.")));
-      request.addEventListener("abort", () => reject(new DOMException("given up", "AbortError")));
+      request.addEventListener("error", () => reject(new ConnectionError("The service does not answer.")));
+      request.addEventListener("abort", () => reject(new DOMException("cancelled", "AbortError")));
       signal?.addEventListener("abort", () => request.abort());
       request.open("POST", "translate_file");
       request.send(form);
@@ -85,27 +85,27 @@ export class Service {
     try {
       response = await fetch(path, { ...options, credentials: "same-origin" });
     } catch (error) {
-      throw error.name === "AbortError" ? error : new Unreachable("The service does not answer.");
+      throw error.name === "AbortError" ? error : new ConnectionError("The service does not answer.");
     }
     if (response.ok) return response;
-    throw refusal(parsed(await response.text()), response.status, response.headers.get("Retry-After"));
+    throw serviceError(parsed(await response.text()), response.status, response.headers.get("Retry-After"));
   }
 }
 
-/** A connection that breaks in the middle of a stream is nobody's bug. */
+/** Reports a connection that breaks during a stream as such. */
 async function* connected(stream) {
   try {
     yield* stream;
   } catch (error) {
-    throw error instanceof TypeError ? new Unreachable("The connection broke.") : error;
+    throw error instanceof TypeError ? new ConnectionError("The connection broke.") : error;
   }
 }
 
-function refusal(body, status, retryAfter) {
+function serviceError(body, status, retryAfter) {
   const message = body.error ?? body.detail ?? `The service answered with status ${status}.`;
   const seconds = Number.parseInt(retryAfter ?? "", 10);
   const again = status === 429 || status === 503 ? (Number.isNaN(seconds) ? 2 : Math.max(seconds, 1)) : null;
-  return new Refusal(String(message), status, again);
+  return new ServiceError(String(message), status, again);
 }
 
 function parsed(text) {

@@ -1,11 +1,11 @@
-// "Look inside": the attention of a layer and a head over one sentence, as a picture and in words.
+// "Look inside": the cross-attention of one layer and head over a sentence, as a picture and as text.
 
 import { byId, element } from "./dom.js";
 import { heatmap } from "./heatmap.js";
 
 const MEAN = "mean";
 
-export class Inside {
+export class AttentionPanel {
   #controller = new AbortController();
   #answer = null;
   #attention = null;
@@ -57,7 +57,7 @@ export class Inside {
     byId("inside-words").hidden = true;
   }
 
-  /** Fills the selects for layer and head, and keeps what was chosen: the last layer and the mean at first. */
+  /** Fills the selects of layer and head and keeps the choice, at first the last layer and the mean. */
   #offer(weights) {
     const [layers, heads] = [weights.length, weights[0].length];
     if (this.layer.length !== layers) {
@@ -91,12 +91,12 @@ function counted(count) {
   return Array.from({ length: count }, (_, place) => element("option", { value: place }, String(place + 1)));
 }
 
-/** Over the heads, [head][row][column]. */
+/** Returns the mean over the heads of [head][row][column]. */
 function mean(heads) {
   return heads[0].map((row, r) => row.map((_, c) => heads.reduce((sum, head) => sum + head[r][c], 0) / heads.length));
 }
 
-/** A piece without SentencePiece's sign for a space. */
+/** Returns a piece without SentencePiece's mark of a space. */
 function readable(piece) {
   if (piece === "</s>") return "the end";
   return `“${piece.replaceAll("▁", "") || "␣"}”`;

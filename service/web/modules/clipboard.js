@@ -1,4 +1,4 @@
-// Copying, also where the page came over plain HTTP from another machine and there is no navigator.clipboard.
+// Copies text, also over plain HTTP, where there is no navigator.clipboard.
 
 export async function copy(text) {
   if (navigator.clipboard && window.isSecureContext) {
@@ -6,7 +6,7 @@ export async function copy(text) {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      // Not allowed: the old way may be.
+      // Not allowed: try the old way.
     }
   }
   const carrier = document.createElement("textarea");

@@ -1,23 +1,23 @@
-// How sure the model is of a sentence, said in words, in numbers and by the line under it; never by colour alone.
-// The service's figure is the sentence chrF to expect: good translations have about 65, rubbish 40.
+// The confidence of a sentence in words, as a number and by the line under it; never by colour alone.
+// The service's number is the expected chrF of the sentence: about 65 for a good translation, 40 for a bad one.
 
 const SURE = 55;
 const DOUBTFUL = 45;
 
-/** "", "unsure" or "doubtful": the class of a sentence. */
+/** Returns the class of a sentence: "", "unsure" or "doubtful". */
 export function level(quality) {
   if (quality === null || quality >= SURE) return "";
   return quality >= DOUBTFUL ? "unsure" : "doubtful";
 }
 
-/** "Confidence 48 of 100, less sure". */
-export function described(quality) {
+/** Returns a text such as "Confidence 48 of 100, less sure". */
+export function describe(quality) {
   if (quality === null) return "";
   const words = { "": "", unsure: ", less sure", doubtful: ", doubtful" };
   return `Confidence ${Math.round(quality)} of 100${words[level(quality)]}`;
 }
 
-/** For the whole text: the service's figure, or the mean of its sentences, weighted by their length. */
+/** Returns the service's value for the text, or the mean of its sentences, weighted by length. */
 export function overall(answer) {
   if (answer.quality !== null) return answer.quality;
   const known = answer.sentences.filter(({ quality }) => quality !== null);

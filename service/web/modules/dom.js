@@ -1,30 +1,30 @@
-// Elements, without a framework.
+// Creates and finds DOM elements.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** The element with an id of index.html. */
+/** Returns the element of index.html with this id. */
 export function byId(id) {
   const found = document.getElementById(id);
   if (!found) throw new Error(`index.html has no #${id}`);
   return found;
 }
 
-/** A new element: `element("p", { class: "note", onclick }, "text", child)`. */
+/** Returns a new element: `element("p", { class: "note", onclick }, "text", child)`. */
 export function element(tag, attributes = {}, ...children) {
-  return dressed(document.createElement(tag), attributes, children);
+  return withAttributes(document.createElement(tag), attributes, children);
 }
 
-/** The same in SVG. */
-export function drawn(tag, attributes = {}, ...children) {
-  return dressed(document.createElementNS(SVG, tag), attributes, children);
+/** Returns a new SVG element. */
+export function svgElement(tag, attributes = {}, ...children) {
+  return withAttributes(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** An icon of the sprite in index.html. */
+/** Returns an icon of index.html. */
 export function icon(name) {
-  return drawn("svg", { class: "icon", "aria-hidden": "true" }, drawn("use", { href: `#icon-${name}` }));
+  return svgElement("svg", { class: "icon", "aria-hidden": "true" }, svgElement("use", { href: `#icon-${name}` }));
 }
 
-function dressed(made, attributes, children) {
+function withAttributes(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
@@ -34,8 +34,8 @@ function dressed(made, attributes, children) {
   return made;
 }
 
-/** Shows the text in an element, or hides it when there is none. */
-export function say(target, text) {
+/** Shows a text in an element, or hides the element if the text is empty. */
+export function setText(target, text) {
   target.textContent = text;
   target.hidden = !text;
 }

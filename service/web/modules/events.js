@@ -1,4 +1,4 @@
-// Server-sent events out of a response body (EventSource cannot POST).
+// Parses the server-sent events of a response body (EventSource cannot POST).
 
 /** Yields `{event, data}`, with `data` parsed from JSON. */
 export async function* events(body) {

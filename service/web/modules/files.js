@@ -1,7 +1,7 @@
-// Whole files: chosen or dropped, sent, and the translated file to download.
+// Files that are chosen or dropped, sent, and offered for download when they are translated.
 
 import { byId, element } from "./dom.js";
-import { retrying } from "./retry.js";
+import { withRetries } from "./retry.js";
 
 export class Files {
   /** @param {{service, languages, tools}} parts */
@@ -60,7 +60,7 @@ export class Files {
     const { signal } = job.controller;
     const send = () => this.service.translateFile(file, source, target, { signal, onProgress: (share) => job.progress(share) });
     try {
-      const url = await retrying(send, { signal, onWait: (_, seconds) => job.waiting(seconds) });
+      const url = await withRetries(send, { signal, onWait: (_, seconds) => job.waiting(seconds) });
       job.done(url, target);
     } catch (error) {
       if (signal.aborted) job.row.remove();
@@ -69,7 +69,7 @@ export class Files {
   }
 }
 
-/** One file and how far it is, as a row of the list. */
+/** A row of the list: one file and its progress. */
 class FileJob {
   constructor(file, again) {
     this.file = file;
@@ -84,7 +84,7 @@ class FileJob {
   progress(share) {
     this.state.textContent = share < 1 ? "Sending …" : "Translating …";
     if (share < 1) this.bar.value = share;
-    else this.bar.removeAttribute("value"); // how long it takes is not known
+    else this.bar.removeAttribute("value"); // the duration is unknown
   }
 
   waiting(seconds) {

@@ -1,6 +1,6 @@
-// Terms by target language, and words that stay as they are. Kept here, sent along with each request.
+// Terms by target language, and words that are not translated. Stored in this browser, sent with each request.
 
-import { byId, element, icon, say } from "./dom.js";
+import { byId, element, icon, setText } from "./dom.js";
 import { load, save } from "./storage.js";
 
 export class Glossary {
@@ -34,7 +34,7 @@ export class Glossary {
     };
   }
 
-  /** Draws all of it, for the target language of now. */
+  /** Shows the terms of the current target language. */
   show() {
     byId("terms-legend").textContent = `Terms into ${this.languages.name(this.languages.target)}`;
     this.termList.replaceChildren(...this.#rows.map((row) => this.#termRow(row)));
@@ -81,7 +81,7 @@ export class Glossary {
   #count() {
     const { glossary = {}, do_not_translate: kept = [] } = this.fields;
     const count = Object.keys(glossary).length + kept.length;
-    say(byId("glossary-badge"), count ? String(count) : "");
+    setText(byId("glossary-badge"), count ? String(count) : "");
   }
 }
 

@@ -1,10 +1,10 @@
-// A matrix as a picture, with labels at its rows and columns.
+// Draws a matrix with labels of its rows and columns.
 
-import { drawn } from "./dom.js";
+import { svgElement } from "./dom.js";
 
-const CELLS = { small: 26, large: 36, few: 16 }; // pixels of a cell's side; large where there are few columns
-const LETTER = 7.6; // pixels that a letter of a label takes, about
-const SLANT = -55; // degrees by which labels over the columns lean
+const CELLS = { small: 26, large: 36, few: 16 }; // pixels of a cell's side; large with few columns
+const LETTER = 7.6; // average width of a letter in pixels
+const SLANT = -55; // degrees by which column labels are rotated
 
 /**
  * @param {string[]} columns
@@ -20,21 +20,21 @@ export function heatmap(columns, rows, weights, onPoint) {
   const lean = LETTER * longest(columns) * Math.cos((Math.PI * -SLANT) / 180);
   const width = Math.ceil(left + side * columns.length + lean + 8);
   const height = Math.ceil(rise + side * rows.length + 4);
-  const picture = drawn("svg", { class: "heatmap", width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
+  const picture = svgElement("svg", { class: "heatmap", width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
   columns.forEach((label, column) => {
     const x = left + side * (column + 0.5);
     const turn = `rotate(${SLANT} ${x} ${rise - 8})`;
-    picture.append(drawn("text", { class: `column column-${column}`, x, y: rise - 8, transform: turn }, label));
+    picture.append(svgElement("text", { class: `column column-${column}`, x, y: rise - 8, transform: turn }, label));
   });
   rows.forEach((label, row) => {
     const y = rise + side * (row + 0.5);
-    picture.append(drawn("text", { class: `row row-${row}`, x: left - 10, y, "text-anchor": "end", dy: "0.35em" }, label));
+    picture.append(svgElement("text", { class: `row row-${row}`, x: left - 10, y, "text-anchor": "end", dy: "0.35em" }, label));
     columns.forEach((_, column) => {
       const weight = Math.min(Math.max(weights[row]?.[column] ?? 0, 0), 1);
       const place = { x: left + side * column + 1, y: rise + side * row + 1, width: side - 2, height: side - 2, rx: 4 };
-      const shade = Math.sqrt(weight).toFixed(3); // so that 0.1 is still seen
-      picture.append(drawn("rect", { ...place, class: "ground" }));
-      picture.append(drawn("rect", { ...place, class: "cell", "fill-opacity": shade, "data-at": `${row} ${column}` }));
+      const shade = Math.sqrt(weight).toFixed(3); // so that 0.1 is visible
+      picture.append(svgElement("rect", { ...place, class: "ground" }));
+      picture.append(svgElement("rect", { ...place, class: "cell", "fill-opacity": shade, "data-at": `${row} ${column}` }));
     });
   });
   picture.addEventListener("pointerover", (event) => {

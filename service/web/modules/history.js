@@ -1,10 +1,10 @@
-// What was translated before. It never leaves this browser, and is forgotten when its switch goes off.
+// The history of translations. It stays in this browser and is deleted when it is switched off.
 
-import { byId, element, say } from "./dom.js";
+import { byId, element, setText } from "./dom.js";
 import { load, save } from "./storage.js";
 
 const LONGEST = 50; // entries
-const LARGEST = 20_000; // characters of an entry: a browser keeps about five million in all
+const LARGEST = 20_000; // characters of an entry; a browser stores about five million in all
 
 export class History {
   #entries = load("history", []);
@@ -24,7 +24,7 @@ export class History {
     byId("history-clear").addEventListener("click", () => this.#store([]));
   }
 
-  /** Adds a translation; one that goes on where the last one ended takes its place. */
+  /** Adds a translation; it replaces the last one if it continues it. */
   remember(entry) {
     if (!this.#on || !entry.text.trim() || entry.text.length + entry.translation.length > LARGEST) return;
     const same = (other) => other.target === entry.target && entry.text.startsWith(other.text);
@@ -36,7 +36,7 @@ export class History {
     this.list.replaceChildren(...this.#entries.map((entry) => this.#row(entry)));
     byId("history-clear").disabled = !this.#entries.length;
     const none = this.#on ? "Nothing yet." : "The history is off.";
-    say(byId("past-note"), this.#entries.length ? "" : none);
+    setText(byId("past-note"), this.#entries.length ? "" : none);
   }
 
   #row(entry) {

@@ -1,4 +1,4 @@
-// The API key, for services that ask for one. It lives as long as the tab.
+// The API key, if the service requires one. It is stored as long as the tab is open.
 
 import { load, save } from "./storage.js";
 

@@ -1,29 +1,29 @@
-// The two languages: what can be chosen, which is remembered, and what stands in the page's address (#en/de).
+// The selects of the two languages, which are stored and are part of the page's address (#en/de).
 
-import { element, say } from "./dom.js";
+import { element, setText } from "./dom.js";
 import { load, save } from "./storage.js";
 
 export const AUTO = "auto";
 
 export class Languages {
   #known = new Map();
-  #heard = "";
-  #before = ""; // the source language of the moment before a select changed
+  #detected = "";
+  #before = ""; // the source language before the last change of a select
 
   /** @param {{sourceSelect, targetSelect, swapButton, detected}} parts  of index.html */
   constructor(parts, { onChange, onSwap }) {
     Object.assign(this, parts, { onChange });
-    this.sourceSelect.addEventListener("change", () => this.#chosen(this.source, this.target, onChange));
-    this.targetSelect.addEventListener("change", () => this.#chosen(this.source, this.target, onChange));
+    this.sourceSelect.addEventListener("change", () => this.#choose(this.source, this.target, onChange));
+    this.targetSelect.addEventListener("change", () => this.#choose(this.source, this.target, onChange));
     this.swapButton.addEventListener("click", () => this.canSwap && onSwap());
     addEventListener("hashchange", () => {
       const [source, target] = this.#fragment();
-      if (this.#fits(source, target)) this.#chosen(source, target, onChange);
+      if (this.#fits(source, target)) this.#choose(source, target, onChange);
       else this.#remember();
     });
   }
 
-  /** @param {{code: string, name: string, targets: string[]}[]} list  as GET /languages gives it */
+  /** @param {{code: string, name: string, targets: string[]}[]} list  as GET /languages returns it */
   offer(list, preferred) {
     this.#known = new Map(list.map((language) => [language.code, language]));
     const sources = list.filter(({ targets }) => targets.some((code) => this.#known.has(code)));
@@ -32,9 +32,9 @@ export class Languages {
       ...sources.map(({ code, name }) => option(code, name)).sort(byName),
     );
     const first = [sources[0]?.code, sources[0]?.targets[0]];
-    const usual = sources.length > 1 ? [preferred, first] : [first]; // one language need not be detected
-    const wishes = [this.#fragment(), load("languages", []), ...usual];
-    const [source, target] = wishes.find((wish) => this.#fits(...wish)) ?? [AUTO, list[0]?.code];
+    const usual = sources.length > 1 ? [preferred, first] : [first]; // a single language is not detected
+    const candidates = [this.#fragment(), load("languages", []), ...usual];
+    const [source, target] = candidates.find((candidate) => this.#fits(...candidate)) ?? [AUTO, list[0]?.code];
     this.#set(source, target);
   }
 
@@ -46,57 +46,57 @@ export class Languages {
     return this.targetSelect.value;
   }
 
-  /** What the source language is, as far as anybody knows: chosen or detected, or "". */
-  get spoken() {
-    return this.source === AUTO ? this.#heard : this.source;
+  /** The chosen or detected source language; "" if it is not known. */
+  get detectedSource() {
+    return this.source === AUTO ? this.#detected : this.source;
   }
 
   name(code) {
     return this.#known.get(code)?.name ?? code;
   }
 
-  /** Says what was detected; null where nothing was. */
-  heard(found) {
-    this.#heard = found?.language ?? "";
+  /** Shows a detected language, or nothing for null. */
+  setDetected(found) {
+    this.#detected = found?.language ?? "";
     const sure = typeof found?.confidence === "number" && found.confidence > 0 ? ` (${Math.round(found.confidence)}%)` : "";
-    say(this.detected, found ? `Detected: ${this.name(this.#heard)}${sure}` : "");
-    this.#before = this.spoken;
+    setText(this.detected, found ? `Detected: ${this.name(this.#detected)}${sure}` : "");
+    this.#before = this.detectedSource;
     this.#update();
   }
 
   get canSwap() {
-    return this.#fits(this.target, this.spoken);
+    return this.#fits(this.target, this.detectedSource);
   }
 
   swap() {
-    this.#set(this.target, this.spoken);
+    this.#set(this.target, this.detectedSource);
   }
 
   use(source, target) {
     if (this.#fits(source, target)) this.#set(source, target);
   }
 
-  #chosen(source, target, told) {
+  #choose(source, target, onChange) {
     this.#set(source, target);
-    told();
+    onChange();
   }
 
   #set(source, target) {
     const targets = this.#targets(source);
-    const wishes = [target, this.#before, ...targets]; // English chosen where English was the target: the other way round
-    const into = wishes.find((code) => targets.includes(code)) ?? "";
+    const candidates = [target, this.#before, ...targets]; // choosing the target as source swaps the two
+    const into = candidates.find((code) => targets.includes(code)) ?? "";
     this.targetSelect.replaceChildren(...targets.map((code) => option(code, this.name(code))).sort(byName));
     this.targetSelect.value = into;
     if (source !== AUTO) this.#forget();
     this.sourceSelect.value = source;
-    this.#before = this.spoken;
+    this.#before = this.detectedSource;
     this.#remember();
     this.#update();
   }
 
   #forget() {
-    this.#heard = "";
-    say(this.detected, "");
+    this.#detected = "";
+    setText(this.detected, "");
   }
 
   #targets(source) {
@@ -110,7 +110,7 @@ export class Languages {
 
   #update() {
     const able = this.canSwap;
-    const why = this.spoken ? `Nothing translates from ${this.name(this.target)} into ${this.name(this.spoken)} here` : "The language is not known yet";
+    const why = this.detectedSource ? `No model translates from ${this.name(this.target)} into ${this.name(this.detectedSource)}` : "The language is not known yet";
     this.swapButton.setAttribute("aria-disabled", String(!able));
     this.swapButton.title = able ? "Swap the languages" : why;
   }

@@ -1,22 +1,22 @@
-// Translation as somebody types: one question at a time, the last one wins, and an older answer is never shown.
+// Translation while the user types: one request at a time, of which only the newest is shown.
 
-import { retrying } from "./retry.js";
+import { withRetries } from "./retry.js";
 
-export class Live {
+export class LiveTranslation {
   #timer = 0;
   #controller = new AbortController();
 
   /**
    * @param {(job: any, signal: AbortSignal, onPart: (part: any) => void) => Promise<any>} send
-   * @param {{begun: Function, part: Function, done: Function, waiting: Function, failed: Function}} told
-   *   what happens to the newest question, and only to that one
+   * @param {{begun: Function, part: Function, done: Function, waiting: Function, failed: Function}} handlers
+   *   called for the newest request only
    */
-  constructor(send, told) {
+  constructor(send, handlers) {
     this.send = send;
-    this.told = told;
+    this.handlers = handlers;
   }
 
-  /** Asks after `delay` milliseconds, unless something else is asked before. */
+  /** Sends a request after `delay` milliseconds, unless a newer one comes first. */
   ask(job, delay = 0) {
     this.cancel();
     const controller = new AbortController();
@@ -24,7 +24,7 @@ export class Live {
     this.#timer = setTimeout(() => this.#run(job, controller.signal), delay);
   }
 
-  /** Gives up what is under way. */
+  /** Cancels the current request. */
   cancel() {
     clearTimeout(this.#timer);
     this.#controller.abort();
@@ -32,15 +32,15 @@ export class Live {
 
   async #run(job, signal) {
     const newest = (tell) => (...given) => signal.aborted || tell(...given);
-    newest(this.told.begun)(job);
+    newest(this.handlers.begun)(job);
     try {
-      const answer = await retrying(() => this.send(job, signal, newest((part) => this.told.part(job, part))), {
+      const answer = await withRetries(() => this.send(job, signal, newest((part) => this.handlers.part(job, part))), {
         signal,
-        onWait: newest(this.told.waiting),
+        onWait: newest(this.handlers.waiting),
       });
-      newest(this.told.done)(job, answer);
+      newest(this.handlers.done)(job, answer);
     } catch (error) {
-      newest(this.told.failed)(job, error);
+      newest(this.handlers.failed)(job, error);
     }
   }
 }

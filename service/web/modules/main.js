@@ -1,31 +1,31 @@
-// The page, put together. Everything else is in the modules beside this one; nothing is kept outside of `Page`.
+// The page: creates its parts and connects them. All state is in `Page` and its parts.
 
 import { Alternatives } from "./alternatives.js";
-import { read, readPartial, reworded } from "./answer.js";
+import { read, readPartial, withWording } from "./answer.js";
 import { Service } from "./api.js";
-import { Inside } from "./attention.js";
+import { AttentionPanel } from "./attention.js";
 import { copy } from "./clipboard.js";
-import { described, level, overall } from "./confidence.js";
-import { byId, say } from "./dom.js";
+import { describe, level, overall } from "./confidence.js";
+import { byId, setText } from "./dom.js";
 import { Files } from "./files.js";
 import { Glossary } from "./glossary.js";
 import { History } from "./history.js";
 import { Key } from "./key.js";
 import { Languages } from "./languages.js";
-import { Lights } from "./lights.js";
-import { Live } from "./live.js";
+import { AlignmentHighlighter } from "./alignment.js";
+import { LiveTranslation } from "./live.js";
 import { OutputPane } from "./output.js";
-import { retrying } from "./retry.js";
+import { withRetries } from "./retry.js";
 import { startShortcuts } from "./shortcuts.js";
 import { SourcePane, tick } from "./source.js";
 import { startTheme } from "./theme.js";
 import { Tools } from "./tools.js";
-import { Trouble } from "./trouble.js";
+import { ErrorBanner } from "./errors.js";
 
-const PAUSE = 300; // milliseconds without a key after which a text is sent, unless the service says otherwise
-const SETTLED = 1200; // milliseconds that an answer stands before it is read out and remembered
-const FRAME = 150; // milliseconds between two looks at a translation that is coming in
-const STREAMED = 600; // characters from which a text comes sentence by sentence
+const PAUSE = 300; // milliseconds without a key after which a text is sent, unless the service sets another time
+const SETTLED = 1200; // milliseconds after which an answer is announced and added to the history
+const FRAME = 150; // milliseconds between two updates of a streamed translation
+const STREAMED = 600; // characters from which a translation is streamed
 
 class Page {
   #answer = null;
@@ -37,7 +37,7 @@ class Page {
   constructor() {
     this.key = new Key(byId("key-form"), () => this.begin());
     this.service = new Service(() => this.key.value);
-    this.trouble = new Trouble(byId("trouble"), {
+    this.errors = new ErrorBanner(byId("trouble"), {
       onRetry: () => (this.ready ? this.translate() : this.begin()),
       onKey: () => this.key.ask(),
     });
@@ -57,7 +57,7 @@ class Page {
       { field, mirror, count: byId("count"), clear: byId("clear") },
       { onInput: (pasted) => this.translate(pasted ? 0 : this.#pause), onNow: () => this.translate() },
     );
-    this.lights = new Lights({
+    this.alignment = new AlignmentHighlighter({
       ...{ field, mirror, output },
       ...{ panes: byId("panes"), threads: byId("threads"), readout: byId("readout") },
     });
@@ -65,7 +65,7 @@ class Page {
       { output, placeholder: byId("placeholder"), notes: byId("notes") },
       {
         onOpen: (index, anchor) => this.alternatives.open(this.#answer.sentences[index], index, anchor),
-        onWord: (direction, sentence) => this.lights.step(direction, sentence),
+        onWord: (direction, sentence) => this.alignment.step(direction, sentence),
       },
     );
     this.alternatives = new Alternatives({
@@ -73,28 +73,28 @@ class Page {
       onChoose: (index, wording) => this.#choose(index, wording),
       onInside: (index) => this.#lookInside(index),
     });
-    this.inside = new Inside((sentence, signal) => this.#askAttention(sentence, signal));
+    this.attention = new AttentionPanel((sentence, signal) => this.#askAttention(sentence, signal));
     this.glossary = new Glossary(this.languages, () => this.translate(this.#pause));
     this.history = new History(this.languages, (entry) => this.#recall(entry));
     this.files = new Files({ service: this.service, languages: this.languages, tools: this.tools });
-    this.live = new Live((job, signal, onPart) => this.#send(job, signal, onPart), {
+    this.live = new LiveTranslation((job, signal, onPart) => this.#send(job, signal, onPart), {
       begun: () => this.#busy(true),
       part: (job, part) => this.#partly(job, part),
       done: (job, answer) => this.#done(job, answer),
-      waiting: (error, seconds) => this.trouble.waiting(error, seconds),
+      waiting: (error, seconds) => this.errors.waiting(error, seconds),
       failed: (_, error) => this.#failed(error),
     });
     this.#wire();
   }
 
-  /** Asks the service what it can do, and starts. */
+  /** Requests the service's settings and starts. */
   async begin() {
-    this.trouble.clear();
+    this.errors.clear();
     const { signal } = new AbortController();
     const ask = () => Promise.all([this.service.settings(signal), this.service.languages(signal)]);
     try {
-      const [settings, languages] = await retrying(ask, { signal, onWait: (...why) => this.trouble.waiting(...why) });
-      this.trouble.clear();
+      const [settings, languages] = await withRetries(ask, { signal, onWait: (...why) => this.errors.waiting(...why) });
+      this.errors.clear();
       if (settings.keyRequired) this.key.ask();
       this.#pause = settings.frontendTimeout ?? PAUSE;
       this.source.limitTo(settings.charLimit ?? Infinity);
@@ -106,17 +106,17 @@ class Page {
       this.history.show();
       this.translate();
     } catch (error) {
-      this.trouble.failed(error);
+      this.errors.failed(error);
     }
   }
 
-  /** Sends the text after a pause, or puts the translation away where there is no text. */
+  /** Sends the text after a pause, or clears the translation if there is no text. */
   translate(delay = 0) {
     clearTimeout(this.#settling);
     clearTimeout(this.#drawing);
     this.#drawing = 0;
     this.alternatives.close();
-    this.lights.clear();
+    this.alignment.clear();
     if (!this.ready) return;
     const { text } = this.source;
     if (text.trim() && !this.source.tooLong && this.languages.target) {
@@ -125,10 +125,10 @@ class Page {
     }
     this.live.cancel();
     this.#busy(false);
-    this.trouble.clear();
-    this.languages.heard(null);
+    this.errors.clear();
+    this.languages.setDetected(null);
     this.#show(read({ translatedText: "" }, text));
-    if (this.source.tooLong) this.trouble.tell("This text is longer than the service takes.");
+    if (this.source.tooLong) this.errors.tell("This text is longer than the service takes.");
   }
 
   swap() {
@@ -153,7 +153,7 @@ class Page {
     byId("clear").addEventListener("click", clear);
     byId("copy").addEventListener("click", copied);
     byId("pick").addEventListener("click", () => byId("file-input").click());
-    this.tools.onOpen("inside", () => this.inside.show(this.#answer));
+    this.tools.onOpen("inside", () => this.attention.show(this.#answer));
     startTheme(byId("theme"));
     startShortcuts(byId("shortcuts"), byId("shortcuts-button"), {
       KeyS: () => this.languages.canSwap && this.swap(),
@@ -174,14 +174,14 @@ class Page {
     this.translate();
   }
 
-  #body(text, source, target, wants) {
-    return { q: text, source, target, ...wants, ...this.glossary.fields };
+  #body(text, source, target, options) {
+    return { q: text, source, target, ...options, ...this.glossary.fields };
   }
 
   async #send({ text, source, target }, signal, onPart) {
     this.#parts = [];
-    const wants = { quality: true, alignment: true, segments: true, ...(text.length > STREAMED ? { stream: true } : {}) };
-    const response = await this.service.translate(this.#body(text, source, target, wants), { signal, onSegment: onPart });
+    const options = { quality: true, alignment: true, segments: true, ...(text.length > STREAMED ? { stream: true } : {}) };
+    const response = await this.service.translate(this.#body(text, source, target, options), { signal, onSegment: onPart });
     return read(response, text);
   }
 
@@ -195,9 +195,9 @@ class Page {
 
   #done(job, answer) {
     this.#busy(false);
-    this.trouble.clear();
-    this.languages.heard(job.source === "auto" ? answer.detected : null);
-    say(byId("bridge"), answer.bridge ? `By way of ${this.languages.name(answer.bridge)}` : "");
+    this.errors.clear();
+    this.languages.setDetected(job.source === "auto" ? answer.detected : null);
+    setText(byId("bridge"), answer.bridge ? `By way of ${this.languages.name(answer.bridge)}` : "");
     this.#show(answer);
     this.#settling = setTimeout(() => this.#settled(job), SETTLED);
   }
@@ -206,40 +206,40 @@ class Page {
     this.#busy(false);
     this.#show(read({ translatedText: "" }, this.source.text));
     byId("placeholder").hidden = true;
-    this.trouble.failed(error);
+    this.errors.failed(error);
   }
 
   #show(answer) {
-    clearTimeout(this.#drawing); // what is newer than this comes later
+    clearTimeout(this.#drawing); // a newer part is drawn later
     this.#drawing = 0;
     this.#answer = answer;
-    this.lights.clear();
+    this.alignment.clear();
     this.source.show(answer.source, this.output.show(answer, this.languages.target));
     byId("copy").hidden = !answer.text;
     const quality = overall(answer);
-    say(byId("confidence"), described(quality));
+    setText(byId("confidence"), describe(quality));
     byId("confidence").dataset.level = level(quality);
     byId("legend").hidden = answer.sentences.every((sentence) => !level(sentence.quality));
   }
 
-  /** Once the typing has come to rest: read it out, remember it, and look inside if somebody is looking. */
+  /** Announces a final answer, adds it to the history, and updates an open attention panel. */
   #settled(job) {
     const answer = this.#answer;
     const unsure = answer.sentences.filter(({ quality }) => level(quality)).length;
     const warning = unsure ? ` (${unsure} of ${answer.sentences.length} sentences less sure)` : "";
     byId("result").textContent = answer.text + warning;
-    this.history.remember({ source: this.languages.spoken || job.source, target: job.target, text: job.text, translation: answer.text });
-    if (this.tools.isOpen("inside")) this.inside.show(answer);
+    this.history.remember({ source: this.languages.detectedSource || job.source, target: job.target, text: job.text, translation: answer.text });
+    if (this.tools.isOpen("inside")) this.attention.show(answer);
   }
 
   #busy(busy) {
     byId("target-pane").setAttribute("aria-busy", String(busy));
-    if (busy) this.trouble.clear();
+    if (busy) this.errors.clear();
   }
 
-  #sentenceJob({ source }, wants) {
+  #sentenceJob({ source }, options) {
     const text = this.#answer.source.slice(...source);
-    return this.#body(text, this.languages.spoken || this.languages.source, this.languages.target, wants);
+    return this.#body(text, this.languages.detectedSource || this.languages.source, this.languages.target, options);
   }
 
   async #askAlternatives(sentence, wanted, signal) {
@@ -248,20 +248,20 @@ class Page {
   }
 
   async #askAttention(sentence, signal) {
-    const wants = { segments: true, attention: true };
-    const response = await this.service.translate(this.#sentenceJob(sentence, wants), { signal });
+    const options = { segments: true, attention: true };
+    const response = await this.service.translate(this.#sentenceJob(sentence, options), { signal });
     return response.segments?.[0]?.attention ?? null;
   }
 
   #choose(index, wording) {
-    this.#show(reworded(this.#answer, index, wording));
+    this.#show(withWording(this.#answer, index, wording));
     this.output.sentence(index)?.focus();
   }
 
   #lookInside(index) {
     this.tools.open("inside");
-    this.inside.show(this.#answer, index);
-    this.inside.sentence.focus();
+    this.attention.show(this.#answer, index);
+    this.attention.sentence.focus();
   }
 
   #recall(entry) {

@@ -1,6 +1,6 @@
-// The right pane: the translation, a sentence each a button, its words in pieces that can be lit up.
+// The right pane: the translation. Each sentence is a button, and its words are pieces that can be highlighted.
 
-import { described, level } from "./confidence.js";
+import { describe, level } from "./confidence.js";
 import { element } from "./dom.js";
 import { cut } from "./ranges.js";
 
@@ -20,7 +20,7 @@ export class OutputPane {
     });
   }
 
-  /** Shows an answer, and gives back the pieces of the source text for the other pane. */
+  /** Shows an answer. Returns the pieces of the source text for the other pane. */
   show(answer, language) {
     const links = numbered(answer);
     this.current = Math.min(this.current, Math.max(answer.sentences.length - 1, 0));
@@ -29,7 +29,7 @@ export class OutputPane {
       ...interleaved(answer.text, answer.sentences, "target", (sentence, index) => this.#sentence(answer, sentence, index, links)),
     );
     this.notes.replaceChildren(
-      ...answer.sentences.map(({ quality }, index) => element("p", { id: `note-${index}` }, described(quality))),
+      ...answer.sentences.map(({ quality }, index) => element("p", { id: `note-${index}` }, describe(quality))),
     );
     this.placeholder.hidden = answer.text !== "";
     const bySource = [...answer.sentences].sort((left, right) => left.source[0] - right.source[0]);
@@ -39,7 +39,7 @@ export class OutputPane {
     });
   }
 
-  /** The element of a sentence. */
+  /** Returns the element of a sentence. */
   sentence(index) {
     return this.output.querySelector(`[data-index="${index}"]`);
   }
@@ -61,7 +61,7 @@ export class OutputPane {
     return element("span", attributes, ...pieces(answer.text, sentence.target, own));
   }
 
-  /** One sentence is in the tab order, the one last visited: Tab must not walk through a whole text. */
+  /** Puts one sentence, the last visited, into the tab order, so that Tab leaves the text after one step. */
   #reach(index) {
     this.sentence(this.current)?.setAttribute("tabindex", "-1");
     this.current = index;
@@ -81,19 +81,19 @@ export class OutputPane {
   }
 }
 
-/** The links of each sentence, with numbers that no two share. */
+/** Returns the links of each sentence, each with an id. */
 function numbered(answer) {
   let next = 0;
   return new Map(answer.sentences.map((each) => [each, each.links.map((link) => ({ id: next++, ...link }))]));
 }
 
-/** The text as nodes: what `make` gives for each sentence, and plain text between them. */
+/** Returns the text as nodes: the result of `make` for each sentence, and plain text between them. */
 function interleaved(text, sentences, side, make) {
   const nodes = [];
   let read = 0;
   sentences.forEach((sentence, index) => {
     const [begin, end] = sentence[side];
-    if (begin < read) return; // overlapping: the text comes first, and comes once
+    if (begin < read) return; // overlaps the sentence before: text must occur once
     nodes.push(text.slice(read, begin), make(sentence, index));
     read = end;
   });

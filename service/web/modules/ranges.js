@@ -1,13 +1,13 @@
-// The service counts characters as Unicode code points; JavaScript counts UTF-16 units. "😀" is one and two.
+// The service counts Unicode code points, and JavaScript counts UTF-16 units: "😀" is one code point and two units.
 
-/** How long the text is for the service. */
+/** Returns the length of a text in code points. */
 export function countPoints(text) {
   let count = 0;
   for (const _ of text) count += 1;
   return count;
 }
 
-/** A function from the service's ranges in `text` to JavaScript's. What lies outside is brought inside. */
+/** Returns a function from the service's ranges in `text` to JavaScript's, limited to the text. */
 export function converter(text) {
   const units = [];
   let unit = 0;

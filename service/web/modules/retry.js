@@ -1,25 +1,25 @@
-// A service that is busy says when to come back (429 and 503 with Retry-After); one that is gone comes back with the network.
+// Repeats a request after a 429 or 503 with Retry-After, and when the network is back.
 
-import { Refusal, Unreachable } from "./api.js";
+import { ServiceError, ConnectionError } from "./api.js";
 
 const ATTEMPTS = 6;
 const LONGEST_SECONDS = 60;
 
 /**
- * The result of `send`, which is called again after a refusal that asks for it.
+ * Returns the result of `send`, which is called again if the error allows it.
  * @param {() => Promise<any>} send
  * @param {{signal: AbortSignal, onWait: (error: Error, seconds: number | null) => void}} options
  *   `onWait` is called each second of a wait; null while there is no network
  */
-export async function retrying(send, { signal, onWait }) {
+export async function withRetries(send, { signal, onWait }) {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await send();
     } catch (error) {
-      if (error instanceof Unreachable && !navigator.onLine) {
+      if (error instanceof ConnectionError && !navigator.onLine) {
         onWait(error, null);
         await until(signal, (resolve) => addEventListener("online", resolve, { once: true, signal }));
-      } else if (error instanceof Refusal && error.retryAfter !== null && attempt < ATTEMPTS) {
+      } else if (error instanceof ServiceError && error.retryAfter !== null && attempt < ATTEMPTS) {
         for (let seconds = Math.min(error.retryAfter, LONGEST_SECONDS); seconds > 0; seconds -= 1) {
           onWait(error, seconds);
           await until(signal, (resolve) => setTimeout(resolve, 1000));

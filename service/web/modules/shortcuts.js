@@ -1,10 +1,10 @@
-// Keys that work everywhere on the page. The list that people read stands in index.html.
+// Keyboard shortcuts. Their list for users is in index.html.
 
-/** `actions` by KeyboardEvent.code, with Alt; letters of their own would get in the way of writing. */
+/** Runs `actions` by KeyboardEvent.code with Alt; letters alone would interfere with typing. */
 export function startShortcuts(dialog, button, actions) {
   button.addEventListener("click", () => dialog.showModal());
   dialog.addEventListener("click", (event) => {
-    if (event.target === dialog) dialog.close(); // beside the sheet
+    if (event.target === dialog) dialog.close(); // outside of the dialog's content
   });
   document.addEventListener("keydown", (event) => {
     const writing = event.target.closest("input, textarea, select");

@@ -1,9 +1,9 @@
-// The left pane: a text field, and behind it the same text in spans that can be lit up (a text field has none).
+// The left pane: a text field, and behind it the same text in elements that can be highlighted.
 
 import { element } from "./dom.js";
 import { countPoints } from "./ranges.js";
 
-const LONG = 400; // characters from which smaller letters read better
+const LONG = 400; // characters from which smaller letters are used
 
 export class SourcePane {
   /** @param {{field, mirror, count, clear}} parts  of index.html */
@@ -31,9 +31,9 @@ export class SourcePane {
     this.#changed();
   }
 
-  /** The longest text that the service takes, in characters. */
+  /** Sets the longest text that the service accepts, in characters. */
   limitTo(limit) {
-    this.limit = limit > 0 ? limit : Infinity; // LibreTranslate says -1 for none
+    this.limit = limit > 0 ? limit : Infinity; // LibreTranslate's -1 means no limit
     this.#changed();
   }
 
@@ -41,7 +41,7 @@ export class SourcePane {
     return countPoints(this.text) > this.limit;
   }
 
-  /** Puts pieces with their links behind the text, if it is still the text that they were made for. */
+  /** Shows pieces with links behind the text, unless it has changed since they were made. */
   show(text, pieces) {
     if (text !== this.text) return;
     this.mirror.replaceChildren(...pieces, "\u200b");
@@ -49,7 +49,7 @@ export class SourcePane {
 
   #changed() {
     const count = countPoints(this.text);
-    this.mirror.textContent = `${this.text}\u200b`; // so that a last empty line has its height
+    this.mirror.textContent = `${this.text}\u200b`; // gives a last empty line its height
     document.body.classList.toggle("long", count > LONG);
     this.clear.hidden = !this.text;
     const over = count - this.limit;
@@ -61,7 +61,7 @@ export class SourcePane {
   }
 }
 
-/** Shows a tick on a button for a moment. */
+/** Shows a tick on a button for a short time. */
 export function tick(button) {
   const use = button.querySelector("use");
   const before = use.getAttribute("href");

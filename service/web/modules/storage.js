@@ -1,4 +1,4 @@
-// What this browser remembers. Works without storage too (private windows), and then forgets.
+// Values that this browser stores. Without storage (private windows), nothing is stored.
 
 const PREFIX = "translate.";
 

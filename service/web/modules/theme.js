@@ -1,4 +1,4 @@
-// Light or dark: the system's wish, until somebody chooses the other one.
+// Light or dark theme: the system's, unless the user chooses the other one.
 
 import { load, save } from "./storage.js";
 

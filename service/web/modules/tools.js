@@ -1,4 +1,4 @@
-// The tools under the text: buttons, of which one at most has its panel open.
+// The buttons under the text. At most one has its panel open.
 
 export class Tools {
   #opening = new Map();
@@ -11,9 +11,9 @@ export class Tools {
     document.addEventListener("keydown", (event) => this.#escape(event));
   }
 
-  /** `told` is called whenever the panel opens. */
-  onOpen(name, told) {
-    this.#opening.set(name, told);
+  /** Calls a function whenever the panel opens. */
+  onOpen(name, callback) {
+    this.#opening.set(name, callback);
   }
 
   open(name) {

@@ -1,0 +1,8 @@
+"""`python -m mt VERB`: the same as `mt-service VERB`."""
+
+import sys
+
+from mt.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The command line. Each verb is a module with `main(argv) -> int`."""

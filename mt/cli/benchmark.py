@@ -1,0 +1,34 @@
+"""Compare the speed of decoding, training or serving with other toolkits, in alternating runs.
+
+    mt-service benchmark decode MODEL --source test.en --reference test.de --output benchmarks/decode
+    mt-service benchmark train RECIPE --output benchmarks/train
+    mt-service benchmark serve MODEL --source dev.en --output benchmarks/serve
+    mt-service benchmark decode --help
+
+The results are a table, a JSON file and a plot. A toolkit that is not installed has a row that says so. Use a quiet
+machine; the results contain a warning if other programs used it.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from mt.cli.command import CommandParser, command, count
+
+BENCHMARKS = ("decode", "train", "serve")
+
+
+@command
+def main(argv: Sequence[str]) -> int:
+    overview = CommandParser("benchmark", __doc__)
+    overview.add_argument("benchmark", choices=BENCHMARKS)
+    name = overview.parse_args(argv[:1]).benchmark
+    module = import_module(f"mt.cli.benchmarks.{name}")
+    parser = CommandParser(f"benchmark {name}", module.__doc__)
+    parser.common.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the results")
+    parser.common.add_argument(
+        "--rounds", type=count, default=5, metavar="N", help="measurements of each contender (default: %(default)s)"
+    )
+    module.add_arguments(parser)
+    module.run(parser.parse_args(argv[1:]))
+    return 0

@@ -1,0 +1,111 @@
+"""Contender processes, as the benchmark starts them and sends them jobs."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from mt.errors import MTError
+
+from .harness import PeerJob, PeerResult, PeerSetup
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class ContenderError(MTError):
+    """Raised if a contender cannot start or fails at a job."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Start of a contender: the module whose `main` runs, its setup, and its environment.
+
+    `without` names packages that it cannot import, so that a library with optional use of torch is measured without
+    torch.
+    """
+
+    module: str
+    setup: PeerSetup
+    environment: tuple[tuple[str, str], ...] = ()
+    without: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> list[str]:
+        blocked = "".join(f"sys.modules[{name!r}] = None; " for name in self.without)
+        return [sys.executable, "-c", f"import sys; {blocked}from {self.module} import main; main()"]
+
+
+class Contender:
+    """A running contender process, which blocks on its stdin between jobs."""
+
+    def __init__(self, name: str, launch: Launch, log: Path) -> None:
+        """Start the process and wait until it has translated a first sentence. Raises: ContenderError."""
+        self.name = name
+        self._log = log
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, **dict(launch.environment), "PYTHONPATH": os.pathsep.join(paths)}
+        begun = time.perf_counter()
+        with log.open("ab") as stderr:
+            self._process = subprocess.Popen(
+                launch.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=environment,
+                encoding="utf-8",
+            )
+        try:
+            self._ask(asdict(launch.setup))
+        except ContenderError:
+            self.close()
+            raise
+        self.startup_seconds = time.perf_counter() - begun
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def run(self, job: PeerJob) -> PeerResult:
+        """Run a job. Raises: ContenderError; the process can run further jobs unless it died."""
+        values = self._ask(asdict(job))
+        return PeerResult(**{**values, "latencies": tuple(values["latencies"]), "lines": tuple(values["lines"])})
+
+    def close(self) -> None:
+        """End the process by closing its stdin."""
+        _pipe(self._process.stdin).close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        _pipe(self._process.stdout).close()
+
+    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        stdin, stdout = _pipe(self._process.stdin), _pipe(self._process.stdout)
+        try:
+            stdin.write(json.dumps(message) + "\n")
+            stdin.flush()
+        except BrokenPipeError:
+            pass  # the process ended; its log holds the error
+        line = stdout.readline()
+        if not line:
+            log_lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+            raise ContenderError(f"{self.name}: its process ended; {self._log} ends with: {' | '.join(log_lines[-3:])}")
+        values: dict[str, Any] = json.loads(line)
+        if "error" in values:
+            raise ContenderError(f"{self.name}: {values['error'].strip().splitlines()[-1]}\n{values['error']}")
+        return values
+
+
+def _pipe(stream: IO[str] | None) -> IO[str]:
+    assert stream is not None
+    return stream

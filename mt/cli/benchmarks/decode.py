@@ -1,0 +1,318 @@
+"""Translation speed compared with CTranslate2 and transformers, in bulk and one sentence at a time.
+
+    mt-service benchmark decode MODEL --source test.en --reference test.de --transformers MARIAN_DIR --output DIR
+    mt-service benchmark decode --random base --source test.en --beam-size 4 --sentences 200 --output DIR
+    mt-service benchmark decode STUDENT --beside TEACHER --only ours beside --source test.en --output DIR
+
+All contenders run the same search (beam size, scores divided by length, at most 2 x source + 10 tokens) with the same
+weights, except for `beside`, another model of ours. Each contender is a process that is idle while another is measured.
+Short runs find the best settings of each contender first.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from mt import evaluation
+from mt.cli.command import CommandParser
+from mt.data.corpus import read_lines
+from mt.errors import DataError, MTError
+from mt.languages import Direction
+
+from .contender import Contender, ContenderError
+from .grid import Trial, Variant, best_variant, known_variant
+from .harness import PeerJob, PeerResult
+from .measure import QUIET_LOAD, Ratio, alternate, noise, percentile, ratio, spread, watching
+from .peers import DEVICES, OUR_DTYPES, Metric, PeerEntry, PeerModels, entries, export, one_direction
+from .report import Bar, Panel, conditions, cores, plot_bars, table, write_json, write_table
+from .untrained import SIZES, untrained_models
+
+COLUMNS = (
+    *("metric", "contender", "settings", "sentences/s", "tokens/s", "with tokenisation", "p50 ms", "p95 ms"),
+    *("ratio (rounds)", "BLEU", "same", "peak MB", "start s", "disk MB"),
+)
+
+
+@dataclass
+class DecodeRow:
+    """Results of one contender for one metric: each list has one entry a round; `problem` says why there are none."""
+
+    metric: Metric
+    name: str
+    settings: str = ""
+    problem: str = ""
+    ids: list[PeerResult] = field(default_factory=list)
+    text: list[PeerResult] = field(default_factory=list)
+    neighbours: list[float] = field(default_factory=list)
+    lines: tuple[str, ...] = ()
+    bleu: float | None = None
+    same: float | None = None
+    ratio: Ratio | None = None
+    startup_seconds: float = 0.0
+    size_bytes: int = 0
+    sentences: int = 0
+
+    @property
+    def costs(self) -> list[float]:
+        """Return the seconds of each round: in total, or the median of a sentence if single."""
+        return [percentile(a.latencies, 50) if self.metric.single else a.seconds for a in self.ids]
+
+    @property
+    def peak_bytes(self) -> int:
+        return max(answer.peak_bytes for answer in (*self.ids, *self.text))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields without the translations."""
+        return {
+            **asdict(self),
+            "metric": self.metric.label,
+            "lines": None,
+            "ids": [asdict(answer) for answer in self.ids],
+            "text": [{**asdict(answer), "lines": None} for answer in self.text],
+        }
+
+
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("model", nargs="?", type=Path, help="a model directory of one direction")
+    parser.more.add_argument("--random", choices=SIZES, help="measure an untrained model of this size")
+    parser.more.add_argument(
+        "--source", type=Path, required=True, help="file with one sentence a line; may be .gz or .xz"
+    )
+    parser.more.add_argument("--reference", type=Path, help="reference translations, for BLEU")
+    parser.more.add_argument(
+        "--transformers", type=Path, metavar="DIR", help="model directory of transformers with the same weights"
+    )
+    parser.more.add_argument(
+        "--beside", type=Path, metavar="DIR", help="another model of ours to compare with, such as the teacher"
+    )
+    parser.more.add_argument("--beam-size", type=int, nargs="+", default=[1, 5])
+    parser.more.add_argument("--settings", nargs="+", choices=["bulk", "single"], default=["bulk", "single"])
+    parser.more.add_argument("--device", choices=DEVICES, default="cpu", help="device of all contenders (default: cpu)")
+    parser.more.add_argument(
+        "--dtype", nargs="+", help="dtypes of our model (default: float32 int8 on a CPU, else bfloat16)"
+    )
+    parser.more.add_argument("--sentences", type=int, default=1000, help="sentences in bulk (default: 1000)")
+    parser.more.add_argument("--single-sentences", type=int, default=200, help="sentences one at a time (default: 200)")
+    parser.more.add_argument(
+        "--grid-sentences", type=int, default=400, help="sentences in the search for settings (default: 400)"
+    )
+    parser.more.add_argument(
+        "--settings-of",
+        type=Path,
+        metavar="JSON",
+        help="decode.json of an earlier run, whose settings are used without a search",
+    )
+    parser.more.add_argument("--cores", type=int, default=cores(), help="cores of each contender (default: all)")
+    parser.more.add_argument(
+        "--only", nargs="+", help="run only contenders whose names begin with one of these (default: all)"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the benchmark; a contender that fails becomes a row that names the error. Raises: MTError."""
+    console = Console(stderr=True)
+    output: Path = options.output
+    lines, references = _texts(options)
+    output.mkdir(parents=True, exist_ok=True)
+    source = output / "source.txt"
+    source.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options.dtype = options.dtype or list(OUR_DTYPES[options.device])
+    models, language = _models(options, lines, source)
+    before = conditions()
+    if before["load_average"][0] > QUIET_LOAD:
+        console.print(f"warning: the load average is {before['load_average'][0]:.2f}: other processes use this machine")
+    rows: list[DecodeRow] = []
+    trials: list[Trial] = []
+    for metric in [Metric(way == "single", beam) for way in options.settings for beam in options.beam_size]:
+        taking_part = [entry for entry in entries(models, metric, options.dtype) if _wanted(entry, options.only)]
+        compared, tried = _compare(metric, taking_part, options, console)
+        _add_quality(compared, references, language)
+        rows += compared
+        trials += tried
+    warnings = noise(
+        before["load_average"][0],
+        [cores for row in rows for cores in row.neighbours],
+        {f"{row.metric.label}, {row.name}": spread(row.costs) for row in rows if row.ids},
+    )
+    _write(output, rows, trials, {**before, "arguments": _plain(options), "warnings": warnings})
+
+
+def _texts(options: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return the sentences without empty lines, and their references if there are any."""
+    if (options.model is None) == (options.random is None):
+        raise MTError("decode needs a MODEL directory or --random SIZE, and not both")
+    lines = [" ".join(line.split()) for line in islice(read_lines(options.source), options.sentences)]
+    references = list(islice(read_lines(options.reference), options.sentences)) if options.reference else []
+    if not all(lines):
+        raise DataError(f"{options.source}: line {lines.index('') + 1} is empty; accepted: a sentence in each line")
+    if references and len(references) != len(lines):
+        raise DataError(
+            f"{options.reference}: {len(references)} lines, but {options.source} has {len(lines)}; "
+            "accepted: equal numbers of lines"
+        )
+    return lines, references
+
+
+def _models(options: argparse.Namespace, lines: Sequence[str], source: Path) -> tuple[PeerModels, str]:
+    """Return the models of all contenders and the target language."""
+    folder = options.output / "models"
+    folder.mkdir(parents=True, exist_ok=True)
+    if options.random:
+        models = untrained_models(options.random, lines, source, folder, options.device)
+        return replace(models, cores=options.cores), "de"
+    direction = one_direction(options.model)
+    exported = export(options.model, folder, options.device)
+    if options.beside and one_direction(options.beside) != direction:
+        raise MTError(f"--beside {options.beside}: does not translate {direction}; accepted: a model that does")
+    models = PeerModels(
+        source, options.model, exported, options.transformers, (), options.cores, options.device, options.beside
+    )
+    return models, Direction.parse(direction).target
+
+
+def _settings_of(path: Path | None) -> dict[tuple[str, str], str]:
+    """Return the settings that an earlier run chose, by metric and contender."""
+    if path is None:
+        return {}
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+        return {(row["metric"], row["name"]): row["settings"] for row in rows}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MTError(f"{path}: not a decode.json of an earlier run ({error})") from error
+
+
+def _wanted(entry: PeerEntry, only: Sequence[str] | None) -> bool:
+    return only is None or any(entry.name.startswith(name) for name in only)
+
+
+def _compare(
+    metric: Metric, taking_part: Sequence[PeerEntry], options: argparse.Namespace, console: Console
+) -> tuple[list[DecodeRow], list[Trial]]:
+    """Choose the settings of each contender, start all, and measure them in turn."""
+    log = options.output / "contenders.log"
+    settings = _settings_of(options.settings_of)
+    count = options.single_sentences if metric.single else options.sentences
+    rows = [DecodeRow(metric, entry.name, problem=entry.problem, size_bytes=entry.size_bytes) for entry in taking_part]
+    trials: list[Trial] = []
+    running: list[tuple[DecodeRow, Variant, Contender]] = []
+    with ExitStack() as stack:
+        for entry, row in zip(taking_part, rows, strict=True):
+            if row.problem:
+                continue
+            console.print(f"{metric.label}: {entry.name} ...", highlight=False)
+            try:
+                variant = known_variant(entry, settings.get((metric.label, entry.name)))
+                if variant is None:
+                    variant, tried = best_variant(entry, metric, options.grid_sentences, log)
+                    trials += tried
+                contender = stack.enter_context(Contender(entry.name, variant.launch, log))
+                answer = contender.run(PeerJob(metric.beam_size, count, metric.single, True, variant.batching, True))
+            except ContenderError as error:
+                row.problem = str(error).splitlines()[0]
+                console.print(row.problem, markup=False, highlight=False)
+                continue
+            row.settings, row.lines, row.sentences = variant.label, answer.lines, len(answer.lines)
+            row.startup_seconds = contender.startup_seconds
+            running.append((row, variant, contender))
+        both = [(text, contender) for text in (False, True) for contender in running]  # both in each round
+        for number, place, (answer, others) in alternate(both, options.rounds, _measure(metric, count)):
+            text, (row, _, _) = both[place]
+            (row.text if text else row.ids).append(answer)
+            row.neighbours += [others] if others is not None else []
+            progress = f"round {number + 1}, {'text' if text else 'ids'}: {row.name}"
+            console.print(f"  {progress} {answer.seconds:.3f} s, others {others or 0:.2f} cores", highlight=False)
+    return rows, trials
+
+
+def _measure(
+    metric: Metric, count: int
+) -> Callable[[tuple[bool, tuple[DecodeRow, Variant, Contender]]], tuple[PeerResult, float | None]]:
+    def measure(job: tuple[bool, tuple[DecodeRow, Variant, Contender]]) -> tuple[PeerResult, float | None]:
+        text, (_, variant, contender) = job
+        answers: list[PeerResult] = []
+        with watching(lambda: answers[0].cpu_seconds) as neighbours:
+            answers.append(contender.run(PeerJob(metric.beam_size, count, metric.single, text, variant.batching)))
+        return answers[0], neighbours.cores
+
+    return measure
+
+
+def _add_quality(rows: Sequence[DecodeRow], references: Sequence[str], language: str) -> None:
+    """Set BLEU, equal lines and the speed ratio of each row; the ratio is to the best row of CTranslate2, if any."""
+    measured = [row for row in rows if row.ids]
+    first = next((row for row in measured if row.name.startswith("ours")), None)
+    for row in measured:
+        if references:
+            row.bleu = evaluation.bleu(row.lines, references[: row.sentences], target_language=language).value
+        if first:
+            row.same = sum(map(str.__eq__, row.lines, first.lines)) / row.sentences
+    peers = [row for row in measured if row.name.startswith("ctranslate2")]
+    peers = peers or [row for row in measured if not row.name.startswith("ours")]
+    if peers:
+        best = min(peers, key=lambda row: median(row.costs))
+        for row in measured:
+            row.ratio = ratio(best.costs, row.costs)
+
+
+def _write(output: Path, rows: Sequence[DecodeRow], trials: Sequence[Trial], about: dict[str, Any]) -> None:
+    caption = (
+        f"{about['processor']}, {about['cores']} cores, commit {about['commit'] or '?'}, "
+        f"{', '.join(f'{name} {version}' for name, version in about['versions'].items())}"
+        f". Medians of {about['arguments']['rounds']} alternating rounds. ratio: speed as a multiple of CTranslate2's "
+        "best row, or else of the best other's; in brackets the lowest and highest round. same: lines equal to our "
+        "first row's. settings: dtype, workers x threads, batch. BLEU: sacreBLEU, cased, detokenised. peak: VmHWM of "
+        "the process. start: from its start to the first translation."
+    )
+    results = table("decode", COLUMNS, [cells(row) for row in rows], caption)
+    parts: list[Table | str] = [results, *(f"warning: {warning}" for warning in about["warnings"])]
+    Console(width=200).print(*parts, sep="\n")
+    write_table(output / "decode.txt", parts)
+    values = {"conditions": about, "rows": [row.to_json() for row in rows], "grid": [asdict(trial) for trial in trials]}
+    write_json(output / "decode.json", values)
+    panels = [_panel(metric, [row for row in rows if row.metric == metric and row.ids]) for metric in _metrics(rows)]
+    if panels:
+        plot_bars(output / "decode.png", "decode", panels)
+
+
+def cells(row: DecodeRow) -> list[str]:
+    """Return a row of the table."""
+    start = [row.metric.label, row.name]
+    if row.problem:
+        return [*start, row.problem]
+    seconds = median(answer.seconds for answer in row.ids)
+    text = median(answer.seconds for answer in row.text)
+    speeds = [row.sentences / seconds, median(answer.tokens for answer in row.ids) / seconds, row.sentences / text]
+    latencies = ["", ""]
+    if row.metric.single:
+        percentiles = [[percentile(answer.latencies, percent) for answer in row.ids] for percent in (50, 95)]
+        latencies = [f"{1000 * median(values):.2f}" for values in percentiles]
+    compared = f"{row.ratio.value:.2f} ({row.ratio.low:.2f}-{row.ratio.high:.2f})" if row.ratio else ""
+    quality = ["" if row.bleu is None else f"{row.bleu:.2f}", "" if row.same is None else f"{row.same:.1%}"]
+    sizes = [f"{row.peak_bytes / 1e6:,.0f}", f"{row.startup_seconds:.2f}", f"{row.size_bytes / 1e6:,.0f}"]
+    return [*start, row.settings, *(f"{speed:,.0f}" for speed in speeds), *latencies, compared, *quality, *sizes]
+
+
+def _metrics(rows: Sequence[DecodeRow]) -> list[Metric]:
+    return list(dict.fromkeys(row.metric for row in rows if row.ids))
+
+
+def _panel(metric: Metric, rows: Sequence[DecodeRow]) -> Panel:
+    if metric.single:
+        values_by_name = [(row.name, [1000 * cost for cost in row.costs]) for row in rows]
+    else:
+        values_by_name = [(row.name, [row.sentences / cost for cost in row.costs]) for row in rows]
+    bars = tuple(Bar(name, median(values), min(values), max(values)) for name, values in values_by_name)
+    return Panel(metric.label, "p50, ms" if metric.single else "sentences/s", bars)
+
+
+def _plain(options: argparse.Namespace) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in vars(options).items()}

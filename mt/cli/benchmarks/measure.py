@@ -1,0 +1,104 @@
+"""Alternating rounds, medians, ratios with their spread, and the load of the machine during a measurement."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TypeVar
+
+Subject = TypeVar("Subject")
+Measurement = TypeVar("Measurement")
+
+PAUSE = 0.3  # seconds between two contenders, so that spinning threads of the last one have gone to sleep
+QUIET_LOAD = 0.5  # load average of the last minute, before the first contender starts
+QUIET_CORES = 0.1  # cores that other processes use on average while a contender is measured
+QUIET_SPREAD = 0.15  # (largest - smallest) / median over the rounds of one contender
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Ratio of two medians, with the lowest and highest ratio of single rounds."""
+
+    value: float
+    low: float
+    high: float
+
+
+def ratio(values: Sequence[float], baseline: Sequence[float]) -> Ratio:
+    """Return values / baseline. Both have one entry for each round; entry n of both is from round n."""
+    ratios = [value / other for value, other in zip(values, baseline, strict=True)]
+    return Ratio(median(values) / median(baseline), min(ratios), max(ratios))
+
+
+def spread(values: Sequence[float]) -> float:
+    """Return (largest - smallest) / median."""
+    return (max(values) - min(values)) / median(values)
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Return the smallest measured value that `percent` of all values do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, -int(-len(ordered) * percent // 100) - 1)]
+
+
+def alternate(
+    contenders: Sequence[Subject], rounds: int, measure: Callable[[Subject], Measurement], pause: float = PAUSE
+) -> Iterator[tuple[int, int, Measurement]]:
+    """Measure the contenders in turns (A B C A B C ...); yield round, index of the contender and measurement."""
+    for number in range(rounds):
+        for place, contender in enumerate(contenders):
+            time.sleep(pause)
+            yield number, place, measure(contender)
+
+
+@dataclass
+class Neighbours:
+    """Load by other processes while a contender is measured. `cores` is None on systems other than Linux."""
+
+    cores: float | None = None
+
+
+@contextmanager
+def watching(cpu_seconds: Callable[[], float]) -> Iterator[Neighbours]:
+    """Measure how many cores other processes use during the block.
+
+    `cpu_seconds` is called at the end of the block. It returns the processor time that the contender used in it.
+    """
+    neighbours = Neighbours()
+    busy, begun = busy_seconds(), time.perf_counter()
+    yield neighbours
+    seconds, after = time.perf_counter() - begun, busy_seconds()
+    if busy is not None and after is not None:
+        neighbours.cores = max(0.0, (after - busy - cpu_seconds()) / seconds)
+
+
+def busy_seconds(stat: Path = Path("/proc/stat")) -> float | None:
+    """Return the seconds that all cores were busy since the machine started, stolen time included."""
+    if not stat.exists():
+        return None
+    user, nice, system, _idle, _waiting, *more = map(int, stat.read_text().split("\n", 1)[0].split()[1:])
+    interrupts = sum(more[:3])  # interrupts, soft interrupts, stolen; guests are counted in user
+    return (user + nice + system + interrupts) / float(os.sysconf("SC_CLK_TCK"))
+
+
+def noise(load: float, neighbours: Sequence[float], spreads: dict[str, float]) -> list[str]:
+    """Return warnings if the machine was not quiet."""
+    warnings = []
+    if load > QUIET_LOAD:
+        warnings.append(f"the load average was {load:.2f} before the start; quiet is at most {QUIET_LOAD}")
+    if neighbours and median(neighbours) > QUIET_CORES:
+        warnings.append(
+            f"other processes kept {median(neighbours):.2f} cores busy (median; at worst {max(neighbours):.2f}); "
+            f"quiet is at most {QUIET_CORES}"
+        )
+    wide = {name: value for name, value in spreads.items() if value > QUIET_SPREAD}
+    if wide:
+        worst = max(wide, key=lambda name: wide[name])
+        warnings.append(
+            f"{len(wide)} of {len(spreads)} contenders' rounds spread by more than {QUIET_SPREAD:.0%} of their median; "
+            f"the most: {worst}, {wide[worst]:.0%}"
+        )
+    return warnings

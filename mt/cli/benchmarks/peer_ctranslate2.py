@@ -1,0 +1,65 @@
+"""Contender: CTranslate2, with weights exported by mt/interop/ctranslate2.py and our tokenizer's file.
+
+It uses sentencepiece directly, as users of CTranslate2 do: `mt` would import torch, which CTranslate2 does not need.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import ctranslate2
+import sentencepiece
+
+from .harness import PeerSearch, PeerSetup, attend
+
+
+class CTranslate2:
+    """CTranslate2's Translator, which sorts and batches itself; inter_threads=workers, intra_threads=threads."""
+
+    def __init__(self, setup: PeerSetup) -> None:
+        model = Path(setup.model)
+        self._pieces = sentencepiece.SentencePieceProcessor(model_file=str(model / "tokenizer.model"))
+        self._translator = ctranslate2.Translator(
+            str(model),
+            device=setup.device,
+            compute_type=setup.dtype,
+            inter_threads=setup.workers,
+            intra_threads=setup.threads,
+        )
+
+    def encode(self, line: str) -> list[str]:
+        return list(self._pieces.encode(line, out_type=str))
+
+    def translate(self, sources: Sequence[list[str]], search: PeerSearch) -> list[list[str]]:
+        """Translate; CTranslate2 forces one length a call, so there is one asynchronous call for each length."""
+        calls = []
+        for length, places in search.groups(len(sources)):
+            longest = 1 + max(len(sources[place]) for place in places)  # CTranslate2 adds EOS itself
+            results = self._translator.translate_batch(
+                [sources[place] for place in places],
+                max_batch_size=search.batching.size,
+                batch_type=search.batching.unit,
+                beam_size=search.beam_size,
+                num_hypotheses=1,
+                length_penalty=1,
+                max_input_length=0,
+                min_decoding_length=length or 1,
+                max_decoding_length=length or search.longest(longest),
+                asynchronous=True,
+            )
+            calls.append((places, results))
+        targets: list[list[str]] = [[] for _ in sources]
+        for places, results in calls:
+            for place, result in zip(places, results, strict=True):
+                targets[place] = result.result().hypotheses[0]
+        return targets
+
+    def translate_text(self, lines: Sequence[str], search: PeerSearch) -> list[str]:
+        sources = self._pieces.encode(list(lines), out_type=str)
+        return list(self._pieces.decode(self.translate(sources, search)))
+
+    def decode(self, tokens: list[str]) -> str:
+        return str(self._pieces.decode(tokens))
+
+
+def main() -> None:
+    attend(CTranslate2)

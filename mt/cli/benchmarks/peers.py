@@ -1,0 +1,152 @@
+"""Contenders of `decode`, with the settings that the search for the best one tries."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from mt.errors import MTError
+
+from .contender import Launch
+from .harness import Batching, PeerSetup
+
+CT2_BATCHINGS = (
+    *(Batching(size, "examples") for size in (32, 64, 128)),
+    *(Batching(size, "tokens") for size in (512, 1024, 2048, 4096)),
+)
+CT2_CUDA_BATCHINGS = (
+    *(Batching(size, "examples") for size in (64, 256, 1024)),
+    *(Batching(size, "tokens") for size in (4096, 16384, 65536)),
+)
+CT2_DTYPES = {"cpu": ("float32", "int8"), "cuda": ("float16", "int8_float16")}
+OUR_DTYPES = {"cpu": ("float32", "int8"), "cuda": ("bfloat16",)}
+DEVICES = tuple(OUR_DTYPES)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Mode (bulk, or one sentence at a time) and beam size."""
+
+    single: bool
+    beam_size: int
+
+    @property
+    def label(self) -> str:
+        search = "greedy" if self.beam_size == 1 else f"beam {self.beam_size}"
+        return f"{'single' if self.single else 'bulk'} {search}"
+
+
+@dataclass(frozen=True)
+class PeerEntry:
+    """A row of the table: the launches and batchings to choose from, or the problem if there are none."""
+
+    name: str
+    launches: tuple[Launch, ...] = ()
+    batchings: tuple[Batching, ...] = (Batching(),)
+    problem: str = ""
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class PeerModels:
+    """Model files to measure: ours, CTranslate2's by dtype, and optional ones for transformers and a second of ours."""
+
+    source: Path
+    ours: Path
+    ctranslate2: dict[str, Path] = field(default_factory=dict)
+    transformers: Path | None = None
+    lengths: tuple[int, ...] = ()
+    cores: int = 1
+    device: str = "cpu"
+    beside: Path | None = None
+
+    def setup(self, model: Path, dtype: str, workers: int, threads: int) -> PeerSetup:
+        return PeerSetup(str(model), str(self.source), dtype, workers, threads, self.lengths, self.device)
+
+
+def installed(package: str) -> bool:
+    return find_spec(package) is not None
+
+
+def export(model: Path, folder: Path, device: str) -> dict[str, Path]:
+    """Export our model for CTranslate2 in each dtype of the device, if CTranslate2 is installed. Raises: ModelError."""
+    if not installed("ctranslate2"):
+        return {}
+    exporter = import_module("mt.interop.ctranslate2").export_ctranslate2  # imports ctranslate2
+    paths = {dtype: folder / f"ctranslate2-{dtype}" for dtype in CT2_DTYPES[device]}
+    for dtype, path in paths.items():
+        exporter(model, path, dtype)
+    return paths
+
+
+def entries(models: PeerModels, metric: Metric, dtypes: Sequence[str]) -> list[PeerEntry]:
+    """Return the rows of all contenders for a metric, ours first."""
+    return [*_ours(models, metric, dtypes), *_ctranslate2(models, metric), _transformers(models, metric)]
+
+
+def _ours(models: PeerModels, metric: Metric, dtypes: Sequence[str]) -> Iterator[PeerEntry]:
+    alone = metric.single or models.device != "cpu"
+    compared = {"ours": models.ours} | ({"beside": models.beside} if models.beside else {})
+    for name, model in compared.items():
+        for dtype in dtypes:
+            setup = models.setup(model, dtype, 1 if alone else models.cores, 1)
+            yield PeerEntry(f"{name} {dtype}", (Launch("mt.cli.benchmarks.peer_ours", setup),), size_bytes=_size(model))
+
+
+def _ctranslate2(models: PeerModels, metric: Metric) -> Iterator[PeerEntry]:
+    """Leave out int8 with several intra_threads: it is ten times slower, so a comparison would be unfair."""
+    for dtype in CT2_DTYPES[models.device]:
+        name = f"ctranslate2 {dtype}"
+        if dtype not in models.ctranslate2:
+            yield PeerEntry(name, problem="not installed")
+            continue
+        on_cpu = models.device == "cpu"
+        ways = [(models.cores, 1)] if on_cpu and not metric.single else [(1, 1)]
+        if on_cpu and dtype != "int8" and models.cores > 1:
+            ways.append((1, models.cores))
+        launches = [
+            Launch(
+                "mt.cli.benchmarks.peer_ctranslate2",
+                models.setup(models.ctranslate2[dtype], dtype, workers, threads),
+                (("CT2_FORCE_CPU_ISA", isa),) if isa else (),
+                without=("torch",),
+            )
+            for workers, threads in ways
+            for isa in (("", "AVX512") if on_cpu else ("",))
+        ]
+        many = CT2_BATCHINGS if on_cpu else CT2_CUDA_BATCHINGS
+        batchings = (Batching(),) if metric.single else many
+        yield PeerEntry(name, tuple(launches), batchings, size_bytes=_size(models.ctranslate2[dtype]))
+
+
+def _transformers(models: PeerModels, metric: Metric) -> PeerEntry:
+    """Return one row: fp32 or bf16, whichever is faster."""
+    if not installed("transformers"):
+        return PeerEntry("transformers", problem="not installed")
+    if models.transformers is None:
+        return PeerEntry("transformers", problem="no Marian directory (--transformers DIR)")
+    on_cpu = models.device == "cpu"
+    ways = [("float32", models.cores), ("bfloat16", models.cores)]
+    if on_cpu and metric.single and models.cores > 1:
+        ways.append(("float32", 1))
+    launches = [
+        Launch("mt.cli.benchmarks.peer_transformers", models.setup(models.transformers, dtype, 1, threads))
+        for dtype, threads in ways
+    ]
+    sizes = (64,) if on_cpu else (64, 256)
+    batchings = (Batching(),) if metric.single else tuple(map(Batching, sizes))
+    return PeerEntry("transformers", tuple(launches), batchings, size_bytes=_size(models.transformers))
+
+
+def one_direction(model: Path) -> str:
+    """Return the only direction of a model directory. Raises: MTError if it has several, since peers get no tags."""
+    directions = json.loads((model / "config.json").read_text(encoding="utf-8"))["directions"]
+    if len(directions) != 1:
+        raise MTError(f"{model}: translates {', '.join(directions)}; accepted: a model of one direction")
+    return str(directions[0])
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir() if file.is_file())

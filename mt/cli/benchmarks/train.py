@@ -1,0 +1,321 @@
+"""Training speed beside transformers, with the same model size, batches, optimiser and learning rates.
+
+    mt-service benchmark train scripts/recipes/multi30k-en-de.toml model.size=small model.d_ff=1024 \\
+        tokenizer.vocabulary_size=8000 training.batch_tokens=4096 training.update_tokens=4096 --output benchmarks/train
+
+Each contender is a process (ours may be several) that trains a few updates on request and otherwise sleeps. Ours runs
+as `mt-service train` does on this machine; of the settings of a peer the fastest counts. A peer may run in another
+environment: --python transformers=/elsewhere/bin/python.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from rich.console import Console
+
+from mt.cli.command import CommandParser
+from mt.config import Recipe
+from mt.data.batching import Position, UpdateStream
+from mt.data.dataset import load_prepared
+from mt.data.preparation import prepare
+from mt.distributed import World
+from mt.errors import DataError, MTError
+from mt.recipe import load_recipe, save_recipe
+from mt.training.precision import choose_precision
+
+from .contender import ROOT, ContenderError
+from .measure import Ratio, alternate, noise, ratio, spread, watching
+from .report import Bar, Panel, conditions, cores, plot_bars, table, write_json, write_table
+from .train_contender import TrainResult, TrainSettings, TrainTask
+
+COLUMNS = (
+    *("contender", "settings", "target tokens/s", "ratio to it (rounds)", "per CPU second", "loss first", "loss last"),
+    "peak MB a process",
+)
+KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(64 << 20)}
+
+
+@dataclass(frozen=True)
+class TrainEntry:
+    """A contender with one of its settings. `kept` sets the allocator variables that our trainer sets itself."""
+
+    name: str
+    module: str
+    way: TrainSettings
+    kept: bool = False
+
+    @property
+    def settings(self) -> str:
+        way = self.way
+        attention = f", {way.attention} attention" if self.name == "transformers" else ""
+        return f"{way.precision}, {way.processes}x{way.threads}{attention}{', malloc kept' if self.kept else ''}"
+
+
+@dataclass
+class TrainRow:
+    """Results of one entry: one for each round, or the problem that excluded it."""
+
+    entry: TrainEntry
+    problem: str = ""
+    lessons: list[TrainResult] = field(default_factory=list)
+    neighbours: list[float] = field(default_factory=list)
+    ratio: Ratio | None = None  # our speed / the speed of this entry
+
+    @property
+    def speeds(self) -> list[float]:
+        return [sum(lesson.tokens) / lesson.seconds for lesson in self.lessons]
+
+    @property
+    def curve(self) -> list[float]:
+        """Return the loss of each update in nats a target token."""
+        pairs = (
+            (loss, tokens) for lesson in self.lessons for loss, tokens in zip(lesson.losses, lesson.tokens, strict=True)
+        )
+        return [loss / tokens for loss, tokens in pairs]
+
+
+class TrainContender:
+    """A running training contender: a process that trains a number of updates on request."""
+
+    def __init__(self, entry: TrainEntry, course: TrainTask, python: str, log: Path) -> None:
+        """Start the process. Raises: ContenderError if its library is missing or its model cannot be built."""
+        self.name, self._log = entry.name, log
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": str(entry.way.threads)}
+        with log.open("ab") as stderr:
+            self._process = subprocess.Popen(
+                [python, "-c", f"from mt.cli.benchmarks.{entry.module} import main; main()"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env={**environment, **(KEPT_MEMORY if entry.kept else {})},
+                encoding="utf-8",
+            )
+        self._ask(json.dumps({"course": asdict(course), "way": asdict(entry.way)}))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def learn(self, updates: int) -> TrainResult:
+        answer = self._ask(str(updates))
+        return TrainResult(**{**answer, "losses": tuple(answer["losses"]), "tokens": tuple(answer["tokens"])})
+
+    def _ask(self, message: str) -> dict[str, Any]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            self._process.stdin.write(message + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # the process ended; its log holds the error
+        line = self._process.stdout.readline()
+        answer: dict[str, Any] = json.loads(line) if line else {"error": self._log.read_text(errors="replace")}
+        if "error" in answer:
+            lines = answer["error"].strip().splitlines() or ["its process ended"]
+            raise ContenderError(f"{self.name}: {lines[-1]}")
+        return answer
+
+
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("recipe", type=Path, help="recipe whose data, tokenizer and model are used")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as model.size=base")
+    parser.more.add_argument("--vocabulary", type=int, metavar="N", help="rows of embeddings (the tokenizer's pieces)")
+    parser.more.add_argument("--updates", type=int, default=4, help="updates in each round (%(default)s)")
+    parser.more.add_argument("--warm", type=int, default=3, help="updates before the first round (%(default)s)")
+    parser.more.add_argument("--rate", type=float, default=1e-3, help="learning rate after the warm-up (%(default)s)")
+    parser.more.add_argument(
+        "--python", action="append", default=[], metavar="PEER=PYTHON", help="Python interpreter of a peer"
+    )
+    parser.more.add_argument(
+        "--only", action="append", metavar="TEXT", help="run only entries whose name or settings contain TEXT"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the benchmark; a peer that fails becomes a row that names the error. Raises: MTError."""
+    console = Console(stderr=True)
+    options.output.mkdir(parents=True, exist_ok=True)
+    recipe = load_recipe(options.recipe, options.overrides)
+    pythons = dict(pair.split("=", 1) for pair in options.python if "=" in pair)
+    about = {**conditions(), "options": {key: str(value) for key, value in vars(options).items()}}
+    with tempfile.TemporaryDirectory() as folder:
+        course = _course(recipe, options, Path(folder))
+        rows = [TrainRow(entry) for entry in list_entries() if _wanted(entry, options.only)]
+        _compare(rows, course, pythons, options, console)
+    _write(options.output, rows, about, console)
+
+
+def list_entries() -> list[TrainEntry]:
+    """Return our trainer with its defaults and in one process, and each peer with the settings that may be its best."""
+    count = cores()
+    precision = choose_precision("auto", torch.device("cpu"), World())
+    entries = [TrainEntry("ours", "train_ours", TrainSettings(precision, processes=count, threads=1), kept=False)]
+    if count > 1:
+        entries.append(TrainEntry("ours", "train_ours", TrainSettings(precision, processes=1, threads=count)))
+    ways = {(precision, "eager"), (precision, "sdpa"), ("float32", "sdpa")}
+    for dtype, attention in sorted(ways):
+        way = TrainSettings(dtype, threads=count, attention=attention)
+        entries += [TrainEntry("transformers", "train_transformers", way, kept) for kept in (False, True)]
+    return entries
+
+
+def _wanted(entry: TrainEntry, only: Sequence[str] | None) -> bool:
+    return not only or any(text in f"{entry.name} {entry.settings}" for text in only)
+
+
+def _course(recipe: Recipe, options: argparse.Namespace, folder: Path) -> TrainTask:
+    """Encode the corpus and write all batches of the run for the contenders."""
+    model = recipe.model
+    if model.encoder_layers != model.decoder_layers:
+        raise DataError(
+            f"the recipe's model has {model.encoder_layers} encoder layers and {model.decoder_layers} decoder layers; "
+            "accepted: equal numbers"
+        )
+    prepared = prepare(recipe, options.output / "prepared")
+    data = load_prepared(prepared)
+    stream = UpdateStream(data.train, data.tokenizer, recipe, World()).updates(Position())
+    arrays = {}
+    for number, update in enumerate(islice(stream, options.warm + options.rounds * options.updates)):
+        for place, batch in enumerate(update.batches):
+            for side in ("source", "target", "labels"):
+                arrays[f"{side}_{number}_{place}"] = getattr(batch, side).numpy()
+    np.savez(folder / "batches.npz", **arrays)
+    save_recipe(recipe, folder / "recipe.toml")
+    return TrainTask(
+        recipe=str(folder / "recipe.toml"),
+        prepared=str(prepared),
+        batches=str(folder / "batches.npz"),
+        vocabulary=options.vocabulary or len(data.tokenizer),
+        d_model=model.d_model,
+        d_ff=model.d_ff,
+        heads=model.heads,
+        layers=model.encoder_layers,
+        dropout=model.dropout,
+        smoothing=recipe.training.label_smoothing,
+        rate=options.rate,
+        warmup=options.warm + options.rounds * options.updates // 2,
+        clip=recipe.training.clip_norm,
+    )
+
+
+def _compare(
+    rows: Sequence[TrainRow], course: TrainTask, pythons: dict[str, str], options: argparse.Namespace, console: Console
+) -> None:
+    with ExitStack() as stack:
+        running: list[tuple[TrainRow, TrainContender]] = []
+        for row in rows:
+            entry = row.entry
+            log = options.output / f"{entry.name}.log"
+            try:
+                pupil = stack.enter_context(TrainContender(entry, course, pythons.get(entry.name, sys.executable), log))
+                row.lessons.append(pupil.learn(options.warm))
+            except MTError as error:
+                row.problem = str(error)
+                console.print(f"{entry.settings}: {row.problem}", markup=False, highlight=False)
+            else:
+                running.append((row, pupil))
+
+        def measure(pair: tuple[TrainRow, TrainContender]) -> tuple[TrainResult, float | None]:
+            used: list[float] = [0.0]
+            with watching(lambda: used[0]) as neighbours:
+                lesson = pair[1].learn(options.updates)
+                used[0] = lesson.cpu_seconds
+            return lesson, neighbours.cores
+
+        for number, place, (lesson, others) in alternate(running, options.rounds, measure):
+            row = running[place][0]
+            row.lessons.append(lesson)
+            if others is not None:
+                row.neighbours.append(others)
+            speed = sum(lesson.tokens) / lesson.seconds
+            console.print(f"round {number + 1}: {row.entry.name}, {row.entry.settings}: {speed:,.0f}", highlight=False)
+
+
+def _write(output: Path, rows: Sequence[TrainRow], about: dict[str, Any], console: Console) -> None:
+    """Write the table, all figures and the plot; the first round is a warm-up, shown in the curves only."""
+    ran = [row for row in rows if not row.problem]
+    ours = [row for row in ran if row.entry.name == "ours"]
+    if ours:
+        best = max(ours, key=lambda row: median(row.speeds[1:]))
+        for row in ran:
+            row.ratio = ratio(best.speeds[1:], row.speeds[1:])
+    shown = table("Training", COLUMNS, [cells(row) for row in rows])
+    spreads = {f"{row.entry.name}, {row.entry.settings}": spread(row.speeds[1:]) for row in ran}
+    neighbours = [value for row in ran for value in row.neighbours]
+    warnings = noise(about["load_average"][0], neighbours, spreads)
+    for part in (shown, *warnings):
+        console.print(part)
+    write_table(output / "table.txt", [shown, *warnings])
+    results = [
+        {"entry": asdict(row.entry), "problem": row.problem, "speeds": row.speeds, "losses": row.curve}
+        | {"ratio": asdict(row.ratio) if row.ratio else None, "lessons": [asdict(lesson) for lesson in row.lessons]}
+        for row in rows
+    ]
+    write_json(output / "results.json", {"about": about, "warnings": warnings, "rows": results})
+    if ran:
+        bars = [
+            Bar(
+                f"{row.entry.name}, {row.entry.settings}",
+                median(row.speeds[1:]),
+                min(row.speeds[1:]),
+                max(row.speeds[1:]),
+            )
+            for row in ran
+        ]
+        plot_bars(output / "speed.png", "Training", [Panel("training", "target tokens/s", tuple(bars))])
+        _plot_losses(output / "losses.png", ran)
+
+
+def _plot_losses(path: Path, rows: Sequence[TrainRow]) -> None:
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    axes = figure.subplots()
+    for row in rows:
+        axes.plot(range(1, len(row.curve) + 1), row.curve, label=f"{row.entry.name}, {row.entry.settings}", linewidth=1)
+    axes.set(xlabel="updates", ylabel="nats a target token, smoothed")
+    axes.legend(fontsize=7)
+    figure.savefig(path, dpi=120)
+
+
+def cells(row: TrainRow) -> list[str]:
+    """Return a row of the table."""
+    entry = row.entry
+    if row.problem:
+        return [entry.name, entry.settings, row.problem[:80]]
+    measured = row.lessons[1:]
+    seconds = median(sum(lesson.tokens) / lesson.cpu_seconds for lesson in measured)
+    ours = f"{row.ratio.value:.2f} ({row.ratio.low:.2f}-{row.ratio.high:.2f})" if row.ratio else ""
+    return [
+        entry.name,
+        entry.settings,
+        f"{median(row.speeds[1:]):,.0f}",
+        ours,
+        f"{seconds:,.0f}",
+        f"{row.curve[0]:.3f}",
+        f"{row.curve[-1]:.3f}",
+        f"{max(lesson.peak_bytes for lesson in row.lessons) / 1e6:,.0f}",
+    ]

@@ -1,0 +1,103 @@
+"""The process of a training contender: it builds one model and trains a number of updates on request.
+
+It reads the setup as JSON from stdin, then one number of updates a line. It answers each line with a line of JSON.
+
+Like `harness`, this module imports neither `mt` nor torch: each `Learner` imports its library.
+"""
+
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from .harness import peak_bytes
+
+
+@dataclass(frozen=True)
+class TrainTask:
+    """Training that all contenders run: model size, batches and learning rates.
+
+    `batches` is an .npz file. Batch n of update u has the arrays source_u_n [B, S], target_u_n [B, T] and
+    labels_u_n [B, T], padded with 0.
+    """
+
+    recipe: str
+    prepared: str
+    batches: str
+    vocabulary: int
+    d_model: int
+    d_ff: int
+    heads: int
+    layers: int
+    dropout: float
+    smoothing: float
+    rate: float
+    warmup: int
+    clip: float
+
+    def rate_of(self, update: int) -> float:
+        """Return the learning rate of an update, counted from 1: linear warm-up to `rate`, then constant."""
+        return self.rate * min(1.0, update / self.warmup)
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """One setting of a contender."""
+
+    precision: str
+    processes: int = 1
+    threads: int = 2
+    attention: str = "eager"  # transformers only
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """Cost of some updates. `losses` has the label-smoothed loss of each update, summed over its target tokens."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+    losses: tuple[float, ...]
+    tokens: tuple[int, ...]
+
+
+class Learner(Protocol):
+    """Trainer of one library with one model."""
+
+    def learn(self) -> tuple[float, int]:
+        """Train one update; return its summed loss and its number of target tokens."""
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time of all its processes so far."""
+
+
+def attend(load: Callable[[TrainTask, TrainSettings], Learner]) -> None:
+    """Run a training contender; print results and errors as JSON."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def say(message: dict[str, Any]) -> None:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+
+    try:
+        setup = json.loads(sys.stdin.readline())
+        learner = load(TrainTask(**setup["course"]), TrainSettings(**setup["way"]))
+        say({"ready": True})
+        for line in sys.stdin:
+            cpu, begun = learner.cpu_seconds(), time.perf_counter()
+            learned = [learner.learn() for _ in range(int(line))]
+            lesson = TrainResult(
+                time.perf_counter() - begun,
+                learner.cpu_seconds() - cpu,
+                peak_bytes(),
+                tuple(loss for loss, _ in learned),
+                tuple(tokens for _, tokens in learned),
+            )
+            say(asdict(lesson))
+    except Exception:
+        say({"error": traceback.format_exc()})

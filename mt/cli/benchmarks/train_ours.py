@@ -1,0 +1,90 @@
+"""Training contender: the trainer of `mt-service train`, in as many processes as it starts on a CPU."""
+
+import sys
+import tempfile
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from mt.data.batching import Position
+from mt.data.dataset import PreparedData, load_prepared
+from mt.distributed import World, gather_objects, join_process_group, spawn_ranks
+from mt.recipe import load_recipe
+from mt.tokenizer import Tokenizer
+from mt.training.memory import keep_freed_memory
+from mt.training.trainer import Trainer
+
+from .harness import cpu_seconds
+from .train_contender import TrainSettings, TrainTask, attend
+
+
+class PaddedTokenizer(Tokenizer):
+    """A tokenizer that reports more rows than it has pieces, for a corpus too small for the vocabulary size."""
+
+    def __init__(self, like: Tokenizer, rows: int) -> None:
+        self.__dict__.update(like.__dict__)
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return self.rows
+
+
+class OurTrainer:
+    """One process of our trainer; the first process starts each update of the others."""
+
+    def __init__(self, course: TrainTask, way: TrainSettings, world: World, folder: Path) -> None:
+        torch.set_num_threads(way.threads)
+        keep_freed_memory()
+        self.course, self.world = course, world
+        recipe = load_recipe(Path(course.recipe), [f"training.precision={way.precision}", "training.optimizer=adam"])
+        data: PreparedData = load_prepared(Path(course.prepared))
+        data = replace(data, tokenizer=PaddedTokenizer(data.tokenizer, course.vocabulary))
+        self.trainer = Trainer(recipe, data, folder, torch.device("cpu"), world)
+        self.updates = self.trainer.batches.updates(Position())
+        self.update = 0
+        self.used = [0.0] * world.size
+
+    def learn(self) -> tuple[float, int]:
+        self.used = gather_objects(self.world, cpu_seconds())  # the other processes wait here between requests
+        self.update += 1
+        update = next(self.updates)
+        totals = self.trainer.learn(update, self.course.rate_of(self.update))
+        assert not totals.problem, totals.problem
+        self.trainer.progress.position = update.next_position
+        return totals.loss, int(totals.tokens)
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time of all processes; that of the others at the start of the last update."""
+        return cpu_seconds() + sum(self.used[1:])
+
+
+def follow(course: TrainTask, way: TrainSettings) -> None:
+    """Run a process other than the first until the connection to the first one ends."""
+    with join_process_group("cpu") as world, tempfile.TemporaryDirectory() as folder:
+        ours = OurTrainer(course, way, world, Path(folder))
+        try:
+            while True:
+                ours.learn()
+        except (RuntimeError, dist.DistBackendError):
+            return
+
+
+def main() -> None:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+
+        def load(course: TrainTask, way: TrainSettings) -> OurTrainer:
+            arguments = f"TrainTask(**{asdict(course)}), TrainSettings(**{asdict(way)})"
+            source = f"from mt.cli.benchmarks.train_ours import *; follow({arguments})"
+            command = [sys.executable, "-c", source]
+            stack.enter_context(spawn_ranks(command, way.processes))
+            return OurTrainer(course, way, stack.enter_context(join_process_group("cpu")), folder)
+
+        attend(load)
+
+
+if __name__ == "__main__":
+    main()

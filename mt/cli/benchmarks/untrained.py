@@ -1,0 +1,92 @@
+"""Untrained models in the format of each contender, to compare a size without training it.
+
+Random weights do not end a sentence at a sensible length, so all contenders are forced to the same target lengths.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import get_args
+
+import torch
+
+from mt.checkpoint import Description, save_model
+from mt.config import ModelConfig, Size
+from mt.languages import DirectionSet
+from mt.model.transformer import Transformer
+from mt.tokenizer import BOS, EOS, PAD, Tokenizer, train_tokenizer
+
+from .peers import PeerModels, export, installed
+
+VOCABULARY = 32_000
+SIZES: tuple[str, ...] = get_args(Size)
+SYLLABLES = [first + second for first in "bdfghjklmnprstvwz" for second in ("a", "e", "i", "o", "u", "ei", "au", "an")]
+
+
+def untrained_models(size: str, lines: Sequence[str], source: Path, folder: Path, device: str) -> PeerModels:
+    """Write an untrained model for each contender into `folder`, with a target length for each line."""
+    ours, tokenizer = untrained_model(size, lines, folder)
+    theirs = None
+    if installed("transformers"):
+        theirs = folder / f"untrained-{size}-marian"
+        theirs.mkdir(parents=True, exist_ok=True)
+        (theirs / "config.json").write_text(json.dumps(marian(size_of(size), len(tokenizer))), encoding="utf-8")
+        (theirs / "tokenizer.model").write_bytes(tokenizer.serialised)
+    lengths = tuple(forced_length(len(tokenizer.encode(line))) for line in lines)
+    return PeerModels(source, ours, export(ours, folder, device), theirs, lengths, device=device)
+
+
+def untrained_model(size: str, lines: Sequence[str], folder: Path) -> tuple[Path, Tokenizer]:
+    """Write our untrained model into `folder`. Its vocabulary comes from `lines` and from invented words."""
+    torch.manual_seed(0)
+    tokenizer = Tokenizer(train_tokenizer(_text(lines), vocabulary_size=VOCABULARY))
+    name, config = f"untrained-{size}", size_of(size)
+    directions = DirectionSet.parse(["en-de"])
+    description = Description(name=name, directions=directions, vocabulary_size=len(tokenizer), model=config)
+    weights = Transformer(config, len(tokenizer)).state_dict()
+    save_model(folder / name, weights, tokenizer, description, f"# {size}, untrained\n")
+    return folder / name, tokenizer
+
+
+def size_of(size: str) -> ModelConfig:
+    """Return the model configuration of a size of recipes."""
+    return ModelConfig.model_validate({"size": size})
+
+
+def forced_length(source_tokens: int) -> int:
+    """Return the number of target tokens with EOS: about the source's, in multiples of 4 to fill batches."""
+    return 4 * max(1, round((source_tokens + 1) / 4))
+
+
+def marian(config: ModelConfig, vocabulary: int) -> dict[str, str | int | float | bool]:
+    """Return the configuration of a MarianMT model of the same size for transformers."""
+    return {
+        "model_type": "marian",
+        "vocab_size": vocabulary,
+        "decoder_vocab_size": vocabulary,
+        "d_model": config.d_model,
+        "encoder_layers": config.encoder_layers,
+        "decoder_layers": config.decoder_layers,
+        "encoder_ffn_dim": config.d_ff,
+        "decoder_ffn_dim": config.d_ff,
+        "encoder_attention_heads": config.heads,
+        "decoder_attention_heads": config.heads,
+        "activation_function": config.activation,
+        "scale_embedding": True,
+        "share_encoder_decoder_embeddings": True,
+        "max_position_embeddings": config.max_length,
+        "pad_token_id": PAD,
+        "bos_token_id": BOS,
+        "eos_token_id": EOS,
+        "decoder_start_token_id": BOS,
+    }
+
+
+def _text(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines 20 times, then invented words, from which most pieces are trained."""
+    for _ in range(20):
+        yield from lines
+    random = Random(0)
+    for _ in range(30_000):
+        yield " ".join("".join(random.choices(SYLLABLES, k=random.randint(2, 5))) for _ in range(3))

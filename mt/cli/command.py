@@ -1,0 +1,118 @@
+"""Shared conventions of the verbs: program names, help texts and exit statuses."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Protocol
+
+from rich.console import Console
+
+from mt.errors import MTError
+
+EXTRAS = {"matplotlib": "training", "tensorboard": "training"}
+"""Extra of mt-service that installs each optional package."""
+
+
+UNLIMITED_WIDTH = 100_000  # columns
+
+
+class Main(Protocol):
+    """Type of the function `main` of a verb."""
+
+    def __call__(self, argv: Sequence[str] | None = None) -> int:
+        """Run the verb with the arguments `argv` (default: sys.argv) and return the exit status."""
+        ...
+
+
+def command(main: Callable[[Sequence[str]], int]) -> Main:
+    """Wrap `main` to print errors on stderr and return status 2 for an MTError or OSError, 130 for Ctrl-C."""
+
+    @wraps(main)
+    def run(argv: Sequence[str] | None = None) -> int:
+        try:
+            return main(sys.argv[1:] if argv is None else argv)
+        except (MTError, OSError) as error:  # OSError: for example a full disk, or a folder without write permission
+            report_error(str(error))
+            return 2
+        except ModuleNotFoundError as error:
+            if error.name not in EXTRAS:
+                raise
+            report_error(f"{error.name} is not installed. Run pip install 'mt-service[{EXTRAS[error.name]}]'")
+            return 2
+        except KeyboardInterrupt:
+            Console(stderr=True).print("stopped", style="yellow")
+            return 130
+
+    return run
+
+
+def report_error(message: str) -> None:
+    """Print an error on stderr."""
+    Console(stderr=True).print(f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def program_name(verb: str) -> str:
+    """Return the command with which the user started `verb`, for usage lines."""
+    started = Path(sys.argv[0])
+    if started.name == "__main__.py" and started.parent.name == "mt":
+        return f"python -m mt {verb}"
+    if started.suffix == ".py" and started.parent.name == "scripts":
+        return f"python scripts/{started.name}"
+    return f"mt-service {verb}"
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Argument parser of a verb. Its help lists the options `common` before the options `more`."""
+
+    def __init__(self, verb: str, description: str | None) -> None:
+        super().__init__(
+            prog=program_name(verb),
+            description=description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+            add_help=False,
+        )
+        self.common = self.add_argument_group("common options")
+        self.more = self.add_argument_group("more options")
+        self.more.add_argument("-h", "--help", action="help", help="show this help")
+
+    def add_device(self) -> None:
+        """Add `--device`."""
+        self.common.add_argument(
+            "--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)"
+        )
+
+    def add_precision(self) -> None:
+        """Add `--dtype` and `--shortlist`."""
+        self.more.add_argument(
+            "--dtype", default="auto", metavar="NAME", help="auto, float32, bfloat16 or int8 (default: %(default)s)"
+        )
+        self.more.add_argument(
+            "--shortlist", action="store_true", help="limit the target tokens to the model's shortlist, for speed"
+        )
+
+    def add_ensemble(self) -> None:
+        """Add `--ensemble`."""
+        self.more.add_argument(
+            "--ensemble",
+            type=Path,
+            nargs="+",
+            default=[],
+            metavar="MODEL",
+            help="average the model's probabilities with those of these models; all must have the same vocabulary",
+        )
+
+
+def stderr_console() -> Console:
+    """Return a console on stderr. It has unlimited width if stderr is not a terminal."""
+    return Console(stderr=True, width=None if sys.stderr.isatty() else UNLIMITED_WIDTH)
+
+
+def count(text: str) -> int:
+    """Parse the value of an option: an integer of at least 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text}; accepted: a number of at least 1")
+    return value

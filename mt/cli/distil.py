@@ -1,0 +1,115 @@
+"""Build a training corpus for a small model from translations by large models (sequence-level distillation).
+
+    mt-service translate TEACHER train.en.gz --sentences --n-best 5 --json --output teacher.jsonl
+    mt-service distil teacher.jsonl --reference train.de.gz --direction en-de --out data/ours/distilled
+
+Of each n-best list, one translation is used: with --reference the translation with the highest sentence BLEU (Kim and
+Rush 2016, section 3.3), otherwise the first translation (section 3.2). With the files of several teachers, a source is
+paired with each distinct translation (Nguyen et al. 2020). The corpus is written to PATH.en and PATH.de. In a recipe,
+its path is "ours/distilled.{language}".
+"""
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.n_best import read_n_best
+from mt.data.corpus import read_lines
+from mt.errors import DataError, problems
+from mt.evaluation import sentence_bleu
+from mt.files import atomic_file
+from mt.languages import Direction
+from mt.scoring.reranking import NBest
+
+
+@command
+def main(argv: Sequence[str]) -> int:
+    options = parse(argv)
+    console = stderr_console()
+    direction = Direction.parse(options.direction)
+    with console.status("reading"):
+        teachers = [read_n_best(file) for file in options.nbest]
+        references = None if options.reference is None else list(read_lines(options.reference))
+    outputs = [Path(f"{options.out}.{language}") for language in (direction.source, direction.target)]
+    check_files(options, teachers, references, outputs)
+    with console.status("selecting translations"):
+        pairs = list(select_pairs(teachers, references, direction.target))
+    if not pairs:
+        raise DataError(f"{options.nbest[0]}: no line has a translation; accepted: at least one translation")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    for output, side in zip(outputs, zip(*pairs, strict=True), strict=True):
+        with atomic_file(output) as path, path.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{text}\n" for text in side)
+    names = f"{options.out}.{{{direction.source},{direction.target}}}"
+    console.print(
+        f"{names}: {len(pairs):,} pairs of {len(teachers[0]):,} sources",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    return 0
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser("distil", __doc__)
+    parser.add_argument(
+        "nbest", type=Path, nargs="+", metavar="NBEST.jsonl", help="output of `mt-service translate --n-best K --json`"
+    )
+    parser.common.add_argument("--direction", metavar="L-L", required=True, help="such as en-de")
+    parser.common.add_argument(
+        "--out",
+        type=Path,
+        metavar="PATH",
+        required=True,
+        help="path of the corpus; its files are PATH.LANGUAGE, such as PATH.en",
+    )
+    parser.common.add_argument(
+        "--reference", type=Path, metavar="FILE", help="reference translations of the sources, line by line"
+    )
+    return parser.parse_args(argv)
+
+
+def check_files(
+    options: argparse.Namespace,
+    teachers: Sequence[Sequence[NBest]],
+    references: Sequence[str] | None,
+    outputs: Iterable[Path],
+) -> None:
+    """Check that all inputs have the same sources, and that no output path is an input.
+
+    Raises:
+        DataError: listing all problems, if a check fails.
+    """
+    files: Sequence[Path] = options.nbest
+    sources = [n_best.source for n_best in teachers[0]]
+    mismatches = [
+        f"the sources in {file} differ from those in {files[0]}"
+        for file, lists in zip(files, teachers, strict=True)
+        if [n_best.source for n_best in lists] != sources
+    ]
+    if references is not None and len(references) != len(sources):
+        mismatches.append(f"{files[0]} has {len(sources):,} lines, {options.reference} has {len(references):,}")
+    if mismatches:
+        raise DataError(problems("the files do not match; accepted: files for the same source text", mismatches))
+    inputs = {file.resolve() for file in (*files, options.reference) if file is not None}
+    if overwritten := [str(output) for output in outputs if output.resolve() in inputs]:
+        raise DataError(f"--out would overwrite the input {', '.join(overwritten)}; accepted: another path")
+
+
+def select_pairs(
+    teachers: Sequence[Sequence[NBest]], references: Sequence[str] | None, target: str
+) -> Iterator[tuple[str, str]]:
+    """Yield (source, translation), both as single lines, for each distinct, non-empty choice of a teacher."""
+    for number, lists in enumerate(zip(*teachers, strict=True)):
+        known = {""}
+        for n_best in lists:
+            text = n_best.translations[0]
+            if references is not None and len(n_best.translations) > 1:
+                repeated = [references[number]] * len(n_best.translations)
+                scores = sentence_bleu(n_best.translations, repeated, target_language=target)
+                text = n_best.translations[scores.index(max(scores))]
+            text = " ".join(text.splitlines()).strip()
+            if text not in known:
+                known.add(text)
+                yield " ".join(n_best.source.splitlines()).strip(), text

@@ -1,0 +1,277 @@
+"""Score a model, or existing translations, by BLEU, chrF2 and TER, and print the signature of each score.
+
+    mt-service evaluate runs/multi30k-en-de/model --source test.en --reference test.de
+    mt-service evaluate runs/phrasebook-en-de/model --tsv test.tsv --columns en,de,construction --by construction
+    mt-service evaluate NEW --baseline OLD --source test.en --reference test.de --worst 10
+    mt-service evaluate --hypothesis out.de --source test.en --reference test.de --direction en-de
+
+Tables are printed on stderr and one JSON object on stdout. BLEU-lc-moses is the score that papers report on Multi30k:
+lower-cased and tokenised by Moses.
+"""
+
+import argparse
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+from mt import evaluation
+from mt.cli.command import CommandParser, command, stderr_console
+from mt.data.corpus import read_lines, read_parallel, read_tsv
+from mt.decoding.options import SearchOptions
+from mt.errors import DataError, did_you_mean
+from mt.languages import Direction
+from mt.pipeline.results import Translation
+from mt.pipeline.translator import Translator
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """Sources and references of a test set. `groups` holds the group of each sentence, or is empty."""
+
+    sources: list[str]
+    references: list[str]
+    groups: list[str] = field(default_factory=list)
+
+
+@command
+def main(argv: Sequence[str]) -> int:
+    print(json.dumps(run(parse(argv), stderr_console()), ensure_ascii=False, indent=2))
+    return 0
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser("evaluate", __doc__)
+    parser.add_argument("model", nargs="?", type=Path, help="model directory")
+    add = parser.common.add_argument
+    add("--source", type=Path, metavar="FILE", help="test set: one sentence a line; plain, .gz or .xz")
+    add("--reference", type=Path, metavar="FILE", help="test set: reference translations, line by line")
+    add("--tsv", type=Path, metavar="FILE", help="test set: a tab-separated file instead of --source and --reference")
+    add("--columns", default="en,de", metavar="NAMES", help="columns of --tsv in order (default: %(default)s)")
+    add("--direction", metavar="L-L", help="such as en-de; required if the model has several directions")
+    add("--baseline", type=Path, metavar="MODEL", help="compare with another model by paired bootstrap")
+    add("--worst", type=int, default=0, metavar="N", help="list the N worst sentences")
+    parser.add_device()
+    add = parser.more.add_argument
+    add(
+        "--hypothesis",
+        type=Path,
+        metavar="FILE",
+        help="score the translations in FILE, one per line, instead of a model",
+    )
+    add("--show", type=int, default=0, metavar="N", help="show N evenly spaced translations")
+    add("--by", metavar="COLUMN", help="count exact matches for each value of a column of --tsv")
+    add("--tokenize", metavar="NAME", help="sacreBLEU tokenizer for BLEU (default: by language; zh for Chinese)")
+    add("--reliability", type=Path, metavar="FILE.png", help="plot sentence chrF by the confidence of the model")
+    add("--beam-size", type=int, metavar="N", help="hypotheses of beam search; 1 is greedy (default: the model's)")
+    add("--length-penalty", type=float, metavar="X", help="higher favours longer translations (default: the model's)")
+    parser.add_precision()
+    parser.add_ensemble()
+    options = parser.parse_args(argv)
+    if (options.model is None) == (options.hypothesis is None):
+        parser.error("give either a MODEL or --hypothesis FILE, not both")
+    if (options.tsv is None) == (options.source is None or options.reference is None):
+        parser.error("give either --source FILE and --reference FILE, or --tsv FILE")
+    for name in ("baseline", "ensemble", "reliability"):
+        if options.hypothesis is not None and getattr(options, name):
+            parser.error(f"--{name} requires a MODEL; --hypothesis cannot be combined with it")
+    if options.by is not None and options.tsv is None:
+        parser.error("--by requires --tsv")
+    if min(options.worst, options.show) < 0:
+        parser.error("--worst and --show accept at least 0")
+    return options
+
+
+def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+    """Print the tables and return the scores as JSON values. Raises: MTError if model or test set cannot be used."""
+    translator = None if options.model is None else load(options.model, options, options.ensemble)
+    direction = find_direction(options, translator)
+    tokenize = evaluation.resolve_tokenizer(options.tokenize, direction.target)
+    test = read_test_set(options, direction)
+    if translator is None:
+        scores: dict[str, Any] = {"hypothesis": str(options.hypothesis), "direction": str(direction)}
+        hypotheses = list(read_lines(options.hypothesis))
+    else:
+        search = search_options(translator, options)
+        scores = conditions(options.model, translator, direction, search)
+        scores["ensemble"] = [str(model) for model in options.ensemble]
+        with console.status(f"translating {len(test.sources):,} sentences"):
+            translations = translate(translator, test, direction, search)
+        hypotheses = [translation.text for translation in translations]
+
+    report = evaluation.evaluate(hypotheses, test.references, target_language=direction.target, tokenize=tokenize)
+    scores |= report.to_json()
+    console.print(score_table(report, str(options.model or options.hypothesis)))
+    if test.groups:
+        groups = evaluation.exact_match_by_group(hypotheses, test.references, test.groups)
+        scores["by"] = {options.by: {group: match.to_json() for group, match in groups.items()}}
+        console.print(group_table(groups, options.by))
+    if options.baseline is not None:
+        baseline = load(options.baseline, options)
+        search = search_options(baseline, options)
+        with console.status(f"comparing with {options.baseline}"):
+            comparisons = evaluation.paired_bootstrap(
+                [translation.text for translation in translate(baseline, test, direction, search)],
+                hypotheses,
+                test.references,
+                target_language=direction.target,
+                tokenize=tokenize,
+            )
+        scores["baseline"] = conditions(options.baseline, baseline, direction, search)
+        scores["comparison"] = [comparison.to_json() for comparison in comparisons]
+        console.print(comparison_table(comparisons, str(options.baseline)))
+    if options.reliability is not None:
+        reliability = measure_reliability(translations, test.references, options.model)
+        scores["reliability"] = reliability.to_json()
+        import_module("mt.cli.reliability").plot_reliability(reliability, options.reliability)  # needs matplotlib
+        console.print(reliability_table(reliability))
+    if options.show:
+        console.print(sentence_table("Translations", spaced(test, hypotheses, options.show)))
+    if options.worst:
+        sentences = evaluation.worst_sentences(test.sources, hypotheses, test.references, options.worst)
+        scores["worst"] = [sentence.to_json() for sentence in sentences]
+        console.print(sentence_table("Worst", [(s.source, s.hypothesis, s.reference) for s in sentences]))
+    return scores
+
+
+def load(model: Path, options: argparse.Namespace, others: Sequence[Path] = ()) -> Translator:
+    """Load a model with the options of the command line. Raises: ModelError if the model cannot be loaded."""
+    return Translator.load(model, options.device, options.dtype, shortlist=options.shortlist, others=others)
+
+
+def find_direction(options: argparse.Namespace, translator: Translator | None) -> Direction:
+    """Return --direction; without it, the only direction of the model, or else the first two columns of --tsv.
+
+    Raises:
+        DataError, LanguageError: if none of the three gives a direction.
+    """
+    if options.direction is not None:
+        return Direction.parse(options.direction)
+    if translator is not None and (len(translator.directions) == 1 or options.tsv is None):
+        return translator.directions.choose(None)
+    if options.tsv is None:
+        raise DataError("the direction is unknown. Give one with --direction, such as --direction en-de")
+    return Direction.parse("-".join(options.columns.split(",")[:2]))
+
+
+def read_test_set(options: argparse.Namespace, direction: Direction) -> EvaluationSet:
+    """Read the test set. Raises: DataError if a file cannot be read or --columns lacks a needed column."""
+    if options.tsv is None:
+        pairs = list(read_parallel(options.source, options.reference))
+        return EvaluationSet([pair.source for pair in pairs], [pair.target for pair in pairs])
+    names = options.columns.split(",")
+    required = [direction.source, direction.target, *([] if options.by is None else [options.by])]
+    if unknown := [f"{name}{did_you_mean(name, names)}" for name in required if name not in names]:
+        raise DataError(f"{options.tsv}: --columns {options.columns} lacks {', '.join(unknown)}")
+    source, target, *group = map(names.index, required)
+    pairs = list(read_tsv(options.tsv, source, target))
+    groups = [pair.target for pair in read_tsv(options.tsv, None, group[0])] if group else []
+    return EvaluationSet([pair.source for pair in pairs], [pair.target for pair in pairs], groups)
+
+
+def search_options(translator: Translator, options: argparse.Namespace) -> SearchOptions:
+    """Return the model's search options, changed by the command line's. Raises: RequestError if a value is invalid."""
+    changes = {"beam_size": options.beam_size, "length_penalty": options.length_penalty}
+    return replace(translator.options, **{name: value for name, value in changes.items() if value is not None})
+
+
+def translate(
+    translator: Translator, test: EvaluationSet, direction: Direction, search: SearchOptions
+) -> list[Translation]:
+    return translator.translate(
+        test.sources, source=direction.source, target=direction.target, options=search, sentences=True
+    )
+
+
+def measure_reliability(
+    translations: Sequence[Translation], references: Sequence[str], model: Path
+) -> evaluation.Reliability:
+    """Compare confidence with sentence chrF. Raises: DataError if the model has no confidence.json."""
+    scores = evaluation.sentence_chrf([translation.text for translation in translations], references)
+    points = [
+        (translation.confidence, score)
+        for translation, score in zip(translations, scores, strict=True)
+        if translation.confidence is not None
+    ]
+    if not points:
+        raise DataError(f"{model} has no confidence.json. Run mt-service calibrate for this model first")
+    return evaluation.reliability([confidence for confidence, _ in points], [score for _, score in points])
+
+
+def conditions(model: Path, translator: Translator, direction: Direction, search: SearchOptions) -> dict[str, Any]:
+    """Return the model, direction and options that the scores depend on, as JSON values."""
+    return {
+        "model": str(model),
+        "direction": str(direction),
+        "beam_size": search.beam_size,
+        "length_penalty": search.length_penalty,
+        "normalization": str(search.normalization),
+        "device": str(translator.device),
+        "dtype": str(translator.dtype),
+        "shortlist": translator.shortlist,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+
+
+def spaced(test: EvaluationSet, hypotheses: Sequence[str], n: int) -> list[tuple[str, str, str]]:
+    """Return at most n evenly spaced sentences."""
+    step = max(1, len(hypotheses) // n)
+    return list(zip(test.sources, hypotheses, test.references, strict=True))[::step][:n]
+
+
+def score_table(report: evaluation.Report, title: str) -> Table:
+    table = Table(
+        "score",
+        Column("value", justify="right"),
+        Column("signature", overflow="fold"),
+        title=title,
+        title_justify="left",
+    )
+    for score in report.scores:
+        table.add_row(score.name, f"{score.value:.2f}", score.signature)
+    match = report.exact_match
+    table.add_row("exact match", f"{match.percent:.2f}", f"{match.exact:,} of {match.sentences:,} sentences")
+    return table
+
+
+def group_table(groups: dict[str, evaluation.ExactMatch], column: str) -> Table:
+    table = Table(column, *(Column(name, justify="right") for name in ("sentences", "exact", "%")))
+    for group, match in groups.items():
+        table.add_row(escape(group), f"{match.sentences:,}", f"{match.exact:,}", f"{match.percent:.1f}")
+    return table
+
+
+def comparison_table(comparisons: Sequence[evaluation.Comparison], baseline: str) -> Table:
+    right = [Column(name, justify="right") for name in ("baseline", "model", "difference", "p")]
+    table = Table("score", *right, title=f"compared with {baseline}", title_justify="left")
+    for c in comparisons:
+        table.add_row(
+            c.name, f"{c.baseline:.2f}", f"{c.system:.2f}", f"{c.system - c.baseline:+.2f}", f"{c.p_value:.3f}"
+        )
+    return table
+
+
+def reliability_table(reliability: evaluation.Reliability) -> Table:
+    right = [Column(name, justify="right") for name in ("sentences", "confidence", "chrF / 100")]
+    table = Table(*right, title=f"Confidence: Spearman {reliability.spearman:.3f}", title_justify="left")
+    for row in reliability.bins:
+        table.add_row(f"{row.sentences:,}", f"{row.confidence:.3f}", f"{row.chrf:.3f}")
+    return table
+
+
+def sentence_table(title: str, rows: Iterable[tuple[str, str, str]]) -> Table:
+    """Return a table of source, translation and, if it differs, reference."""
+    table = Table(
+        "source", "translation", "reference, if different", title=title, title_justify="left", show_lines=True
+    )
+    for source, hypothesis, reference in rows:
+        table.add_row(*map(escape, (source, hypothesis, "" if hypothesis.strip() == reference.strip() else reference)))
+    return table

@@ -1,0 +1,308 @@
+"""Download a public corpus.
+
+    mt-service fetch multi30k
+    mt-service fetch tatoeba-en-de --out /corpora/tatoeba
+    mt-service fetch Statmt-news_commentary-16-de-en      # any data set of OPUS and WMT; requires the extra `corpora`
+
+Existing files are not downloaded again, so on a machine without a network you can put the files there by hand. The
+files of Multi30k are checked by their SHA-256.
+"""
+
+import gzip
+import hashlib
+import importlib.util
+import io
+import json
+import lzma
+import os
+import subprocess
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.request import Request, urlopen
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from mt.cli.command import CommandParser, command, stderr_console
+from mt.data import phrasebook
+from mt.errors import DataError, did_you_mean, problems
+from mt.files import atomic_file
+
+# SHA-256 of the uncompressed texts in multi30k/dataset, data/task1/raw; the compressed files differ between mirrors.
+MULTI30K = {
+    "train.en.gz": "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6",
+    "train.de.gz": "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72",
+    "train.fr.gz": "5925a3c18f1587b6b54b87743106e6e8ab93618edb6f65d19eac0621f853a10d",
+    "train.cs.gz": "2be68b38c8d586ff4f54eb13cc6e1baaaa053695b3f070d3038303a47f2268da",
+    "val.en.gz": "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227",
+    "val.de.gz": "660e09eb7e1da2f856ea13ee5ad3cf6d36b3d5b0b733c857e94c5747a3dfc660",
+    "val.fr.gz": "5304e444d842e962b2dda4d816b70b22a1765b15401642b7ca37a67477e708dc",
+    "val.cs.gz": "d53827e469b0a1ca8d57e9e26b2b64c4bc4b33f5479c7b03ae87ae5c882c3e33",
+    "test_2016_flickr.en.gz": "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182",
+    "test_2016_flickr.de.gz": "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16",
+    "test_2016_flickr.fr.gz": "cb3160d69b002bb638e66cc7612fcd56cb0af82eadc9c142dedc438afb885ef6",
+    "test_2016_flickr.cs.gz": "45adb85f688de8407fddcbe1b36dca15d12aab868149b337e2576f2d6d2ff8d8",
+}
+
+# ISO 639-3 codes of the languages, from which manythings.org forms the names of its archives.
+TATOEBA = {
+    "ar": "ara", "bg": "bul", "cs": "ces", "da": "dan", "de": "deu", "el": "ell", "es": "spa", "fi": "fin",
+    "fr": "fra", "he": "heb", "hu": "hun", "it": "ita", "ja": "jpn", "ko": "kor", "lt": "lit", "mk": "mkd",
+    "nl": "nld", "no": "nob", "pl": "pol", "pt": "por", "ro": "ron", "ru": "rus", "sr": "srp", "sv": "swe",
+    "tr": "tur", "uk": "ukr", "vi": "vie", "zh": "cmn",
+}  # fmt: skip
+TATOEBA_DEFAULT = ("de", "fr", "zh")
+
+NAMES = ("phrasebook", "multi30k", "tatoeba")
+CHUNK = 1 << 16
+TIMEOUT_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Base addresses of the published corpora."""
+
+    multi30k: str = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
+    tatoeba: str = "https://www.manythings.org/anki"
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """File to download. `sha256` is the digest of the uncompressed content, or None if the content may change."""
+
+    url: str
+    path: Path
+    sha256: str | None
+
+
+@command
+def main(argv: Sequence[str]) -> int:
+    return run(argv, Hosts())
+
+
+def run(argv: Sequence[str], hosts: Hosts) -> int:
+    """Run the verb with the given hosts."""
+    parser = CommandParser("fetch", __doc__)
+    parser.add_argument("name", help=f"{', '.join(NAMES)}, tatoeba-en-XX, or the id of an mtdata data set")
+    parser.common.add_argument(
+        "--out", type=Path, metavar="DIR", help="folder to write (default: NAME in data, or in $MT_DATA)"
+    )
+    options = parser.parse_args(argv)
+    console = stderr_console()
+    folder = options.out or Path(os.environ.get("MT_DATA", "data")) / default_folder(options.name)
+    fetch(options.name, folder, hosts, console)
+    console.print(f"{options.name} is in {folder}", markup=False, soft_wrap=True)
+    return 0
+
+
+def default_folder(name: str) -> str:
+    return "tatoeba" if name.startswith("tatoeba-") else name
+
+
+def fetch(name: str, folder: Path, hosts: Hosts, console: Console) -> None:
+    """Write the corpus `name` to `folder`. Raises: DataError if the name is unknown or a download fails."""
+    if name == "phrasebook":
+        phrasebook.write(folder, train=60_000, valid=1_000, test=2_000, seed=1)
+    elif name == "multi30k":
+        files = [RemoteFile(f"{hosts.multi30k}/{file}", folder / file, sha256) for file, sha256 in MULTI30K.items()]
+        download(files, console)
+        write_source(folder, "research and education only; https://github.com/multi30k/dataset", files)
+    elif name == "tatoeba":
+        fetch_tatoeba(TATOEBA_DEFAULT, folder, hosts, console)
+    elif name.startswith("tatoeba-"):
+        fetch_tatoeba([name.removeprefix("tatoeba-en-")], folder, hosts, console)
+    elif name.count("-") == 4:
+        fetch_with_mtdata(name, folder, console)
+    else:
+        raise DataError(
+            f"{name}: unknown corpus{did_you_mean(name, NAMES)}; accepted: {', '.join(NAMES)}, "
+            "tatoeba-en-XX, or the id of an mtdata data set, GROUP-NAME-VERSION-SOURCE-TARGET"
+        )
+
+
+def download(files: Iterable[RemoteFile], console: Console) -> None:
+    """Download the missing files and check the existing ones.
+
+    Raises:
+        DataError: if a checksum is wrong, or a file cannot be downloaded; the message says where to put the file.
+    """
+    wrong, missing, reason = [], [], ""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        for file in files:
+            if file.path.exists():
+                if file.sha256 not in (None, found := content_sha256(file.path)):
+                    wrong.append(
+                        f"{file.path}: the SHA-256 is {found}, not {file.sha256}; delete the file to fetch it again"
+                    )
+            elif reason:
+                missing.append(f"{file.url} as {file.path}")  # do not wait for another time-out
+            else:
+                try:
+                    wrong += _download_one(file, progress)
+                except (OSError, HTTPException) as error:
+                    reason = str(error)
+                    missing.append(f"{file.url} as {file.path}")
+    if wrong:
+        raise DataError(problems("these files differ from the published ones", wrong))
+    if missing:
+        raise DataError(
+            problems(
+                f"cannot download these files ({reason}); save each at its path and run the command again", missing
+            )
+        )
+
+
+def _download_one(file: RemoteFile, progress: Progress) -> list[str]:
+    """Download a file under a temporary name, then rename it; return a message if its checksum is wrong.
+
+    Raises:
+        OSError, HTTPException: if the download fails.
+    """
+    file.path.parent.mkdir(parents=True, exist_ok=True)
+    aside = file.path.with_name("part-" + file.path.name)
+    # manythings.org refuses the default user agent of urllib.
+    request = Request(file.url, headers={"User-Agent": "Mozilla/5.0 (compatible; mt-service)"})
+    try:
+        with urlopen(request, timeout=TIMEOUT_SECONDS) as response, aside.open("wb") as out:
+            length = int(response.headers.get("Content-Length", 0))
+            task = progress.add_task(file.path.name, total=length or None)
+            received = 0
+            while chunk := response.read(CHUNK):
+                received += out.write(chunk)
+                progress.update(task, completed=received)
+        if length and received != length:
+            raise OSError(f"the connection was lost after {received:,} of {length:,} bytes")
+        if file.sha256 not in (None, found := content_sha256(aside)):
+            return [f"{file.url}: the SHA-256 is {found}, not {file.sha256}"]
+        os.replace(aside, file.path)
+        return []
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def content_sha256(path: Path) -> str:
+    """Return the SHA-256 of the uncompressed content of a file, or "none: it is damaged" if gzip cannot read it."""
+    digest = hashlib.sha256()
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            while chunk := stream.read(CHUNK):
+                digest.update(chunk)
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        return "none: it is damaged"
+    return digest.hexdigest()
+
+
+def write_source(folder: Path, licence: str, files: Iterable[RemoteFile]) -> None:
+    """Write SOURCE.json, which holds the licence and the address and SHA-256 of each file, beside the data."""
+    target = folder / "SOURCE.json"
+    try:
+        known = json.loads(target.read_text(encoding="utf-8"))["files"] if target.exists() else {}
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{target} is damaged, or not written by this command. Move it away and run the command again"
+        ) from error
+    fresh = {file.path.name: {"url": file.url, "sha256": content_sha256(file.path)} for file in files}
+    with atomic_file(target) as path:
+        path.write_text(json.dumps({"licence": licence, "files": known | fresh}, indent=2) + "\n", encoding="utf-8")
+
+
+def fetch_tatoeba(languages: Sequence[str], folder: Path, hosts: Hosts, console: Console) -> None:
+    """Download the archive of each language XX and write {train,dev,test}.en-XX.tsv.xz beside it.
+
+    Raises:
+        DataError: if a language is unknown, or an archive cannot be downloaded or read.
+    """
+    if unknown := [language for language in languages if language not in TATOEBA]:
+        accepted = ", ".join(f"tatoeba-en-{language}" for language in TATOEBA)
+        raise DataError(f"tatoeba: no archive is known for {', '.join(map(repr, unknown))}; accepted: {accepted}")
+    archives: dict[str, RemoteFile] = {}
+    for language in languages:
+        archive = f"{TATOEBA[language]}-eng.zip"
+        # The archives grow every month, so there is no expected checksum.
+        archives[language] = RemoteFile(f"{hosts.tatoeba}/{archive}", folder / archive, sha256=None)
+    download(archives.values(), console)
+    for language, file in archives.items():
+        split_tatoeba(file.path, f"{TATOEBA[language]}.txt", f"en-{language}")
+    write_source(folder, "CC-BY 2.0 FR; https://tatoeba.org by way of https://www.manythings.org", archives.values())
+
+
+def split_tatoeba(archive: Path, member: str, direction: str) -> None:
+    """Split the lines `english TAB target TAB licence` of an archive into train, dev and test files.
+
+    Raises:
+        DataError: if the archive is damaged or lacks `member`.
+    """
+    splits = ("train", "dev", "test")
+    with TemporaryDirectory(dir=archive.parent, prefix="part-") as aside:
+        files = {split: Path(aside) / f"{split}.{direction}.tsv.xz" for split in splits}
+        try:
+            with ExitStack() as stack:
+                text = stack.enter_context(zipfile.ZipFile(archive)).open(member)
+                outputs = {
+                    split: stack.enter_context(lzma.open(files[split], "wt", encoding="utf-8")) for split in splits
+                }
+                for line in io.TextIOWrapper(text, encoding="utf-8", newline="\n"):
+                    english, target = line.rstrip("\r\n").split("\t")[:2]
+                    outputs[split_of(english)].write(f"{english}\t{target}\n")
+        except (zipfile.BadZipFile, EOFError, KeyError, ValueError, zlib.error) as error:
+            raise DataError(
+                f"{archive}: damaged, or without the file {member} ({error}); delete the archive to fetch it again"
+            ) from error
+        for file in files.values():
+            os.replace(file, archive.parent / file.name)
+
+
+def split_of(english: str) -> str:
+    """Return the split of an English sentence: dev or test with probability 1% each, by a hash of the sentence."""
+    number = int.from_bytes(hashlib.blake2b(english.encode(), digest_size=8).digest(), "big") % 100
+    return {0: "dev", 1: "test"}.get(number, "train")
+
+
+def fetch_with_mtdata(name: str, folder: Path, console: Console) -> None:
+    """Write `corpus.{language}` for the two languages of an mtdata data set.
+
+    Raises:
+        DataError: if mtdata is not installed or cannot download the data set.
+    """
+    if importlib.util.find_spec("mtdata") is None:
+        raise DataError(f"{name}: mtdata is not installed. Run pip install 'mt-service[corpora]'")
+    languages = name.split("-")[3:]
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder, prefix="mtdata-") as aside:
+        arguments = ["--langs", "-".join(languages), "--train", name, "--out", aside]
+        command = [sys.executable, "-m", "mtdata", "get", *arguments]
+        with console.status(f"downloading {name} with mtdata"):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        parts = mtdata_parts(Path(aside) / "train-parts")
+        if done.returncode or len(parts) != len(languages):
+            last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+            finals = " and ".join(str(folder / f"corpus.{language}") for language in languages)
+            raise DataError(
+                f"mtdata could not download {name}: {last}\nwithout a network, save the corpus by hand as {finals}"
+            )
+        files = []
+        for language, part in zip(languages, parts, strict=True):
+            files.append(RemoteFile(f"mtdata:{name}", folder / f"corpus.{language}", sha256=None))
+            os.replace(part, files[-1].path)
+    write_source(folder, "see `mtdata list --full`", files)
+
+
+def mtdata_parts(folder: Path) -> list[Path]:
+    """Return the two files ID.LANGUAGE of the only data set under `folder`, in the order of the languages in ID."""
+    parts = {file.name.rpartition(".")[2]: file for file in folder.glob("*") if ".meta." not in file.name}
+    ids = {file.name.rpartition(".")[0] for file in parts.values()}
+    return [parts[language] for language in ids.pop().split("-")[3:] if language in parts] if len(ids) == 1 else []

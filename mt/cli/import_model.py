@@ -1,0 +1,42 @@
+"""Convert a model of another toolkit to a model directory.
+
+mt-service import Helsinki-NLP/opus-mt-en-de models/opus-mt-en-de
+mt-service import path/to/marian models/en-de --direction en-de
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mt.cli.command import CommandParser, command, stderr_console
+from mt.interop.importer import import_model
+from mt.interop.origin import ImportOptions
+
+
+@command
+def main(argv: Sequence[str]) -> int:
+    parser = CommandParser("import", __doc__)
+    parser.add_argument(
+        "source",
+        help="folder of a Marian, Hugging Face MarianMT, fairseq or JoeyNMT model, or OWNER/MODEL[@REVISION]",
+    )
+    parser.add_argument("out", type=Path, help="model directory to write; an existing model is replaced")
+    parser.common.add_argument(
+        "--direction",
+        action="append",
+        default=[],
+        metavar="L-L",
+        help="direction of the model, such as en-de; may be repeated; required if the model's files name none",
+    )
+    parser.common.add_argument(
+        "--allow-pickle", action="store_true", help="read weights from a pickle file; no code in it is run"
+    )
+    parser.more.add_argument(
+        "--as-marian",
+        action="store_true",
+        help="compute positions and LayerNorm exactly as Marian does (default: as transformers and CTranslate2 do, "
+        "which differs slightly)",
+    )
+    options = parser.parse_args(argv)
+    import_model(options.source, options.out, options.direction, ImportOptions(options.allow_pickle, options.as_marian))
+    stderr_console().print(f"{options.out}: imported", markup=False, highlight=False, soft_wrap=True)
+    return 0

@@ -1,0 +1,45 @@
+"""`mt-service VERB`: the registry of verbs. Only the module of the requested verb is imported."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+VERBS = {
+    "fetch": ("fetch", "download a public corpus"),
+    "prepare": ("prepare", "clean and tokenize the corpora of a recipe"),
+    "train": ("train", "train a model from a recipe"),
+    "evaluate": ("evaluate", "score a model: BLEU, chrF2, TER"),
+    "translate": ("translate", "translate a file or standard input"),
+    "serve": ("serve", "serve models over HTTP"),
+    "import": ("import_model", "convert a model of Marian, Hugging Face, fairseq or JoeyNMT"),
+    "export": ("export", "convert a model for CTranslate2, transformers or ONNX"),
+    "calibrate": ("calibrate", "fit a model's confidence and check int8 on parallel text"),
+    "shortlist": ("shortlist", "compute a vocabulary shortlist for faster decoding on a CPU"),
+    "shrink": ("shrink", "cut layers or vocabulary of a model to make a student"),
+    "distil": ("distil", "build a training corpus from n-best lists of teacher models"),
+    "rerank": ("rerank", "rerank n-best lists with other models"),
+    "select-data": ("select_data", "select training text by the cross-entropy difference of two language models"),
+    "keys": ("keys", "manage the API keys of a service"),
+    "benchmark": ("benchmark", "compare the speed of decoding, training and serving with other toolkits"),
+}
+"""Module and one-line description of each verb."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the verb `argv[0]` with the other arguments, or list the verbs if `argv` is empty."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(overview())
+        return 0
+    verb, *rest = arguments
+    if verb not in VERBS:
+        print(f"error: unknown verb {verb!r}\n\n{overview()}", file=sys.stderr)
+        return 2
+    status: int = import_module(f"mt.cli.{VERBS[verb][0]}").main(rest)
+    return status
+
+
+def overview() -> str:
+    """Return the usage line and the list of verbs."""
+    listed = "\n".join(f"  {verb:12} {description}" for verb, (_, description) in VERBS.items())
+    return f"usage: mt-service VERB [options]\n\n{listed}\n\n`mt-service VERB --help` describes a verb."

@@ -1,0 +1,49 @@
+"""N-best lists in the JSON format of `mt-service translate --json`."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, FiniteFloat, ValidationError
+
+from mt.data.corpus import read_lines
+from mt.errors import DataError, problems
+from mt.scoring.reranking import NBest
+
+
+class ScoredTranslation(BaseModel):
+    """A translation of a line, with its score."""
+
+    translation: str
+    score: FiniteFloat
+
+
+class TranslatedLine(BaseModel):
+    """A line of output. A line with a `problem` has no translation."""
+
+    source: str = ""
+    translation: str = ""
+    score: FiniteFloat = 0.0
+    alternatives: tuple[ScoredTranslation, ...] = ()
+    problem: str | None = None
+
+    def n_best(self) -> NBest:
+        candidates = self.alternatives or (ScoredTranslation(translation=self.translation, score=self.score),)
+        return NBest(self.source, tuple(c.translation for c in candidates), tuple(c.score for c in candidates))
+
+
+def read_n_best(path: Path) -> list[NBest]:
+    """Return the n-best list of each line; the list has one translation if the line has no alternatives.
+
+    Raises:
+        DataError: listing every line that `mt-service translate --json` cannot have written.
+    """
+    lists, invalid = [], []
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            lists.append(TranslatedLine.model_validate_json(line).n_best())
+        except ValidationError as error:
+            first = error.errors()[0]
+            invalid.append(f"line {number}: {'.'.join(map(str, first['loc'])) or 'JSON'}: {first['msg']}")
+    if invalid:
+        accepted = "accepted: output of `mt-service translate --n-best K --json`"
+        raise DataError(problems(f"{path} has lines that are not n-best lists; {accepted}", invalid))
+    return lists

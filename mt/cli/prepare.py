@@ -1,0 +1,87 @@
+"""Clean the corpora of a recipe, train its tokenizer and encode the text.
+
+`mt-service train` prepares its data itself. Runs share prepared data if their recipes have equal data settings.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from mt.cli.command import CommandParser, command, stderr_console
+from mt.config import Recipe
+from mt.data.dataset import PreparedData, load_prepared
+from mt.data.preparation import DROPPED, prepare
+from mt.training.tuning import read_recipe
+
+RUNS = Path("runs")
+
+
+@command
+def main(argv: Sequence[str]) -> int:
+    parser = CommandParser("prepare", __doc__)
+    parser.add_argument("recipe", type=recipe_path, help="recipe, such as scripts/recipes/multi30k-en-de.toml")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as tokenizer.vocabulary_size=4000")
+    parser.common.add_argument(
+        "--out", type=Path, metavar="DIR", default=RUNS / "prepared", help="folder of prepared data (%(default)s)"
+    )
+    options = parser.parse_intermixed_args(argv)
+    console = stderr_console()
+    recipe = read_recipe(options.recipe, options.overrides)
+    show_summary(prepare_with_progress(recipe, options.out, console), console)
+    return 0
+
+
+def recipe_path(text: str) -> Path:
+    """Return the path `text` if it exists, or else the path of the installed recipe with this file name."""
+    path = Path(text)
+    installed = Path(__file__).parents[1] / "recipes" / path.name
+    return installed if path.name == text and not path.exists() and installed.is_file() else path
+
+
+def prepare_with_progress(recipe: Recipe, out: Path, console: Console) -> PreparedData:
+    """Prepare the data of a recipe in a folder under `out`, show the progress, and return the prepared data."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TextColumn("{task.completed:,} pairs"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("read", total=None)
+        folder = prepare(
+            recipe,
+            out,
+            threads=os.cpu_count() or 1,
+            progress=lambda stage, pairs: bar.update(task, description=stage, completed=pairs),
+        )
+    data = load_prepared(folder)
+    for warning in data.meta["warnings"]:
+        console.print(f"warning: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    return data
+
+
+def show_summary(data: PreparedData, console: Console) -> None:
+    """Print the number of kept pairs, and the number of dropped pairs for each reason."""
+    console.print(f"{data.folder}: {len(data.tokenizer):,} pieces", markup=False, highlight=False, soft_wrap=True)
+    table = Table(
+        "direction",
+        "reason",
+        "dropped pairs",
+        "example",
+        title=f"{len(data.train):,} training and {len(data.valid):,} validation pairs",
+        title_justify="left",
+    )
+    dropped = data.meta["dropped"]
+    for direction, rows in dropped.items():
+        for row in rows:
+            table.add_row(direction, row["reason"], f"{row['count']:,}", "".join(row["examples"][:1])[:100])
+        if not rows:
+            table.add_row(direction, "none", "0", "")
+    console.print(table, markup=False)
+    if any(dropped.values()):
+        path = data.folder / DROPPED
+        console.print(f"all dropped pairs: {path}", markup=False, highlight=False, soft_wrap=True)

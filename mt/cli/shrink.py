@@ -1,0 +1,68 @@
+"""Cut layers or vocabulary of a trained model, the teacher, to make a student with a part of its weights.
+
+    mt-service shrink TEACHER runs/student --encoder-layers 6 --decoder-layers 1 --vocabulary-size 3000
+
+The encoder runs once per sentence, the decoder once per token and hypothesis. A fast model therefore has few decoder
+layers and, if it is small, a small vocabulary. Train the student before use: set `model` in the section [tuning] of a
+recipe to the student's directory, and train on a corpus that `mt-service distil` built from the teacher's translations.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from mt.checkpoint import load_model, save_model
+from mt.cli.command import CommandParser, command, count, stderr_console
+from mt.interop.output import check_output
+from mt.training.student import shrink
+
+CARD = """# A student that is not trained yet
+
+`mt-service shrink` made this model from {teacher}: {encoder} encoder and {decoder} decoder layers, {pieces:,} pieces.
+Before you use the model, train it with a recipe whose section `[tuning]` has `model = "{folder}"`.
+"""
+
+
+@command
+def main(argv: Sequence[str]) -> int:
+    options = parse(argv)
+    check_output(options.out, options.model)
+    teacher = load_model(options.model, torch.device("cpu"))
+    config = teacher.description.model
+    weights, tokenizer, description = shrink(
+        teacher,
+        options.encoder_layers or config.encoder_layers,
+        options.decoder_layers or config.decoder_layers,
+        options.vocabulary_size or len(teacher.tokenizer),
+    )
+    card = CARD.format(
+        teacher=options.model,
+        encoder=description.model.encoder_layers,
+        decoder=description.model.decoder_layers,
+        pieces=len(tokenizer),
+        folder=options.out,
+    )
+    save_model(options.out, weights, tokenizer, description, card, teacher.calibration)
+    parameters = sum(tensor.numel() for tensor in weights.values())
+    before = sum(parameter.numel() for parameter in teacher.model.parameters())
+    stderr_console().print(
+        f"{options.out}: {parameters:,} of {before:,} parameters, not trained yet",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    return 0
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser("shrink", __doc__)
+    parser.add_argument("model", type=Path, help="model directory of the teacher")
+    parser.add_argument("out", type=Path, help="model directory to write; an existing model is replaced")
+    parser.common.add_argument(
+        "--encoder-layers", type=count, metavar="N", help="encoder layers; may exceed the teacher's (default: same)"
+    )
+    parser.common.add_argument("--decoder-layers", type=count, metavar="N", help="decoder layers (default: same)")
+    parser.common.add_argument("--vocabulary-size", type=count, metavar="N", help="vocabulary size (default: same)")
+    return parser.parse_args(argv)

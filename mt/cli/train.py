@@ -1,0 +1,317 @@
+"""Train a model from a recipe.
+
+    mt-service train scripts/recipes/multi30k-en-de.toml
+    mt-service train my.toml training.max_updates=1000 --run runs/short
+    torchrun --nproc-per-node 2 -m mt train my.toml      # two GPUs
+
+On a CPU, one process per core trains. The run directory holds the recipe, checkpoints, metrics and the model directory.
+"""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import torch
+from rich.console import Console
+
+from mt import evaluation
+from mt.checkpoint import CALIBRATION_PAIRS, Description, LanguageModelDescription, LoadedModel, save_model
+from mt.cli.command import CommandParser, command, count, stderr_console
+from mt.cli.prepare import RUNS, prepare_with_progress, recipe_path
+from mt.config import Recipe
+from mt.data.corpus import SentencePair
+from mt.data.dataset import PreparedData, load_prepared
+from mt.data.preparation import language_pairs, prepared_folder, read_corpus
+from mt.distributed import SEPARATE_STORES, World, barrier, join_process_group, restarts, reuses_store, spawn_ranks
+from mt.engine.devices import select_device
+from mt.errors import DataError, TrainingError, problems
+from mt.files import atomic_file, try_lock
+from mt.languages import Direction
+from mt.model.transformer import LanguageModel
+from mt.pipeline.translator import Translator
+from mt.recipe import save_recipe
+from mt.scoring.language_model import LanguageModelScorer, perplexity
+from mt.training.card import Perplexity, Published, write_card, write_language_model_card
+from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
+from mt.training.memory import keep_freed_memory
+from mt.training.report import Reporter
+from mt.training.state import trained
+from mt.training.trainer import Trainer
+from mt.training.tuning import read_recipe
+from mt.training.validation import TranslationValidation
+
+FIXED_SECTIONS = (
+    "seed",
+    "data",
+    "cleaning",
+    "tokenizer",
+    "model",
+    "tuning",
+)  # sections of a recipe that --resume may not change
+MAX_PROCESSES = 4  # with more, the part of an update that each process computes is too small
+Tests = dict[str, list[SentencePair]]  # test pairs by direction
+
+
+@command
+def main(argv: Sequence[str]) -> int:
+    options = parse(argv)
+    console = stderr_console()
+    check_restarts(options.resume)
+    recipe = read_recipe(options.recipe, options.overrides)
+    run = options.run or RUNS / recipe.run_name
+    device = select_device(options.device)
+    processes = share_cores(device, options.processes, options.threads)
+    keep_freed_memory()
+    ranks = spawn_ranks([sys.executable, "-m", "mt", "train", *argv], processes)
+    try:
+        with ranks, join_process_group(device.type) as world, lock_run(run, world):
+            if device.type == "cuda":
+                device = torch.device("cuda", world.local_rank if world.size > 1 else device.index or 0)
+                torch.cuda.set_device(device)
+            finished = train(recipe, run, device, world, options.resume, console)
+    except KeyboardInterrupt:
+        finished = False
+    if not finished:
+        console.print("stopped; --resume continues from the last checkpoint", style="yellow")
+        return 130
+    return 0
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser("train", __doc__)
+    parser.add_argument("recipe", type=recipe_path, help="recipe, such as scripts/recipes/multi30k-en-de.toml")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as training.max_updates=1000")
+    parser.common.add_argument(
+        "--run", type=Path, metavar="DIR", help=f"folder of the run (default: {RUNS}/NAME-DIRECTIONS)"
+    )
+    parser.common.add_argument(
+        "--resume",
+        action="store_true",
+        help="continue from the last checkpoint; if no checkpoint exists, start a new run",
+    )
+    parser.add_device()
+    parser.more.add_argument(
+        "--processes",
+        type=count,
+        metavar="N",
+        help=f"processes on a CPU (default: one per core, at most {MAX_PROCESSES})",
+    )
+    parser.more.add_argument(
+        "--threads", type=count, metavar="N", help="threads of each process; without --processes, a single process runs"
+    )
+    return parser.parse_intermixed_args(argv)
+
+
+def share_cores(device: torch.device, processes: int | None, threads: int | None) -> int:
+    """Set the number of threads of this process and return the number of processes, including this one.
+
+    Several processes with one thread each are faster than one process with several threads, because processes
+    synchronise once per update, threads at each operation.
+    """
+    started = "RANK" in os.environ  # by torchrun or by rank 0
+    if processes is None or started:
+        single = started or threads is not None or device.type != "cpu"
+        processes = 1 if single else min(available_cores(), MAX_PROCESSES)
+    if threads is None and processes > 1:
+        threads = max(1, available_cores() // processes)
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # for the other ranks
+    if threads is not None:
+        torch.set_num_threads(threads)
+    return processes
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def train(recipe: Recipe, run: Path, device: torch.device, world: World, resume: bool, console: Console) -> bool:
+    """Prepare the data, train and write the model directory; return False if a signal stopped the training."""
+    recipe_file = run / "recipe.toml"
+    check_run(recipe, recipe_file, resume)
+    if world.is_main:
+        prepare_with_progress(recipe, RUNS / "prepared", console)
+    barrier(world)
+    data = load_prepared(prepared_folder(recipe, RUNS / "prepared"))
+    tests = read_tests(recipe, data)
+    if world.is_main:
+        recipe_file.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(recipe_file) as file:
+            save_recipe(recipe, file)
+    trainer = Trainer(recipe, data, run, device, world)
+    resumed = resume and trainer.resume()
+    with Reporter(run, recipe.run_name, recipe.training, trainer.progress.updates, not world.is_main) as report:
+        if resumed:
+            report.print(f"resumed at update {trainer.progress.updates:,}")
+        parameters = sum(p.numel() for p in trainer.model.parameters())
+        changing = sum(p.numel() for p in trained(trainer.model).values())
+        epoch = round(float(trainer.batches.weights.sum()))
+        report.print(
+            f"{parameters:,} parameters{f', {changing:,} of them trained' if changing < parameters else ''}, "
+            f"{len(trainer.batches.usable):,} of {len(data.train):,} pairs are short enough, "
+            f"{f'an epoch has about {epoch:,}, ' if epoch != len(trainer.batches.usable) else ''}"
+            f"processes: {world.size} on {device}, threads of each: {torch.get_num_threads()}, "
+            f"in {trainer.precision}"
+        )
+        with signals_stop(trainer, world):
+            finished = trainer.train(report)
+        if finished and world.is_main:
+            publish(recipe, data, tests, trainer, report)
+    return finished
+
+
+@contextmanager
+def signals_stop(trainer: Trainer, world: World) -> Iterator[None]:
+    """Stop training after the current update on SIGINT or SIGTERM, or at once if a single process gets SIGINT twice.
+
+    Under torchrun, a repeated SIGINT has no effect: torchrun forwards signals, so a process may receive one twice.
+    """
+    received: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if signal.SIGINT in received and number == signal.SIGINT and world.size == 1:
+            raise KeyboardInterrupt
+        received.append(number)
+        trainer.stop()
+        os.write(sys.stderr.fileno(), b"\nstopping after this update; a checkpoint is written\n")
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def check_restarts(resume: bool) -> None:
+    """Check the options that torchrun --max-restarts needs. Raises: TrainingError if a restart would fail."""
+    missing = []
+    if not resume:
+        missing.append("a restart would find that the run directory exists. Give --resume, which also starts a new run")
+    if reuses_store():
+        missing.append(f"new processes would wait for dead processes. Run {SEPARATE_STORES} torchrun ...")
+    if restarts() and missing:
+        raise TrainingError(problems("torchrun --max-restarts cannot restart this command", missing))
+
+
+@contextmanager
+def lock_run(run: Path, world: World) -> Iterator[None]:
+    """Lock the run directory. Raises: TrainingError if another process holds the lock."""
+    if not world.is_main:
+        yield
+        return
+    run.parent.mkdir(parents=True, exist_ok=True)
+    with try_lock(run) as locked:
+        if not locked:
+            raise TrainingError(
+                f"another process trains in {run}. Give another --run, or wait until that process has ended"
+            )
+        yield
+
+
+def check_run(recipe: Recipe, recipe_file: Path, resume: bool) -> None:
+    """Check that the run directory is new, or may be resumed with this recipe. Raises: TrainingError otherwise."""
+    if not recipe_file.exists():
+        return
+    if not resume:
+        raise TrainingError(
+            f"{recipe_file.parent} already holds a run. Give --resume to continue that run, or another --run"
+        )
+    before = read_recipe(recipe_file)
+    changed = [key for key in FIXED_SECTIONS if getattr(before, key) != getattr(recipe, key)]
+    if (
+        before.training.optimizer != recipe.training.optimizer
+    ):  # an optimizer cannot load the state of another optimizer
+        changed.append("training.optimizer")
+    if changed:
+        raise TrainingError(
+            f"the recipe differs from {recipe_file} in {', '.join(changed)}. Use the values of that file, or give "
+            "another --run"
+        )
+
+
+def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, report: Reporter) -> None:
+    """Select the weights, score them on the test corpora and write the model directory."""
+    weights, origin, figures = trainer.finish(report)
+    published = Published(origin, figures, str(trainer.device))
+    model, about, folder = trainer.model_of(weights), trainer.describe(), trainer.run / "model"
+    if isinstance(model, LanguageModel):
+        assert isinstance(about, LanguageModelDescription)
+        perplexities = score_lines(tests, data, LanguageModelScorer(model, data.tokenizer, about.language))
+        card = write_language_model_card(recipe, data, trainer.progress, published, perplexities)
+        save_model(folder, weights, data.tokenizer, about, card)
+        for row in perplexities:
+            report.print(f"{row.text}: perplexity {row.value:.2f} of {row.tokens:,} tokens")
+    else:
+        assert isinstance(about, Description) and isinstance(trainer.validation, TranslationValidation)
+        translator = Translator.from_loaded(LoadedModel(model, data.tokenizer, about))
+        scores = score_tests(tests, translator)
+        card = write_card(recipe, data, trainer.progress, published, scores)
+        confidence = fit_confidence(translator, trainer.validation.pairs(CONFIDENCE_PAIRS))
+        calibration = trainer.validation.pairs(CALIBRATION_PAIRS)
+        save_model(folder, weights, data.tokenizer, about, card, calibration, confidence)
+        for direction, scored in scores.items():
+            for score in scored.scores:
+                report.print(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")
+    report.print(f"the model is in {folder}")
+
+
+def read_tests(recipe: Recipe, data: PreparedData) -> Tests:
+    """Read the test corpora, before training, so that problems are reported early.
+
+    Raises:
+        DataError: if a corpus cannot be read, or a sentence is longer than model.max_length.
+    """
+    tests = {
+        "-".join(filter(None, languages)): [
+            pair for corpus in recipe.data.test for pair in read_corpus(corpus, recipe.data.root, languages)
+        ]
+        for languages in language_pairs(recipe)
+    }
+    limit, monolingual = recipe.model.max_length, recipe.data.language is not None
+    too_long = [
+        f"{pair.file}:{pair.line}: {length} tokens"
+        for pairs in tests.values()
+        for pair in pairs
+        if (length := len(data.tokenizer.encode(pair.target if monolingual else pair.source)) + 2)
+        > limit  # with tag and EOS
+    ]
+    if too_long:
+        raise DataError(
+            problems(f"test sentences longer than model.max_length, {limit}", too_long)
+            + "\nRemove these sentences or raise model.max_length"
+        )
+    return tests
+
+
+def score_lines(tests: Tests, data: PreparedData, scorer: LanguageModelScorer) -> list[Perplexity]:
+    """Return the perplexity on the validation lines that are short enough for the model, and on the test corpora."""
+    valid = data.valid.texts("target", range(len(data.valid)))
+    texts = {
+        "validation": [text for text in valid if scorer.fits(text)],
+        "test": [pair.target for pairs in tests.values() for pair in pairs],
+    }
+    scored = {name: scorer.score(lines) for name, lines in texts.items() if lines}
+    return [Perplexity(name, sum(line.tokens for line in lines), perplexity(lines)) for name, lines in scored.items()]
+
+
+def score_tests(tests: Tests, translator: Translator) -> dict[str, evaluation.Report]:
+    """Return the report of scores of each direction that has test corpora."""
+    reports = {}
+    for direction, pairs in tests.items():
+        if pairs:
+            languages = Direction.parse(direction)
+            translations = translator.translate(
+                [pair.source for pair in pairs], source=languages.source, target=languages.target, sentences=True
+            )
+            reports[direction] = evaluation.evaluate(
+                [translation.text for translation in translations],
+                [pair.target for pair in pairs],
+                target_language=languages.target,
+            )
+    return reports

@@ -1,0 +1,272 @@
+"""Translate a file or standard input, in constant memory. Each line of input gives one line of output, in order.
+
+    mt-service translate runs/phrasebook-en-de/model hello.en > hello.de
+    echo "Where is the train station?" | mt-service translate runs/phrasebook-en-de/model
+    mt-service translate MODEL news.en.gz --beam-size 8 --n-best 3 --json --output news.jsonl.gz
+
+MODEL is a model directory (default: MT_MODEL in the environment). A line may hold several sentences; with --sentences
+each line is one sentence, as in a test set.
+
+With --output FILE the lines are written to FILE.part until all are done. If the command is interrupted, run it
+again to resume. A line that cannot be translated gives an empty line and a message on stderr; the exit status is 3.
+
+--json writes one JSON object per line, with the fields source, translation, score (log-probability / length penalty)
+and log_probability. If a line has several sentences, the object has the field sentences; with --n-best, the field
+alternatives. For a line that cannot be translated, the object has only the fields problem and, if readable, source.
+
+--ensemble averages the probabilities of several models; its time is the sum of their times. --mbr N draws N samples and
+selects the sample with the highest mean chrF against the others (minimum Bayes risk). With --n-best, the samples with
+the next highest means follow.
+
+--ray translates chunks of lines on a Ray cluster, by one process for each GPU, or for each group of --threads cores.
+The model directory must have the same path on every machine. Each line is written once, even if workers die.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Protocol, Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from mt.cli.command import CommandParser, command, count, stderr_console
+from mt.cli.ray_cluster import RayCluster
+from mt.cli.translation_job import OutputLine, TranslationJob, file_digest, input_name, line_size
+from mt.data.corpus import Fault, read_lines_and_faults, read_stream_lines
+from mt.data.resumable_file import ResumableFile
+from mt.errors import DataError, RequestError, problems
+from mt.text.terms import Terms
+
+LINES_A_FLUSH = 100
+COMPRESSED = (".gz", ".xz")
+
+
+@command
+def main(argv: Sequence[str]) -> int:
+    try:
+        failures = run(parse(argv), stderr_console())
+    except BrokenPipeError:  # the program that reads our stdout has closed the pipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 3 if failures else 0
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Return the options, with the inputs resolved as `model` and `file`. Raises: RequestError."""
+    parser = CommandParser("translate", __doc__)
+    parser.add_argument("inputs", nargs="*", metavar="[MODEL] [FILE|-]", help="plain text, .gz or .xz; - is stdin")
+    parser.usage = "%(prog)s [MODEL] [FILE|-] [options]"
+    add = parser.common.add_argument
+    add("--output", type=Path, metavar="FILE", help="write here instead of stdout; .gz and .xz are compressed")
+    add("--source", metavar="L", help="source language, if the model has several")
+    add("--target", metavar="L", help="target language, if the model has several")
+    add("--glossary", type=Path, metavar="FILE", help="glossary; each line holds a term, a tab and its translation")
+    add("--json", action="store_true", help="write one JSON object per line")
+    parser.add_device()
+    add = parser.more.add_argument
+    add("--sentences", action="store_true", help="each line is one sentence: do not split it")
+    add("--beam-size", type=int, metavar="N", help="hypotheses of beam search; 1 is greedy (default: the model's)")
+    add("--n-best", type=int, metavar="N", help="translations per line; requires --json")
+    add("--length-penalty", type=float, metavar="X", help="higher favours longer translations (default: the model's)")
+    add("--threads", type=count, metavar="N", help="CPU cores (default: all)")
+    parser.add_precision()
+    parser.add_ensemble()
+    add("--ray", metavar="ADDRESS", help="translate on a Ray cluster: HOST:PORT, or auto")
+    add = parser.add_argument_group("sampling").add_argument
+    add("--sample", action="store_true", default=None, help="sample instead of searching")
+    add("--temperature", type=float, metavar="X", help="below 1: fewer unlikely tokens (default: 1)")
+    add("--top-k", type=int, metavar="N", help="sample among the N most likely tokens (default: 0, all)")
+    add(
+        "--top-p", type=float, metavar="X", help="sample among the likeliest tokens of total probability X (default: 1)"
+    )
+    add("--mbr", type=int, metavar="N", help="minimum Bayes risk among N samples (at temperature 0.5 by default)")
+    add("--seed", type=int, metavar="N", help="seed of the samples (default: 0)")
+    options = parser.parse_intermixed_args(argv)
+    if len(options.inputs) > 2:
+        parser.error(f"unexpected argument {options.inputs[2]!r}; accepted: [MODEL] [FILE|-]")
+    if options.n_best is not None and not options.json:
+        parser.error("--n-best requires --json")
+    if options.mbr is not None and options.mbr < max(2, options.n_best or 1):
+        parser.error(f"--mbr is {options.mbr}; accepted: at least 2 and at least --n-best")
+    if options.mbr is not None and options.beam_size is not None:
+        parser.error("--mbr samples; --beam-size cannot be combined with it")
+    options.model, options.file = resolve_inputs(options.inputs)
+    return options
+
+
+def resolve_inputs(arguments: Sequence[str]) -> tuple[Path, str]:
+    """Return the model directory and the file of `[MODEL] [FILE|-]`; a single argument is MODEL if it is a directory.
+
+    Raises:
+        RequestError: if no model is named.
+    """
+    if len(arguments) == 2:
+        return Path(arguments[0]), arguments[1]
+    default = os.environ.get("MT_MODEL", "")
+    if arguments and (Path(arguments[0]).is_dir() or not default):
+        return Path(arguments[0]), "-"
+    if not default:
+        raise RequestError("no model is named. Give MODEL, or set MT_MODEL in the environment")
+    return Path(default), arguments[0] if arguments else "-"
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Translate the input and return the number of lines that failed. Raises: MTError."""
+    terms = read_glossary(options.glossary)
+    if options.ray is None:
+        return translate(options, TranslationJob.load(options, terms), console)
+    with RayCluster(options, terms) as cluster:
+        return translate(options, cluster, console)
+
+
+class LineTranslator(Protocol):
+    """Interface that TranslationJob and RayCluster share."""
+
+    def fingerprint(self) -> dict[str, Any]: ...
+
+    def translate(self, lines: Iterator[str | Fault], first: int, interactive: bool) -> Iterator[OutputLine]: ...
+
+
+def translate(options: argparse.Namespace, translator: LineTranslator, console: Console) -> int:
+    """Translate the input and return the number of lines that failed. Raises: MTError."""
+    path = None if options.file == "-" else Path(options.file)
+    lines = read_stream_lines(sys.stdin.buffer, input_name(options)) if path is None else read_lines_and_faults(path)
+    interactive = path is None and sys.stdin.isatty()
+    if interactive:
+        console.print("one sentence a line; Ctrl-D ends the input")
+    shares_terminal = options.output is None and sys.stdout.isatty()
+    shown = not (interactive or shares_terminal)
+    with open_output(options, translator) as output, progress_bar(path, console, shown) as progress:
+        done = output.lines
+        skipped = sum(map(line_size, islice(lines, done)))
+        task = progress.add_task("translating", total=text_size(path), completed=skipped, lines=done, resumed=done)
+        if done:
+            console.print(f"resuming after line {done:,}")
+        size = 0
+        for line in translator.translate(lines, done + 1, interactive):
+            if line.problem:
+                console.print(line.problem, markup=False, highlight=False, soft_wrap=True)
+            output.write(line.text, problem=bool(line.problem))
+            size += line.size
+            if interactive or output.lines % LINES_A_FLUSH == 0:
+                output.flush()
+                progress.update(task, completed=skipped + size, lines=output.lines)
+        progress.update(task, completed=text_size(path), lines=output.lines)
+        output.finish()
+    if output.problems:
+        console.print(f"{output.problems:,} of {output.lines:,} lines could not be translated and are empty")
+    return output.problems
+
+
+def read_glossary(path: Path | None) -> Terms:
+    """Read a glossary file; each line holds a term, a tab and its translation. Empty lines are ignored.
+
+    Raises:
+        DataError: listing every malformed line and every term with two translations.
+    """
+    if path is None:
+        return Terms()
+    invalid = []
+    terms: dict[str, tuple[int, str]] = {}  # line and translation of each term
+    for number, line in enumerate(read_lines_and_faults(path), 1):
+        if isinstance(line, Fault):
+            invalid.append(line.text)
+            continue
+        columns = [column.strip() for column in line.split("\t")]
+        if len(columns) == 2 and all(columns):
+            term, translation = columns
+            first, other = terms.setdefault(term, (number, translation))
+            if other != translation:
+                invalid.append(
+                    f"{path}:{number}: {term!r} is translated by {translation!r} here and by {other!r} in line {first}"
+                )
+        elif any(columns):
+            invalid.append(f"{path}:{number}: {line.strip()[:60]!r}; accepted: a term, a tab and its translation")
+    if invalid:
+        raise DataError(problems("the glossary cannot be used", invalid))
+    try:
+        return Terms(tuple((term, translation) for term, (_, translation) in terms.items()))
+    except RequestError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+class StreamOutput:
+    """Output to stdout, a device or a pipe, which cannot be resumed. For a regular file, use ResumableFile."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self.lines = self.problems = 0
+        self._file = file
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def write(self, line: str, problem: bool) -> None:
+        self.lines += 1
+        self.problems += problem
+        self._file.write(line + "\n")
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def finish(self) -> None:
+        self._file.flush()
+
+
+def open_output(options: argparse.Namespace, translator: LineTranslator) -> StreamOutput | ResumableFile:
+    """Open the output, UTF-8 with `\\n` line ends on every system. Raises: DataError if the file cannot be written."""
+    path: Path | None = options.output
+    if path is None:
+        return StreamOutput(open(sys.stdout.fileno(), "w", encoding="utf-8", newline="\n", closefd=False))
+    if path.exists() and not path.is_file():
+        return StreamOutput(path.open("w", encoding="utf-8", newline="\n"))
+    if options.file == "-":  # stdin cannot be read again
+        return ResumableFile(path, {})
+    glossary = file_digest(options.glossary) if options.glossary else ""
+    job = {"input": file_digest(Path(options.file)), "glossary": glossary, **translator.fingerprint()}
+    return ResumableFile(path, job)
+
+
+def text_size(path: Path | None) -> int | None:
+    """Return the size of the text in a file in bytes, or None if it is unknown before the text is read."""
+    return None if path is None or path.suffix in COMPRESSED else path.stat().st_size
+
+
+def progress_bar(path: Path | None, console: Console, shown: bool) -> Progress:
+    """Return a progress display of lines and lines/s, with the remaining time if the size of the input is known."""
+    size_known = text_size(path) is not None
+    return Progress(
+        TextColumn("{task.description}"),
+        *((BarColumn(), TaskProgressColumn()) if size_known else ()),
+        LineRateColumn(),
+        TimeElapsedColumn(),
+        *((TextColumn("left:"), TimeRemainingColumn()) if size_known else ()),
+        console=console,
+        disable=not (shown and console.is_terminal),
+    )
+
+
+class LineRateColumn(ProgressColumn):
+    """Column of a progress display such as `4,000 lines, 512.3 lines/s`."""
+
+    def render(self, task: Task) -> str:
+        lines, resumed = task.fields["lines"], task.fields["resumed"]
+        return f"{lines:,} lines, {(lines - resumed) / max(task.elapsed or 0, 1e-9):.1f} lines/s"

@@ -1,0 +1,170 @@
+"""Translation of the lines of a file in this process."""
+
+import argparse
+import hashlib
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mt.data.corpus import Fault
+from mt.decoding.options import SearchOptions
+from mt.errors import DataError
+from mt.pipeline.results import Failure, Translation
+from mt.pipeline.translator import Translator
+from mt.scoring.mbr import MinimumBayesRisk
+from mt.text.terms import Terms
+
+MBR_TEMPERATURE = 0.5
+"""Default temperature of samples for minimum Bayes risk decoding.
+
+A small model that was trained with label smoothing gives unlikely tokens too much probability. On Multi30k, the
+translations selected among samples at temperature 0.5 had higher BLEU and chrF2 than with top_p 0.9.
+"""
+
+
+@dataclass(frozen=True)
+class OutputLine:
+    """A line of output, the problem if it has no translation, and the size of the input line in bytes."""
+
+    text: str
+    problem: str
+    size: int
+
+
+@dataclass(frozen=True)
+class TranslationJob:
+    """Translator of the lines of a file: a loaded model with the options of the command line."""
+
+    translator: Translator
+    options: argparse.Namespace
+    search: SearchOptions
+    terms: Terms
+
+    @classmethod
+    def load(cls, options: argparse.Namespace, terms: Terms) -> "TranslationJob":
+        """Load the model. Raises: MTError if the model cannot be loaded or an option does not fit it."""
+        translator = Translator.load(
+            options.model,
+            options.device,
+            options.dtype,
+            options.threads,
+            shortlist=options.shortlist,
+            others=options.ensemble,
+        )
+        return cls(translator, options, search_options(translator, options), terms)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return the model and options on which the output depends, as JSON values."""
+        options = self.options
+        source, target = self.translator.direction_of(options.source, options.target)
+        return {
+            "model.safetensors": file_digest(options.model / "model.safetensors"),
+            "ensemble": [file_digest(model / "model.safetensors") for model in options.ensemble],
+            "tokenizer.model": self.translator.tokenizer.digest,
+            "source": source,
+            "target": target,
+            "sentences": options.sentences,
+            "json": options.json,
+            "mbr": options.mbr and (options.n_best or 1),
+            "device": self.translator.device.type,
+            "dtype": self.translator.dtype,
+            "shortlist": file_digest(options.model / "shortlist.safetensors") if options.shortlist else "",
+            **asdict(self.search),
+        }
+
+    def translate(self, lines: Iterator[str | Fault], first: int, interactive: bool) -> Iterator[OutputLine]:
+        """Yield the output of each line, in order.
+
+        Args:
+            lines: The input.
+            first: Number of the first line, for messages.
+            interactive: Whether to translate each line before the next one is read.
+
+        Raises:
+            DataError: if reading the input fails.
+        """
+        for number, (line, result) in enumerate(self._results(lines, interactive), first):
+            if isinstance(line, Fault) and line.fatal:
+                raise DataError(line.text)
+            problem = ""
+            if isinstance(line, Fault):
+                problem = line.text
+            elif isinstance(result, Failure):
+                problem = f"{input_name(self.options)}:{number}: {result.problem}"
+            text = as_json(line, result, problem) if self.options.json else as_text(result)
+            yield OutputLine(text, problem, line_size(line))
+
+    def _results(
+        self, lines: Iterator[str | Fault], interactive: bool
+    ) -> Iterator[tuple[str | Fault, Translation | Failure]]:
+        """Yield each line with its result. A line that cannot be decoded is translated as an empty line."""
+        pending: deque[str | Fault] = deque()
+
+        def texts(group: Iterable[str | Fault]) -> Iterator[str]:
+            for line in group:
+                pending.append(line)
+                yield "" if isinstance(line, Fault) else line
+
+        for group in ([line] for line in lines) if interactive else [lines]:
+            planner = self.translator.planner(
+                source=self.options.source,
+                target=self.options.target,
+                options=self.search,
+                sentences=self.options.sentences,
+                terms=self.terms,
+                choose=tuple if self.options.mbr is None else MinimumBayesRisk(self.options.n_best or 1),
+            )
+            for result in self.translator.run_stream(planner, texts(group)):
+                yield pending.popleft(), result
+
+
+def input_name(options: argparse.Namespace) -> str:
+    """Return the name of the input for messages."""
+    return "standard input" if options.file == "-" else str(options.file)
+
+
+def as_text(result: Translation | Failure) -> str:
+    return "" if isinstance(result, Failure) else " ".join(result.text.splitlines())
+
+
+def as_json(line: str | Fault, result: Translation | Failure, problem: str) -> str:
+    entry: dict[str, Any] = {} if isinstance(line, Fault) else {"source": line}
+    if problem or isinstance(result, Failure):
+        return json.dumps({**entry, "problem": problem}, ensure_ascii=False)
+    best, *others = (
+        {"translation": a.text, "score": a.score, "log_probability": a.log_probability} for a in result.alternatives
+    )
+    entry |= best
+    if len(result.sentences) > 1:
+        entry["sentences"] = [{"source": s.source, "translation": s.text, "score": s.score} for s in result.sentences]
+    if others:
+        entry["alternatives"] = [best, *others]
+    return json.dumps(entry, ensure_ascii=False)
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file. Raises: DataError if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def search_options(translator: Translator, options: argparse.Namespace) -> SearchOptions:
+    """Return the model's search options, changed by the command line's. Raises: RequestError if a value is invalid."""
+    names = ("beam_size", "n_best", "length_penalty", "sample", "temperature", "top_k", "top_p", "seed")
+    changes: dict[str, Any] = {name: value for name in names if (value := getattr(options, name)) is not None}
+    if options.mbr is not None:
+        changes = {"temperature": MBR_TEMPERATURE, **changes, "sample": True, "n_best": options.mbr}
+    elif not options.sample and "beam_size" not in changes:
+        changes["beam_size"] = max(translator.options.beam_size, changes.get("n_best", 1))
+    return replace(translator.options, **changes)
+
+
+def line_size(line: str | Fault) -> int:
+    """Return the size of a line in bytes, or 0 if it is unknown."""
+    return 0 if isinstance(line, Fault) else len(line.encode()) + 1

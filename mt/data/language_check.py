@@ -1,0 +1,61 @@
+"""Warnings about corpora whose text is not in the language that the recipe says, for example in swapped columns."""
+
+from collections.abc import Sequence
+from functools import cache
+
+from mt.config import CorpusConfig
+from mt.languages import language_name, primary_language
+from mt.text.language_detection import LanguageDetector
+
+SAMPLE = 100  # sentence pairs
+LEAST_PAIRS = 10
+LEAST_CHARACTERS = 200
+SURE = 0.9  # a warning needs at least this probability of another language
+COMMON = ("ar", "cs", "de", "en", "es", "fr", "hi", "it", "ja", "ko", "nl", "pl", "pt", "ru", "sv", "tr", "uk", "zh")
+
+
+class LanguageSample:
+    """Evenly spaced pairs of a stream of unknown length: between SAMPLE / 2 and SAMPLE pairs, or all of fewer."""
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[str, str]] = []
+        self._seen = 0
+        self._stride = 1
+
+    def add(self, source: str, target: str) -> None:
+        if self._seen % self._stride == 0:
+            self.pairs.append((source, target))
+            if len(self.pairs) == SAMPLE:
+                self.pairs = self.pairs[::2]
+                self._stride *= 2
+        self._seen += 1
+
+
+def check_languages(corpus: CorpusConfig, sample: LanguageSample, languages: Sequence[str | None]) -> list[str]:
+    """Return a warning if the sources or the targets of a sample are almost surely in another language than expected.
+
+    `languages` holds the expected language of the sources (None if they are empty, as for a language model) and of the
+    targets. Tags of the same primary language, such as `zh` and `zh-Hant`, are not told apart.
+    """
+    if len(sample.pairs) < LEAST_PAIRS:
+        return []
+    detector = _detector(tuple(language for language in languages if language))
+    warnings = []
+    for side, language in enumerate(languages):
+        text = "\n".join(pair[side] for pair in sample.pairs)
+        if language is None or len(text) < LEAST_CHARACTERS:
+            continue
+        detected, probability = detector.detect(text)[0]
+        if probability >= SURE and primary_language(detected) != primary_language(language):
+            place = f"column {corpus.columns.index(language) + 1} of" if corpus.columns else "the file of"
+            swapped = detected in languages
+            hint = "are the languages swapped?" if swapped else "is this the right file?"
+            warnings.append(
+                f"{corpus.path}: {place} {language!r} reads as {language_name(detected)} ({detected!r}); {hint}"
+            )
+    return warnings
+
+
+@cache  # the detector takes a second to load
+def _detector(languages: tuple[str, ...]) -> LanguageDetector:
+    return LanguageDetector((*languages, *(code for code in COMMON if code not in map(primary_language, languages))))

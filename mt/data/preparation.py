@@ -1,0 +1,287 @@
+"""Preparation of parallel text: read, clean, split off validation pairs, train the tokenizer, encode.
+
+The name of a prepared folder ends with a fingerprint of the recipe, the corpora and the model to tune. If one of these
+changes, the data is prepared again.
+"""
+
+import hashlib
+import json
+import math
+import shutil
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from mt.config import CorpusConfig, Recipe
+from mt.data.cleaning import Cleaner, is_header
+from mt.data.corpus import SentencePair, read_monolingual, read_parallel, read_tsv
+from mt.data.dataset import Ragged, RaggedWriter
+from mt.data.language_check import LanguageSample, check_languages
+from mt.data.validation_split import split_validation
+from mt.errors import DataError, problems
+from mt.files import lock, replace_folder
+from mt.languages import Direction
+from mt.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
+
+VERSION = 4  # version of the folder's format, a part of the fingerprint
+CHUNK = 20_000  # pairs encoded at a time
+DROPPED = "dropped.tsv"
+DROPPED_COLUMNS = ("file", "line", "direction", "reason", "source", "target")
+
+Languages = tuple[str | None, str]
+"""Source and target language of a direction; for a language model, None and its language."""
+Progress = Callable[[str, int], None]
+
+
+def language_pairs(recipe: Recipe) -> list[Languages]:
+    """Return the languages of each direction of the training data."""
+    if recipe.data.language:
+        return [(None, recipe.data.language)]
+    return [(direction.source, direction.target) for direction in map(Direction.parse, recipe.data.directions)]
+
+
+def read_corpus(corpus: CorpusConfig, root: Path, languages: Languages) -> Iterator[SentencePair]:
+    """Yield the pairs of a corpus between two languages, or pairs without sources for a language model.
+
+    Nothing is yielded if the corpus is restricted to other directions, or if its columns lack a language.
+    """
+    source, target = languages
+    if source and corpus.directions and Direction(source, target) not in map(Direction.parse, corpus.directions):
+        return
+    if not corpus.columns:
+        target_file = corpus.file(root, target)
+        yield from read_parallel(corpus.file(root, source), target_file) if source else read_monolingual(target_file)
+    elif target in corpus.columns and source in (*corpus.columns, None):
+        column = corpus.columns.index(source) if source else None
+        yield from read_tsv(root / corpus.path, column, corpus.columns.index(target))
+
+
+def corpus_files(recipe: Recipe) -> list[Path]:
+    """Return every file that training and validation read.
+
+    Raises: DataError that lists all missing files, including those of test sets.
+    """
+
+    def files_of(*parts: tuple[CorpusConfig, ...]) -> list[Path]:
+        corpora = [corpus for part in parts for corpus in part]
+        return sorted({corpus.file(recipe.data.root, tag) for corpus in corpora for tag in _languages(corpus, recipe)})
+
+    files = files_of(recipe.data.train, recipe.data.valid, _monitored(recipe))
+    missing = [str(file) for file in [*files, *files_of(recipe.data.test)] if not file.is_file()]
+    if missing:
+        raise DataError(
+            problems("files of the recipe are missing", missing)
+            + "\naccepted: files below data.root (or MT_DATA); `mt-service fetch` downloads the public corpora"
+        )
+    return files
+
+
+def _languages(corpus: CorpusConfig, recipe: Recipe) -> set[str]:
+    """Return the languages of a corpus that the recipe uses."""
+    if corpus.directions:
+        directions = map(Direction.parse, corpus.directions)
+        return {language for direction in directions for language in (direction.source, direction.target)}
+    return set(recipe.data.languages)
+
+
+def prepared_folder(recipe: Recipe, parent: Path) -> Path:
+    """Return the path of the prepared data of a recipe, whether or not the folder exists.
+
+    Raises: DataError if files are missing, TokenizerError if the tokenizer of the model to tune cannot be loaded.
+    """
+    mixing = {part: {"__all__": {"weight"}} for part in ("train", "valid")}  # applied when batches are made
+    keys = {"root", "directions", "language", "train", "valid", "split_validation"}
+    data = recipe.data.model_dump_json(include=keys, exclude=mixing)
+    tokenizer = recipe.tokenizer.model_dump_json()
+    if recipe.tuning:
+        monitored = recipe.tuning.model_dump_json(include={"monitor"})
+        tokenizer = f"{load_tokenizer(recipe.tuning.model).digest} {monitored}"
+    seed = f" {recipe.seed}" if recipe.data.split_validation else ""
+    settings = f"{VERSION} {data} {recipe.cleaning.model_dump_json()} {tokenizer}{seed}"
+    files = [f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in corpus_files(recipe)]
+    digest = hashlib.sha256("\n".join([settings, *files]).encode()).hexdigest()
+    return parent / f"{recipe.run_name}-{digest[:12]}"
+
+
+def prepare(recipe: Recipe, parent: Path, threads: int = 1, progress: Progress = lambda stage, pairs: None) -> Path:
+    """Write the prepared folder of a recipe below `parent`, unless it exists, and return it.
+
+    The folder appears only when all its content is on the disk. `progress` is called with the name of the stage and the
+    number of pairs processed in that stage. Raises: DataError if a corpus cannot be used.
+    """
+    folder = prepared_folder(recipe, parent)
+    if folder.is_dir():
+        return folder
+    parent.mkdir(parents=True, exist_ok=True)
+    with lock(folder):
+        if not folder.is_dir():  # another process may have written it meanwhile
+            temporary = folder.with_name(folder.name + ".part")
+            shutil.rmtree(temporary, ignore_errors=True)
+            try:
+                _Preparation(recipe, temporary, threads, progress).run()
+            except BaseException:
+                shutil.rmtree(temporary, ignore_errors=True)
+                raise
+            replace_folder(temporary, folder)
+    return folder
+
+
+def _monitored(recipe: Recipe) -> tuple[CorpusConfig, ...]:
+    return recipe.tuning.monitor if recipe.tuning else ()
+
+
+class _Preparation:
+    """One run of `prepare`, which writes to `folder`."""
+
+    def __init__(self, recipe: Recipe, folder: Path, threads: int, progress: Progress) -> None:
+        self.recipe = recipe
+        self.folder = folder
+        self.threads = threads
+        self.progress = progress
+        self.dropped: dict[str, list[dict[str, Any]]] = {}  # by direction
+        self.warnings: list[str] = []
+
+    def run(self) -> None:
+        recipe, folder = self.recipe, self.folder
+        parts = {"valid": recipe.data.valid} if recipe.data.valid else {}
+        parts |= {f"monitor-{number}": (corpus,) for number, corpus in enumerate(_monitored(recipe))}
+        folder.mkdir()
+        with (folder / DROPPED).open("w", encoding="utf-8", newline="\n") as file:
+            file.write("\t".join(DROPPED_COLUMNS) + "\n")
+            self._write_text("train", recipe.data.train, file)
+        for part, corpora in parts.items():
+            self._write_text(part, corpora)
+        if recipe.data.split_validation:
+            untagged = [not corpus.source_tag for corpus in recipe.data.train]
+            split_validation(folder / "train", folder / "valid", recipe.data.split_validation, recipe.seed, untagged)
+        tokenizer = load_tokenizer(recipe.tuning.model) if recipe.tuning else self._train_tokenizer()
+        for name, content in tokenizer.files.items():
+            (folder / name).write_bytes(content)
+        everything = list(dict.fromkeys(["train", "valid", *parts]))
+        for part in everything:
+            _write_ids(folder / part, tokenizer, self.threads, partial(self.progress, f"encode {part}"))
+        meta = {
+            "directions": [_direction(languages) for languages in language_pairs(recipe)],
+            "vocabulary_size": len(tokenizer),
+            "pairs": {part: len(np.load(folder / part / "direction.npy")) for part in everything},
+            "monitor": [corpus.path for corpus in _monitored(recipe)],
+            "digest": _digest(folder),
+            "dropped": self.dropped,
+            "warnings": self.warnings,
+        }
+        (folder / "meta.json").write_text(json.dumps(meta, indent=2, ensure_ascii=False), encoding="utf-8")
+
+    def _write_text(self, part: str, corpora: Sequence[CorpusConfig], dropped: TextIO | None = None) -> None:
+        """Write the pairs of all corpora and directions as text; with `dropped`, clean them and list dropped pairs."""
+        folder = self.folder / part
+        folder.mkdir()
+        writers = [RaggedWriter(folder / f"{side}_text", np.uint8) for side in ("source", "target")]
+        directions, origins = array("H"), array("H")
+        empty: list[str] = []  # directions without a pair
+        for index, languages in enumerate(language_pairs(self.recipe)):
+            before = len(directions)
+            cleaner = Cleaner(self.recipe.cleaning, languages) if dropped else None
+            for number, corpus in enumerate(corpora):
+                for pair in self._read(corpus, languages, cleaner, dropped):
+                    for writer, text in zip(writers, (pair.source, pair.target), strict=True):
+                        writer.append_text(text)
+                    directions.append(index)
+                    origins.append(number)
+                    if len(directions) % CHUNK == 0:
+                        self.progress(f"read {part}", len(directions))
+            if len(directions) == before:
+                empty.append(_direction(languages))
+            if cleaner:
+                self.dropped[_direction(languages)] = [asdict(row) for row in cleaner.report()]
+        if empty and (part in ("train", "valid") or not directions):
+            raise DataError(
+                problems(
+                    f"no {part} pairs are left for {', '.join(empty)}; accepted: at least one pair of each direction",
+                    self.warnings,
+                )
+            )
+        for writer in writers:
+            writer.close()
+        np.save(folder / "direction.npy", np.array(directions))
+        np.save(folder / "corpus.npy", np.array(origins))
+
+    def _read(
+        self, corpus: CorpusConfig, languages: Languages, cleaner: Cleaner | None, dropped: TextIO | None
+    ) -> Iterator[SentencePair]:
+        """Yield the pairs to keep; write dropped pairs to `dropped`, and add language warnings to `self.warnings`."""
+        sample = LanguageSample()
+        for pair in read_corpus(corpus, self.recipe.data.root, languages):
+            sample.add(pair.source, pair.target)
+            if cleaner is None:
+                if is_header(pair, languages):
+                    raise DataError(
+                        f"{pair.file}:{pair.line}: the header row {pair.source!r}, {pair.target!r}; accepted: only "
+                        "sentences in validation and monitored corpora"
+                    )
+            elif reason := cleaner.check(pair):
+                assert dropped is not None
+                texts = (" ".join(text.split()) for text in (pair.source, pair.target))
+                row = (pair.file, str(pair.line), _direction(languages), reason, *texts)
+                dropped.write("\t".join(row) + "\n")
+                continue
+            yield pair
+        for warning in check_languages(corpus, sample, languages):
+            if warning not in self.warnings:
+                self.warnings.append(warning)
+
+    def _train_tokenizer(self) -> Tokenizer:
+        """Train a tokenizer on the training text."""
+        data, tokenizer = self.recipe.data, self.recipe.tokenizer
+        return Tokenizer(
+            train_tokenizer(
+                _tokenizer_sentences(self.folder / "train", tokenizer.training_sentences),
+                vocabulary_size=tokenizer.vocabulary_size,
+                languages=data.languages if len(data.directions) > 1 else (),
+                source_tags=data.source_tags,
+                nfkc=tokenizer.nfkc,
+                threads=self.threads,
+            )
+        )
+
+
+def _direction(languages: Languages) -> str:
+    return "-".join(filter(None, languages))
+
+
+def _digest(folder: Path) -> str:
+    """Return a digest of the names and contents of all files except the list of dropped pairs, which has paths."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != DROPPED):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        digest.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
+    return digest.hexdigest()
+
+
+def _tokenizer_sentences(folder: Path, limit: int) -> Iterator[str]:
+    """Yield up to `limit` sentences, evenly spaced over all sources and targets that have text."""
+    sides = [side for side in (Ragged(folder / "source_text"), Ragged(folder / "target_text")) if len(side.data)]
+    for ragged in sides:
+        stride = max(1, math.ceil(len(sides) * len(ragged) / limit))
+        for index in range(0, len(ragged), stride):
+            yield ragged.text(index)
+
+
+def _write_ids(folder: Path, tokenizer: Tokenizer, threads: int, progress: Callable[[int], None]) -> None:
+    """Encode the text in the folder of one part of the data."""
+    for side, side_tokenizer in (("source", tokenizer), ("target", tokenizer.target)):
+        dtype = np.uint16 if len(side_tokenizer) <= 1 << 16 else np.int32
+        texts = Ragged(folder / f"{side}_text")
+        writer = RaggedWriter(folder / side, dtype)
+        indices = iter(range(len(texts)))
+        while chunk := list(islice(indices, CHUNK)):
+            encoded = side_tokenizer.encode_many([texts.text(index) for index in chunk], threads)
+            writer.append(np.array(ids, dtype) for ids in encoded)
+            progress(chunk[-1] + 1)
+        writer.close()

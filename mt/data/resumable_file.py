@@ -1,0 +1,138 @@
+"""An output file with one line for each input line. A job that was killed resumes the file.
+
+FILE.part holds the lines written up to now; the last line may be incomplete. FILE.part.jsonl holds the description of
+the job and the numbers of the lines that stand for a problem. The last step renames FILE.part to FILE, or compresses
+FILE.part if FILE ends with .gz or .xz.
+"""
+
+import gzip
+import json
+import lzma
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from mt.errors import DataError, problems
+from mt.files import try_lock
+
+BLOCK = 1 << 20  # bytes
+
+
+class ResumableFile:
+    """An output file that a later process can resume.
+
+    `lines` counts the lines written by this process and earlier ones, `problems` the lines that stand for a problem.
+    """
+
+    def __init__(self, path: Path, job: Mapping[str, Any]) -> None:
+        """Open the file, after the last complete line if the same job began it.
+
+        `job` is JSON that describes the job: all inputs and options that the lines depend on. A job with an empty
+        description always begins anew. Raises: DataError if another job began the file, another process has it open,
+        or it cannot be written.
+        """
+        self.path = path
+        self._part = path.with_name(path.name + ".part")
+        self._record = path.with_name(path.name + ".part.jsonl")
+        with ExitStack() as stack:
+            self._open(job, stack)
+            self._lock = stack.pop_all()
+
+    def _open(self, job: Mapping[str, Any], stack: ExitStack) -> None:
+        path = self.path
+        try:
+            if not stack.enter_context(try_lock(path)):
+                raise DataError(f"{path}: another process is writing this file; wait for its end, or name another file")
+            self.lines = _cut_to_lines(self._part)
+            faulty = self._check(job) if self.lines else []
+            if not job:
+                self._part.unlink(missing_ok=True)
+                self.lines, faulty = 0, []
+            self.problems = len(faulty)
+            temporary = path.with_name(path.name + ".part.new")
+            temporary.write_text("".join(json.dumps(entry) + "\n" for entry in (job, *faulty)), encoding="utf-8")
+            temporary.replace(self._record)
+            self._records = self._record.open("a", encoding="utf-8")
+            self._file = self._part.open("a", encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise DataError(f"{path}: cannot be written: {error.strerror}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the files, and keep them for the next process unless they are empty."""
+        with self._lock:
+            self._file.close()
+            self._records.close()
+            if not self.lines:
+                self._part.unlink(missing_ok=True)
+                self._record.unlink(missing_ok=True)
+
+    def write(self, line: str, problem: bool) -> None:
+        """Append a line, given without its line end; `problem` says that the line stands for a problem."""
+        assert "\n" not in line
+        self.lines += 1
+        if problem:  # its number is written before the line: no kill can lose the number
+            self.problems += 1
+            self._records.write(f"{self.lines}\n")
+            self._records.flush()
+        self._file.write(line + "\n")
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def finish(self) -> None:
+        """Move the complete output to `path`, compressed if the suffix says so."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        if self.path.suffix in (".gz", ".xz"):
+            temporary = self.path.with_name(self.path.name + ".part.new")
+            with self._part.open("rb") as plain, temporary.open("wb") as raw:
+                with lzma.open(raw, "wb") if self.path.suffix == ".xz" else gzip.open(raw, "wb") as packed:
+                    shutil.copyfileobj(plain, packed, BLOCK)
+                raw.flush()
+                os.fsync(raw.fileno())
+            temporary.replace(self.path)
+            self._part.unlink()
+        else:
+            self._part.replace(self.path)
+        self._record.unlink()
+
+    def _check(self, job: Mapping[str, Any]) -> list[int]:
+        """Return the numbers of the lines that stand for a problem. Raises: DataError if another job wrote them."""
+        repair = f"repeat the command of that job, or remove {self._part} to begin anew"
+        try:
+            begun, *faulty = map(json.loads, self._record.read_text(encoding="utf-8").splitlines())
+        except (OSError, ValueError) as error:
+            raise DataError(f"{self._part}: written by an unknown job ({self._record}: {error}); {repair}") from error
+        now = json.loads(json.dumps(job))
+        differing = [
+            f"{name}: was {begun.get(name)!r}, now {now.get(name)!r}"
+            for name in {**begun, **now}
+            if begun.get(name) != now.get(name)
+        ]
+        if differing:
+            raise DataError(problems(f"{self._part} was begun by another job; {repair}", differing))
+        return [number for number in faulty if number <= self.lines]
+
+
+def _cut_to_lines(path: Path) -> int:
+    """Truncate a file after its last complete line, and return the number of lines; 0 if the file is missing."""
+    if not path.exists():
+        return 0
+    lines = end = read = 0
+    with path.open("rb+") as file:
+        while block := file.read(BLOCK):
+            lines += block.count(b"\n")
+            if b"\n" in block:
+                end = read + block.rindex(b"\n") + 1
+            read += len(block)
+        file.truncate(end)
+    return lines

@@ -1,0 +1,308 @@
+"""Beam search for translations that must contain some words and must not contain others.
+
+Beams are allocated by the number of words that hypotheses contain, as in Post and Vilar 2018 ("Fast Lexically
+Constrained Decoding with Dynamic Beam Allocation for Neural Machine Translation"), section 3, with two differences:
+
+- A word is an automaton rather than a list of ids, so that the model can choose among the word's forms.
+- A cue is a word that the required word replaces. A model may give a required word that it never uses a low probability
+  at every position. The probability of the cues then determines the position of the required word.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from mt.decoding.beam import BeamSearch
+from mt.decoding.hypothesis import Hypothesis
+from mt.decoding.options import SearchOptions, SpecialIds
+from mt.decoding.scores import best
+from mt.decoding.search_state import SentenceTable
+from mt.decoding.term_constraints import TermConstraints
+
+MIN_CUE = -12.0
+"""Lower bound of the terms `place` and `agreement` of ConstrainedBeamSearch, log-probabilities."""
+
+MIN_FINISHED = 5
+"""Number of best hypotheses with all words that may end in a step, and of finished hypotheses that end a search."""
+
+BORROWED_CUE = -2.0
+"""Added to the log-probability of a cue if it is taken from another beam."""
+
+
+@dataclass
+class ConstrainedBeamSearch(SentenceTable):
+    """Beam search with TermConstraints for each sentence. A hypothesis that lacks a required word cannot end.
+
+    The candidates of a step are the best continuations of each beam, and the first ids of each required word that the
+    beam lacks. A beam that has begun a word in this way continues the word until it is complete. Candidates are grouped
+    by the number of words that they contain and by whether they are within a word. The best candidate of each group is
+    kept, then the second best of each group, and so on, until K candidates are kept.
+
+    The log-probability of beginning a missing word in beam k with id i, one of the word's first ids, is
+
+        place_k + agreement_k + form_ki
+        place_k     = max(c_k, max over j in kin(k) of c_j + BORROWED_CUE)
+        agreement_k = min(0, s_k - s_b), b = argmax over j in kin(k) of total_j + place_j + s_j
+        form_ki     = log p_k(i) - s_k + cost_i
+
+    where c_k is the log-probability of any of the word's cues, s_k the log-probability of any of the word's first ids,
+    total_k the log-probability of the hypothesis, and cost_i an entry of `costs`. kin(k) are the beams that continue
+    the same hypothesis of two steps ago; they can differ in the token before the word, such as an article, which must
+    agree with the word. Place and agreement are at least MIN_CUE. For a word without cues, place + agreement is
+    max(s_k, MIN_CUE).
+    """
+
+    beam: BeamSearch
+    # From `columns` to `patience`: the fields of TermConstraints, stacked.
+    columns: Tensor  # int16 [B, V]
+    following: Tensor  # [B, N, M]
+    counts: Tensor  # bool [B, N, M]
+    proposals: Tensor  # [B, N, P]
+    completions: Tensor  # [B, N, F]
+    full: Tensor  # bool [B, N]
+    begins: Tensor  # [B, A, P]
+    costs: Tensor  # [B, A, P]
+    cues: Tensor  # [B, A, E]
+    starts: Tensor  # [B, A]
+    needed: Tensor  # [B, A]
+    allowed: Tensor  # [B, A]
+    endings: Tensor  # [B, A]
+    patience: Tensor  # [B]
+    nodes: Tensor  # [B, K, A] current node of each automaton
+    met: Tensor  # [B, K, A] number of times that a word has occurred
+    word: Tensor  # [B, K] the automaton of the word that the beam is writing, or -1
+    parents: Tensor  # [B, K] the beam that each beam continues
+    grandparents: Tensor  # [B, K] the beam of two steps ago that each beam continues
+
+    @classmethod
+    def start(
+        cls,
+        source_lengths: Sequence[int],
+        options: Sequence[SearchOptions],
+        constraints: Sequence[TermConstraints],
+        special: SpecialIds,
+        device: torch.device,
+    ) -> Self:
+        """Return a search before its first step. All sentences must have the same beam size."""
+        beams = options[0].beam_size
+        beam = BeamSearch.start(source_lengths, options, [()] * len(options), special, device)
+        starts = _stack([np.asarray(sentence.starts) for sentence in constraints], device)
+        nodes = starts[:, None].expand(-1, beams, -1)
+        none = torch.zeros((len(options), beams), dtype=torch.int64, device=device)
+        return cls(
+            beam=beam,
+            columns=_stack([sentence.columns for sentence in constraints], device).to(torch.int16),
+            following=_stack([sentence.following for sentence in constraints], device),
+            counts=_stack([sentence.counts for sentence in constraints], device).bool(),
+            proposals=_stack([sentence.proposals for sentence in constraints], device),
+            completions=_stack([sentence.completions for sentence in constraints], device),
+            full=_stack([sentence.full for sentence in constraints], device).bool(),
+            begins=_stack([sentence.begins for sentence in constraints], device),
+            costs=_stack([sentence.costs for sentence in constraints], device, torch.float32),
+            cues=_stack([sentence.cues for sentence in constraints], device),
+            starts=starts,
+            needed=_stack([np.asarray(sentence.needed) for sentence in constraints], device),
+            allowed=_stack([np.asarray(sentence.allowed) for sentence in constraints], device),
+            endings=_stack([np.asarray(sentence.endings) for sentence in constraints], device, torch.float32),
+            patience=torch.tensor([sentence.patience for sentence in constraints], device=device),
+            nodes=nodes.clone(),
+            met=torch.zeros_like(nodes),
+            word=none - 1,
+            parents=none,
+            grandparents=none.clone(),
+        )
+
+    @property
+    def tokens(self) -> Tensor:
+        return self.beam.tokens
+
+    @property
+    def finished(self) -> Tensor:
+        return self.beam.finished
+
+    @property
+    def failed(self) -> Tensor:
+        return self.beam.failed
+
+    def results(self, sentences: Sequence[int]) -> list[list[Hypothesis]]:
+        """Return the results of BeamSearch, each translation once. Two beams may have found the same translation."""
+        hypotheses = self.beam.best_of(sentences, torch.full_like(self.beam.steps, self.word.shape[1]))
+        counts = (self.beam.nth[sentences, 0] + 1).tolist()
+        distinct = ({one.tokens: one for one in reversed(ranked)} for ranked in hypotheses)
+        return [
+            [one for one in ranked if unique[one.tokens] is one][:count]
+            for ranked, unique, count in zip(hypotheses, distinct, counts, strict=True)
+        ]
+
+    def advance(self, logits: Tensor) -> Tensor | None:
+        beams = self.word.shape[1]
+        log_probs, ends = self.beam.scores(logits)
+        places = self._places(log_probs)
+        written = self.met + _at(self.full, self.nodes)
+        self._forbid(log_probs, written)
+        ids, values, word = self._candidates(log_probs, places, written)  # [B, K, Q]
+        nodes, met = self._after(ids)  # [B, K, Q, A]
+        complete = _at(self.full, nodes).gather(3, word.clamp(min=0)[..., None])[..., 0] & (word >= 0)
+        word = word.masked_fill(complete, -1)
+        values = values.masked_fill(_duplicates(ids, values, complete, min(beams, logits.shape[1])), -torch.inf)
+        totals = values + self._changes(nodes, met) + self.beam.alive_totals[:, :, None]
+        groups = self._groups(nodes, met, word).flatten(1)
+        ranks = totals.flatten(1)
+        chosen = _allocate(ranks, groups, beams)  # [B, K]
+
+        ends = ends.masked_fill(~(written >= self.needed[:, None]).all(2), -torch.inf)
+        rivals = ranks.masked_fill(groups < _last_group(beams), -torch.inf)
+        enough = self.beam.nth.clamp(min=min(beams, MIN_FINISHED) - 1)
+        outranked = ends < torch.cat((rivals, ends), 1).topk(beams).values.gather(1, enough)
+        ends = ends.masked_fill(outranked & (self.beam.steps < self.beam.constraints.last)[:, None], -torch.inf)
+
+        index, parents = chosen[:, :, None].expand(-1, -1, self.nodes.shape[2]), chosen // ids.shape[2]
+        self.nodes.copy_(nodes.flatten(1, 2).gather(1, index))
+        self.met.copy_(met.flatten(1, 2).gather(1, index))
+        self.word.copy_(word.flatten(1).gather(1, chosen))
+        self.grandparents.copy_(self.parents.gather(1, parents))
+        self.parents.copy_(parents)
+        alive = ranks.gather(1, chosen)
+        late = (self.beam.steps >= self.patience) & (self.beam.pool[:, 0] > -torch.inf)
+        hopeless = late[:, None] & (groups.gather(1, chosen) < _last_group(beams))
+        leading = alive.masked_fill(hopeless, -torch.inf)
+        return self.beam.go_on(alive, parents, ids.flatten(1).gather(1, chosen), ends, leading, enough)
+
+    def _places(self, log_probs: Tensor) -> Tensor:
+        """Return place + agreement [B, K, A] of each word, as defined in the docstring of the class."""
+        cued = (self.cues > 0).any(2)[:, None]
+        cue, first = self._any_of(log_probs, self.cues), self._any_of(log_probs, self.begins)
+        kin = (self.grandparents[:, :, None] == self.grandparents[:, None]) & (self.word < 0)[:, None]  # [B, K, K]
+        kin_cue = cue[:, None].masked_fill(~kin[..., None], -torch.inf).amax(2)
+        place = cue.maximum(kin_cue + BORROWED_CUE).clamp(min=MIN_CUE)
+        joint = (self.beam.alive_totals[..., None] + place + first)[:, None].masked_fill(~kin[..., None], -torch.inf)
+        highest = first.gather(1, joint.argmax(2))
+        agreement = (first - highest).nan_to_num(nan=0.0).clamp(min=MIN_CUE, max=0)
+        return torch.where(cued, place + agreement, first.clamp(min=MIN_CUE))
+
+    def _any_of(self, log_probs: Tensor, ids: Tensor) -> Tensor:
+        """Return the log-probability [B, K, A] that the next token is one of ids[b, a], for ids [B, A, N]."""
+        batch, beams, automata = self.nodes.shape
+        index = ids.flatten(1)[:, None].expand(-1, beams, -1).flatten(0, 1)
+        return log_probs.gather(1, index).view(batch, beams, automata, -1).logsumexp(3)
+
+    def _forbid(self, log_probs: Tensor, written: Tensor) -> None:
+        """Set the log-probabilities of ids to -inf that would complete a word once more than allowed."""
+        spent = written >= self.allowed[:, None]  # [B, K, A]
+        ids = _at(self.completions, self.nodes) * spent[..., None]  # padding has -inf already
+        log_probs.scatter_(1, ids.view(log_probs.shape[0], -1), -torch.inf)
+
+    def _candidates(self, log_probs: Tensor, places: Tensor, written: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the ids, log-probabilities and automata of Q candidates for each beam, each [B, K, Q].
+
+        Candidates are the best continuations, then the first ids of missing words, then the next ids of a begun word.
+        The automaton is that of the word to which the id belongs, or -1 for a best continuation.
+        """
+        batch, beams, automata = self.nodes.shape
+        values, ids = best(log_probs, min(beams, log_probs.shape[1]))
+        free = self.word < 0
+        shape = (batch, beams, -1)
+        values = values.view(shape).masked_fill(~free[:, :, None], -torch.inf)
+
+        begins = self.begins[:, None].expand(-1, beams, -1, -1)  # [B, K, A, P]
+        first = log_probs.gather(1, begins.flatten(2).flatten(0, 1)).view(begins.shape)
+        form = first - first.logsumexp(3, keepdim=True) + self.costs[:, None]
+        lacking = free[:, :, None] & (written < self.needed[:, None])
+        openings = (form + places[..., None]).masked_fill(~lacking[..., None] | (first == -torch.inf), -torch.inf)
+
+        under_way = self.nodes.gather(2, self.word.clamp(min=0)[:, :, None])[:, :, 0]
+        onward = _at(self.proposals, under_way) * ~free[:, :, None]  # [B, K, P]
+        following = log_probs.gather(1, onward.flatten(0, 1)).view(onward.shape)
+        whole = following.logsumexp(2)
+        alike = under_way[:, :, None] == under_way[:, None]
+        whole = whole[:, None].masked_fill(~(alike & ~free[:, None]), -torch.inf).amax(2)
+        steps = (following - whole[:, :, None]).masked_fill(following == -torch.inf, -torch.inf)
+
+        word = torch.arange(automata, device=ids.device).view(1, 1, -1, 1).expand(begins.shape).flatten(2)
+        return (
+            torch.cat((ids.view(shape), begins.flatten(2), onward), 2),
+            torch.cat((values, openings.flatten(2), steps), 2),
+            torch.cat((torch.full_like(ids, -1).view(shape), word, self.word[:, :, None].expand_as(onward)), 2),
+        )
+
+    def _after(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the nodes of the automata and the numbers of occurrences [B, K, Q, A] after tokens [B, K, Q]."""
+        columns = self.columns.gather(1, tokens.flatten(1)).view(*tokens.shape, 1).long()
+        places = self.nodes[:, :, None, :] * self.following.shape[2] + columns
+        nodes = self.following.flatten(1).gather(1, places.flatten(1)).view(places.shape)
+        counted = self.counts.flatten(1).gather(1, places.flatten(1)).view(places.shape)
+        return nodes, self.met[:, :, None, :] + counted
+
+    def _changes(self, nodes: Tensor, met: Tensor) -> Tensor:
+        """Return the summand [B, K, Q] for candidates that continue a complete word that is still needed.
+
+        The summand is -inf if the candidate turns the word into another word.
+        """
+        complete = _at(self.full, self.nodes) & (self.met < self.needed[:, None])  # [B, K, A]
+        goes_on = complete[:, :, None] & (met == self.met[:, :, None])
+        leaves = (nodes <= self.starts[:, None, None] + 1) & goes_on
+        ending = torch.where(goes_on, self.endings[:, None, None], 0.0).sum(3)
+        return ending.masked_fill(leaves.any(3), -torch.inf)
+
+    def _groups(self, nodes: Tensor, met: Tensor, word: Tensor) -> Tensor:
+        """Return the group [B, K, Q] of each candidate, from the words written and whether it is within a word.
+
+        The number of groups is limited, so that each group has at least two beams.
+        """
+        written = (met + _at(self.full, nodes)).minimum(self.needed[:, None, None]).sum(3)
+        done = 2 * written + (word >= 0)
+        whole = 2 * self.needed.sum(1)[:, None, None]
+        most = _last_group(self.nodes.shape[1])
+        return torch.where(whole > most, done * most // whole.clamp(min=1), done + (most - whole))
+
+
+def _duplicates(ids: Tensor, values: Tensor, complete: Tensor, free: int) -> Tensor:
+    """Return bool [B, K, Q], true for a candidate with the id of a more probable candidate that completes a word.
+
+    The first `free` candidates of each beam are the best continuations, which no constraint proposed.
+    """
+    same = (ids[:, :, :free, None] == ids[:, :, None]) & complete[:, :, None]
+    worse = values[:, :, :free, None] < values[:, :, None]
+    first = (same & worse).any(3)
+    return torch.cat((first, ((same & ~worse).any(2))[:, :, free:]), 2)
+
+
+def _at(table: Tensor, nodes: Tensor) -> Tensor:
+    """Return the rows of a table [B, N, ...] at indices `nodes` [B, ...]."""
+    batch = torch.arange(nodes.shape[0], device=nodes.device).view(-1, *[1] * (nodes.dim() - 1))
+    return table[batch, nodes]
+
+
+def _last_group(beams: int) -> int:
+    """Return the number of the group whose hypotheses have all words."""
+    return beams // 2
+
+
+def _allocate(totals: Tensor, groups: Tensor, beams: int) -> Tensor:
+    """Return the indices [B, K] of the kept candidates: the best of each group, then each second best, and so on.
+
+    `totals` and `groups` are [B, Q].
+    """
+    batch, width = totals.shape
+    dead = _last_group(beams) + 1
+    groups = torch.where(totals == -torch.inf, dead, groups)
+    order = totals.argsort(stable=True, dim=1, descending=True)
+    order = order.gather(1, groups.gather(1, order).argsort(stable=True, dim=1))
+    groups = groups.gather(1, order)
+    ranks = torch.arange(width, device=totals.device).expand(batch, -1) - torch.searchsorted(groups, groups)
+    keys = torch.where(groups == dead, width, ranks) * (dead + 1) + dead - groups
+    return order.gather(1, keys.topk(beams, 1, largest=False).indices)
+
+
+def _stack(arrays: Sequence[npt.NDArray[Any]], device: torch.device, dtype: torch.dtype = torch.int64) -> Tensor:
+    """Stack arrays into [B, ...], padded with zeros."""
+    shape = [len(arrays), *(max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True))]
+    stacked = np.zeros(shape, dtype=np.float32 if dtype is torch.float32 else np.int64)
+    for number, array in enumerate(arrays):
+        stacked[number][tuple(slice(size) for size in array.shape)] = array
+    return torch.from_numpy(stacked).to(device)

@@ -1,0 +1,86 @@
+"""The interface of a search, and the base class of tables with one entry for each sentence.
+
+A batch of B sentences with K rows each has R = B x K rows; row r belongs to sentence r // K.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Protocol, Self
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from mt.decoding.hypothesis import Hypothesis
+
+
+class Search(Protocol):
+    """A search that the caller advances step by step.
+
+    The caller scores `tokens` and passes the scores to `advance`, until all sentences are finished. Sentences may be at
+    different steps. `advance` does not change the results of a finished sentence.
+    """
+
+    @property
+    def tokens(self) -> Tensor:
+        """Newest token of each row, int64 [R], to which the model is applied next."""
+
+    @property
+    def finished(self) -> Tensor:
+        """Bool tensor [B], true for each sentence whose search has finished."""
+
+    @property
+    def failed(self) -> Tensor:
+        """Bool tensor [B], true for each sentence with a NaN score. Such a sentence is finished and has no results."""
+
+    def advance(self, logits: Tensor) -> Tensor | None:
+        """Take one step with logits [R, V] of the next tokens.
+
+        Returns int64 [R], the row whose tokens each row continues, or None if every row continues its own tokens.
+        """
+
+    def results(self, sentences: Sequence[int]) -> list[list[Hypothesis]]:
+        """Return the hypotheses of these finished sentences, each list best first."""
+
+    def select(self, sentences: Tensor) -> None:
+        """Keep only these sentences, int64 [B'], in this order."""
+
+    def extend(self, other: Self) -> None:
+        """Append the sentences of another search of the same type with the same number of rows per sentence."""
+
+
+@dataclass
+class SentenceTable:
+    """Base of dataclasses whose tensors and nested SentenceTables have one entry for each sentence in dimension 0.
+
+    Other fields are the same for all sentences. In further dimensions, shorter entries are padded with zeros, which are
+    never read.
+    """
+
+    def select(self, sentences: Tensor) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Tensor):
+                setattr(self, field.name, value.index_select(0, sentences))
+            elif isinstance(value, SentenceTable):
+                value.select(sentences)
+        self._update()
+
+    def extend(self, other: Self) -> None:
+        for field in fields(self):
+            value, more = getattr(self, field.name), getattr(other, field.name)
+            if isinstance(value, Tensor):
+                sizes = [max(pair) for pair in zip(value.shape[1:], more.shape[1:], strict=True)]
+                setattr(self, field.name, torch.cat((_padded(value, sizes), _padded(more, sizes))))
+            elif isinstance(value, SentenceTable):
+                value.extend(more)
+        self._update()
+
+    def _update(self) -> None:
+        """Recompute the fields that depend on which sentences are in the table."""
+
+
+def _padded(tensor: Tensor, sizes: Sequence[int]) -> Tensor:
+    """Pad a tensor [B, ...] with zeros to [B, *sizes]."""
+    missing = [amount for size, old in zip(sizes, tensor.shape[1:], strict=True) for amount in (size - old, 0)]
+    return F.pad(tensor, missing[::-1])

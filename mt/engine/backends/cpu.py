@@ -1,0 +1,185 @@
+"""CPU backend: beam search and greedy search in the compiled kernels, other searches in torch with their scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from mt.checkpoint import LoadedModel
+from mt.decoding.hypothesis import Hypothesis
+from mt.decoding.options import Normalization, SearchOptions, SpecialIds
+from mt.engine.backends.calibration import LARGEST_LOSS, mean_log_probability
+from mt.engine.backends.protocol import Backend, Batch, Dtype
+from mt.engine.backends.torch import SearchDecoder
+from mt.engine.requests import Request
+from mt.engine.scheduler import BatchKind, Limits
+from mt.errors import ModelError
+from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, SearchParams, load_library
+
+
+def search_params(options: SearchOptions, source_length: int) -> SearchParams:
+    """Return the options of one sentence in the form of the kernels."""
+    return SearchParams(
+        longest=options.longest(source_length),
+        shortest=options.shortest(source_length),
+        n_best=options.n_best,
+        gnmt=options.normalization is Normalization.GNMT,
+        length_penalty=options.length_penalty,
+    )
+
+
+SUPPORTED_OPTIONS = {
+    *("beam_size", "n_best", "length_penalty", "normalization", "max_length_factor", "max_length_offset"),
+    *("max_length", "min_length_factor", "min_length", "temperature", "top_k", "top_p", "seed"),
+}
+"""Fields of SearchOptions that the kernels implement or that affect only sampling."""
+
+REQUIRED_DEFAULTS = {
+    SearchOptions: {f.name: f.default for f in fields(SearchOptions) if f.name not in SUPPORTED_OPTIONS},
+    Request: {f.name: f.default for f in fields(Request) if f.name not in {"id", "source", "options", "caller"}},
+}
+
+
+def is_supported(request: Request) -> bool:
+    """Return whether the kernels implement the search of a request.
+
+    This is true if every field that the kernels do not implement has its default value. A field that is added to
+    SearchOptions or Request therefore makes torch search, without a change here.
+    """
+    return all(
+        getattr(part, name) == default
+        for part in (request.options, request)
+        for name, default in REQUIRED_DEFAULTS[type(part)].items()
+    )
+
+
+@dataclass
+class CompiledBatch:
+    """Beam or greedy search inside the kernels, equal to `SearchBatch`."""
+
+    batch: CpuBatch
+
+    def advance(self) -> list[int]:
+        return self.batch.advance(1)[1]
+
+    def results(self, places: Sequence[int]) -> list[list[Hypothesis]]:
+        return [[Hypothesis(*fields) for fields in self.batch.results(place)] for place in places]
+
+    def select(self, places: Sequence[int]) -> None:
+        self.batch.select(places)
+
+    def extend(self, other: Self) -> None:
+        self.batch.extend(other.batch)
+
+
+@dataclass
+class CompiledState:
+    """Decoding state of a `CompiledScorer`."""
+
+    batch: CpuBatch
+
+    def reorder(self, rows: Tensor) -> None:
+        self.batch.reorder(rows)
+
+    def select(self, sentences: Tensor) -> None:
+        self.batch.select(sentences.tolist())
+
+    def extend(self, other: Self) -> None:
+        self.batch.extend(other.batch)
+
+
+@dataclass(frozen=True)
+class CompiledScorer:
+    """Scorer that takes the logits of the next tokens from the kernels."""
+
+    model: CpuModel
+    special: SpecialIds = field(default_factory=SpecialIds)
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    def start(self, sources: Sequence[Sequence[int]], beams: int) -> CompiledState:
+        batch = CpuBatch(self.model, beams)
+        batch.join(sources, [SearchParams(longest=1, shortest=1, n_best=1)] * len(sources))
+        return CompiledState(batch)
+
+    def step(self, state: CompiledState, tokens: Tensor) -> Tensor:
+        return state.batch.logits(tokens)
+
+
+@dataclass(frozen=True)
+class CompiledDecoder:
+    """Factory of `CompiledBatch`, or of `SearchBatch` for searches that the kernels do not implement.
+
+    The shortlist applies to the kernels' own searches only.
+    """
+
+    model: CpuModel
+    shortlist: CpuShortlist | None = None
+
+    def kind(self, request: Request) -> BatchKind:
+        return replace(BatchKind.of(request), compiled=is_supported(request))
+
+    def begin(self, requests: Sequence[Request]) -> Batch:
+        if not self.kind(requests[0]).compiled:
+            return SearchDecoder(CompiledScorer(self.model)).begin(requests)
+        batch = CpuBatch(self.model, requests[0].options.rows, self.shortlist)
+        batch.join(
+            [request.source for request in requests],
+            [search_params(request.options, len(request.source)) for request in requests],
+        )
+        return CompiledBatch(batch)
+
+
+def compile_model(loaded: LoadedModel, int8: bool) -> CpuModel:
+    """Return the packed model. The compiled kernels must be available."""
+    library = load_library()
+    assert library is not None
+    weights = {**loaded.model.state_dict(), "embedding.positions": loaded.model.embedding.positions}
+    special = SpecialIds()
+    ids = (special.pad, special.unk, special.bos, special.eos)
+    return CpuModel(library, loaded.description.model, weights, ids, int8)
+
+
+def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dtype, shortlist: bool) -> Backend:
+    """Return the compiled backend of one model. `shortlist` limits target tokens to the model's shortlist, if any.
+
+    int8 weights are compared with float32 weights on the model's calibration text. `auto` uses int8 only if the model
+    has a calibration text and the loss on this text is at most `LARGEST_LOSS`.
+
+    Raises:
+        ModelError: The device or dtype is not supported, there are several models, the kernels are not available, or
+            the loss of int8 weights is too large.
+    """
+    if device.type != "cpu":
+        raise ModelError(f"device is {device}; accepted: cpu")
+    if len(models) > 1:
+        raise ModelError(f"the ensemble has {len(models)} models; accepted: 1")
+    if dtype is Dtype.BFLOAT16:
+        raise ModelError("dtype is bfloat16; accepted: auto, float32, int8")
+    if load_library() is None:
+        raise ModelError("the compiled kernels are not available (see the log). They need a C++ compiler (CXX)")
+    (loaded,) = models
+    model, dtype = _choose_weights(loaded, dtype)
+    tokens = CpuShortlist(model, loaded.shortlist) if shortlist and loaded.shortlist is not None else None
+    limits = Limits.compiled(model.decoder_layers * model.d_model)
+    return Backend(CompiledDecoder(model, tokens), dtype, limits, multithreaded=True, shortlist=tokens is not None)
+
+
+def _choose_weights(loaded: LoadedModel, dtype: Dtype) -> tuple[CpuModel, Dtype]:
+    """Return the packed model and its dtype, float32 or int8."""
+    if dtype is Dtype.FLOAT32 or (dtype is Dtype.AUTO and not loaded.calibration):
+        return compile_model(loaded, int8=False), Dtype.FLOAT32
+    quantized = compile_model(loaded, int8=True)
+    if not loaded.calibration:
+        return quantized, Dtype.INT8
+    exact = compile_model(loaded, int8=False)
+    before, after = (mean_log_probability(CompiledScorer(model), loaded) for model in (exact, quantized))
+    if before - after <= LARGEST_LOSS:
+        return quantized, Dtype.INT8
+    if dtype is Dtype.AUTO:
+        return exact, Dtype.FLOAT32
+    raise ModelError(
+        f"int8 weights lower the log-probability of this model's calibration text by {before - after:.3f} nats a "
+        f"token; accepted: at most {LARGEST_LOSS}. Use float32 or auto"
+    )

@@ -1,0 +1,34 @@
+"""Loading of ensembles: models whose next-token probabilities are averaged (Sutskever et al. 2014)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from mt.checkpoint import LoadedModel, load_model
+from mt.errors import ModelError, problems
+
+
+def load_ensemble(paths: Sequence[Path], device: torch.device) -> list[LoadedModel]:
+    """Load models that share one vocabulary and the same directions.
+
+    The search options are those of the first model. Its `max_length` becomes the smallest `max_length` of all models.
+
+    Raises:
+        ModelError: A model cannot be loaded, or a model differs from the first. The message lists every difference.
+        TokenizerError: A tokenizer cannot be loaded.
+    """
+    first, *others = models = [load_model(path, device) for path in paths]
+    differences, directions = [], first.description.directions
+    for path, other in zip(paths[1:], others, strict=True):
+        if other.tokenizer.digest != first.tokenizer.digest:
+            differences.append(f"{path} has another tokenizer")
+        if set(other.description.directions) != set(directions):
+            differences.append(f"{path} translates {other.description.directions}, not {directions}")
+    if differences:
+        heading = f"these models cannot form an ensemble with {paths[0]}; accepted: the same tokenizer and directions"
+        raise ModelError(problems(heading, differences))
+    max_length = min(loaded.description.model.max_length for loaded in models)
+    shape = first.description.model.model_copy(update={"max_length": max_length})
+    return [replace(first, description=first.description.model_copy(update={"model": shape})), *others]

@@ -1,0 +1,70 @@
+"""Interface between the engine and its backends, without torch types."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, Self
+
+from mt.decoding.hypothesis import Hypothesis
+from mt.engine.requests import Request
+from mt.engine.scheduler import BatchKind, Limits
+
+
+class Batch(Protocol):
+    """Sentences of one BatchKind that are decoded together. Sentences may be at different steps.
+
+    A sentence is identified by its place, an index into the batch.
+    """
+
+    def advance(self) -> list[int]:
+        """Decode one token for every row. Return the places of finished sentences.
+
+        A backend may return a finished sentence some steps late, and more than once. A finished sentence stays in the
+        batch until `select` removes it.
+        """
+
+    def results(self, places: Sequence[int]) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each finished sentence, best first; an empty list if its scores were not finite."""
+
+    def select(self, places: Sequence[int]) -> None:
+        """Keep the sentences at these places, in this order."""
+
+    def extend(self, other: Self) -> None:
+        """Append the sentences of another batch of the same kind. `other` must not be used afterwards."""
+
+
+class BatchDecoder(Protocol):
+    """Factory of batches over one model."""
+
+    def kind(self, request: Request) -> BatchKind:
+        """Return the kind of a request. Requests of the same kind can share a batch."""
+
+    def begin(self, requests: Sequence[Request]) -> Batch:
+        """Encode requests of one kind and return their batch.
+
+        Raises:
+            RequestError: A prefix cannot be used.
+        """
+
+
+class Dtype(StrEnum):
+    """Number format of the weights.
+
+    `auto` is bfloat16 on a GPU. On a CPU it is int8 if the model's calibration text shows no loss, else float32.
+    """
+
+    AUTO = "auto"
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+    INT8 = "int8"
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Decoder over loaded weights, with the settings of engines that use it."""
+
+    decoder: BatchDecoder
+    dtype: Dtype
+    limits: Limits
+    multithreaded: bool = False  # several engines, each in its own thread, may share the decoder
+    shortlist: bool = False  # whether a shortlist limits the tokens of translations

@@ -1,0 +1,96 @@
+"""Reference backend in plain torch for any device: a batch runs a search with the scores of a scorer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Self
+
+import torch
+
+from mt.checkpoint import LoadedModel
+from mt.decoding.constrained_beam import ConstrainedBeamSearch
+from mt.decoding.hypothesis import Hypothesis
+from mt.decoding.scorer import EnsembleScorer, ModelScorer, Scorer, State
+from mt.decoding.search import start_search
+from mt.decoding.search_state import Search
+from mt.engine.backends.protocol import Backend, Dtype
+from mt.engine.requests import Request
+from mt.engine.scheduler import BatchKind, Limits
+from mt.errors import ModelError
+
+STEPS_BETWEEN_POLLS = 8
+"""Steps between two reads of the finished flags on an accelerator. Each read makes the host wait."""
+
+
+@dataclass
+class SearchBatch(Generic[State]):
+    """Search with the scores of a scorer. The other backends are tested for equality with this class."""
+
+    scorer: Scorer[State]
+    search: Search
+    state: State
+    steps: int = 0
+
+    @torch.inference_mode()
+    def advance(self) -> list[int]:
+        rows = self.search.advance(self.scorer.step(self.state, self.search.tokens))
+        if rows is not None:
+            self.state.reorder(rows)
+        self.steps += 1
+        if self.scorer.device.type != "cpu" and self.steps % STEPS_BETWEEN_POLLS:
+            return []
+        return [place for place, finished in enumerate(self.search.finished.tolist()) if finished]
+
+    def results(self, places: Sequence[int]) -> list[list[Hypothesis]]:
+        return self.search.results(places)
+
+    @torch.inference_mode()
+    def select(self, places: Sequence[int]) -> None:
+        keep = torch.tensor(places, dtype=torch.int64, device=self.scorer.device)
+        self.search.select(keep)
+        self.state.select(keep)
+
+    @torch.inference_mode()
+    def extend(self, other: Self) -> None:
+        self.search.extend(other.search)
+        self.state.extend(other.state)
+
+
+@dataclass(frozen=True)
+class SearchDecoder(Generic[State]):
+    """Factory of `SearchBatch`."""
+
+    scorer: Scorer[State]
+
+    def kind(self, request: Request) -> BatchKind:
+        return BatchKind.of(request)
+
+    @torch.inference_mode()
+    def begin(self, requests: Sequence[Request]) -> SearchBatch[State]:
+        sources = [request.source for request in requests]
+        lengths, options = [len(source) for source in sources], [request.options for request in requests]
+        constraints = [request.constraints for request in requests if request.constraints is not None]
+        special, device = self.scorer.special, self.scorer.device
+        search: Search
+        if constraints:
+            search = ConstrainedBeamSearch.start(lengths, options, constraints, special, device)
+        else:
+            search = start_search(lengths, options, [request.prefix for request in requests], special, device)
+        return SearchBatch(self.scorer, search, self.scorer.start(sources, options[0].rows))
+
+
+def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dtype, shortlist: bool) -> Backend:
+    """Return the reference backend of a model, or of an ensemble of several models. It uses no shortlist.
+
+    Raises:
+        ModelError: The dtype is int8.
+    """
+    if dtype is Dtype.INT8:
+        raise ModelError("dtype is int8; accepted: auto, float32, bfloat16")
+    if dtype is Dtype.AUTO:
+        dtype = Dtype.FLOAT32 if device.type == "cpu" else Dtype.BFLOAT16
+    if dtype is Dtype.BFLOAT16:
+        for loaded in models:
+            loaded.model.bfloat16()
+    scorers = tuple(ModelScorer(loaded.model, device=device) for loaded in models)
+    scorer: Scorer[Any] = scorers[0] if len(scorers) == 1 else EnsembleScorer(scorers)
+    return Backend(SearchDecoder(scorer), dtype, Limits.of(device.type))

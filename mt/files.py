@@ -1,0 +1,118 @@
+"""Atomic writes of files and folders, and locks between processes and threads."""
+
+import ctypes
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """Wait for the lock of a path, and hold it during the block. The path need not exist.
+
+    The lock excludes other processes and other threads. The system releases the lock if the process ends. The lock is
+    a hidden file beside the path; the file is removed when the lock is released.
+    """
+    with _file_lock(path) as held:
+        try:
+            yield
+        finally:
+            Path(held.lock_file).unlink(missing_ok=True)
+
+
+@contextmanager
+def try_lock(path: Path) -> Iterator[bool]:
+    """Hold the lock of a path and yield True, or yield False if another process or thread holds it."""
+    held = _file_lock(path)
+    try:
+        held.acquire(blocking=False)
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        Path(held.lock_file).unlink(missing_ok=True)
+        held.release()
+
+
+def _file_lock(path: Path) -> FileLock:
+    path = path.resolve()
+    path.parent.stat()  # raises FileNotFoundError for a missing folder, which FileLock would create
+    return FileLock(path.with_name(f".{path.name}.lock"))
+
+
+@contextmanager
+def atomic_folder(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder that replaces `folder` when the block ends, or is removed if the block raises.
+
+    Readers see the old or the new folder, never an incomplete one, even if a process is killed or the power fails. If
+    `folder` is a symbolic link, the link's target is replaced. Concurrent writers of one folder wait for each other.
+    """
+    folder = folder.resolve()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with lock(folder):
+        temporary = folder.with_name(f".{folder.name}.part")
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        try:
+            yield temporary
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        replace_folder(temporary, folder)
+
+
+def replace_folder(temporary: Path, folder: Path) -> None:
+    """Flush the folder `temporary` to the disk, then rename it to `folder`; a former folder `folder` is removed."""
+    replaced = folder.with_name(f".{folder.name}.old")
+    for parent, _, names in os.walk(temporary, topdown=False):
+        for name in names:
+            _sync(Path(parent, name))
+        _sync(Path(parent))
+    if not folder.exists():
+        temporary.rename(folder)
+    elif not _exchange(temporary, folder):
+        shutil.rmtree(replaced, ignore_errors=True)
+        folder.rename(replaced)
+        temporary.rename(folder)
+    _sync(folder.parent)
+    for leftover in (temporary, replaced):
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Exchange the names of two folders atomically; return False if the system or file system cannot do this."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)  # Linux, glibc since 2.28
+    current_folder, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    names = (current_folder, os.fsencode(first), current_folder, os.fsencode(second))
+    return rename is not None and rename(*names, exchange) == 0
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary path to write to.
+
+    The file replaces `path` when the block ends, or is removed if the block raises an exception.
+    """
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        yield temporary
+        _sync(temporary)
+        temporary.replace(path)
+        _sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Flush the system's buffers of a file or folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,32 @@
+"""Weight names of Transformer layers that fairseq and the MarianMT class of transformers share."""
+
+from collections.abc import Iterator
+
+from mt.config import ModelConfig
+from mt.interop.mapping import Row, parameter_rows
+
+FEED_FORWARD = {
+    "fc1": "feed_forward.inner",
+    "fc2": "feed_forward.outer",
+    "final_layer_norm": "around_feed_forward.norm",
+}
+
+
+def layer_rows(config: ModelConfig, prefix: str = "") -> Iterator[Row]:
+    """Yield the table rows of all encoder and decoder layers, from their names (after `prefix`) to ours."""
+    encoder = {**_attention("self_attn", "self_attention"), **FEED_FORWARD}
+    decoder = {**encoder, **_attention("encoder_attn", "cross_attention")}
+    for side, modules, layers in (
+        ("encoder", encoder, config.encoder_layers),
+        ("decoder", decoder, config.decoder_layers),
+    ):
+        for index in range(layers):
+            for theirs, ours in modules.items():
+                name = f"{side}.layers.{index}."
+                yield from parameter_rows(f"{prefix}{name}{theirs}", f"{name}{ours}")
+
+
+def _attention(theirs: str, ours: str) -> dict[str, str]:
+    projections = {"q": "query", "k": "key", "v": "value", "out": "output"}
+    modules = {f"{theirs}.{short}_proj": f"{ours}.{projection}" for short, projection in projections.items()}
+    return {**modules, f"{theirs}_layer_norm": f"around_{ours}.norm"}

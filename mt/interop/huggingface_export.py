@@ -1,0 +1,211 @@
+"""Export of post-norm models as MarianMT directories, which the transformers library loads."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mt.checkpoint import LoadedModel, load_model, save_weights
+from mt.config import ModelConfig
+from mt.errors import ModelError, problems
+from mt.files import atomic_folder
+from mt.interop.foreign import BIAS as OUR_BIAS
+from mt.interop.foreign import TAG
+from mt.interop.huggingface import BIAS, SAFE, SHARED, SOURCE, TARGET, marian_mt_table
+from mt.interop.mapping import Row, find_misplaced, place
+from mt.interop.output import check_output, exported_card, target_languages
+from mt.interop.residual import sines_first
+from mt.tokenizer import BOS, EOS, PAD, SOURCE_FILE, TARGET_FILE, UNK
+
+ACCEPTED: Mapping[str, tuple[Any, ...]] = {
+    "norm": ("post",),
+    "norm_epsilon": (1e-5,),
+    "positions": ("interleaved", "concatenated"),
+    "first_position": (0,),
+}
+"""Options of ours that MarianMT lacks, each with the values that MarianMT's computation equals."""
+
+
+def export_huggingface(model: Path, out: Path) -> None:
+    """Convert the model directory `model` to the MarianMT directory `out`; an existing model there is replaced.
+
+    Ids and weights stay the same, with one exception: if the model interleaves sines and cosines, its residual stream
+    is permuted, because MarianMT stores all sines first. Raises: ModelError if the model cannot be loaded, MarianMT
+    lacks one of its options (all such options are listed) or weights, or `out` exists and is not a model.
+    """
+    check_output(out, model)
+    loaded = load_model(model, torch.device("cpu"))
+    wrong = list(unsupported(loaded.description.model))
+    if wrong:
+        raise ModelError(problems(f"{model} cannot be a MarianMT model", wrong))
+    weights, sources = marian_mt_weights(loaded), vocabulary(loaded)
+    tokenizer, target = loaded.tokenizer, loaded.tokenizer.target
+    separate = tokenizer.pieces(range(len(tokenizer))) != target.pieces(range(len(target)))
+    texts = {
+        "config.json": _json(_config(loaded)),
+        "generation_config.json": _json(_generation(loaded)),
+        "tokenizer_config.json": _json(_tokenizer(loaded, separate)),
+        "vocab.json": _json(sources),
+        "README.md": _card(loaded, model, out.name),
+    }
+    if separate:
+        texts["target_vocab.json"] = _json({piece: id for id, piece in enumerate(target.pieces(range(len(target))))})
+    with atomic_folder(out) as temporary:
+        save_weights(temporary / SAFE, weights)
+        files = tokenizer.files
+        (temporary / "source.spm").write_bytes(files[SOURCE_FILE])
+        (temporary / "target.spm").write_bytes(files.get(TARGET_FILE, files[SOURCE_FILE]))
+        for name, text in texts.items():
+            (temporary / name).write_text(text, encoding="utf-8")
+
+
+def unsupported(config: ModelConfig) -> Iterator[str]:
+    """Yield a message for each option whose value MarianMT does not support."""
+    for name, accepted in ACCEPTED.items():
+        if (value := getattr(config, name)) not in accepted:
+            yield f"{name} is {value!r}; MarianMT accepts {', '.join(map(repr, accepted))}"
+
+
+def marian_mt_weights(loaded: LoadedModel) -> dict[str, Tensor]:
+    """Return the state dictionary of MarianMTModel.
+
+    Raises: ModelError that lists every weight that only one of the two formats has.
+    """
+    description = loaded.description
+    ours: dict[str, Tensor] = dict(loaded.model.state_dict())
+    if description.model.positions == "interleaved":
+        ours = sines_first(ours)
+    ours.setdefault(OUR_BIAS, torch.zeros(description.vocabulary_size))
+    rows = marian_mt_table(description.model.model_copy(update={"logits_bias": True}))
+    table = [Row(row.targets, row.sources) for row in rows]
+    wrong = list(find_misplaced(table, ours, [name for row in table for name in row.targets]))
+    if wrong:
+        raise ModelError(problems("the weights do not fit MarianMT", wrong))
+    weights = place(table, ours)
+    weights[BIAS] = weights[BIAS][None]
+    if SHARED in weights and not description.model.tie_output:  # transformers does not tie the output layer here
+        weights |= {name: weights[SHARED].clone() for name in (SOURCE, TARGET)}
+    return weights
+
+
+def vocabulary(loaded: LoadedModel) -> dict[str, int]:
+    """Return the ids of the source pieces, with language tags in MarianTokenizer's form `>>de<<`."""
+    tags = _tags(loaded)
+    pieces = loaded.tokenizer.pieces(range(len(loaded.tokenizer)))
+    return {tags.get(id, piece): id for id, piece in enumerate(pieces)}
+
+
+def _tags(loaded: LoadedModel) -> dict[int, str]:
+    """Return a dictionary from ids to language tags."""
+    tokenizer, description = loaded.tokenizer, loaded.description
+    tags = {}
+    for target in target_languages(description):
+        for id in tokenizer.source_prefix(target, description.directions):
+            (piece,) = tokenizer.pieces([id])
+            tags[id] = piece if TAG.fullmatch(piece) else f">>{target}<<"
+    return tags
+
+
+def _config(loaded: LoadedModel) -> dict[str, Any]:
+    description, model = loaded.description, loaded.description.model
+    return {
+        "architectures": ["MarianMTModel"],
+        "model_type": "marian",
+        "dtype": "float32",
+        "is_encoder_decoder": True,
+        "vocab_size": description.source_vocabulary_size or description.vocabulary_size,
+        "decoder_vocab_size": description.vocabulary_size,
+        "max_position_embeddings": model.max_length,
+        "d_model": model.d_model,
+        **{f"{side}_layers": getattr(model, f"{side}_layers") for side in ("encoder", "decoder")},
+        **{f"{side}_attention_heads": model.heads for side in ("encoder", "decoder")},
+        **{f"{side}_ffn_dim": model.d_ff for side in ("encoder", "decoder")},
+        "activation_function": model.activation,
+        "scale_embedding": model.scale_embedding,
+        "share_encoder_decoder_embeddings": model.tie_source,
+        "tie_word_embeddings": model.tie_output,
+        "dropout": model.dropout,
+        "attention_dropout": model.attention_dropout,
+        "activation_dropout": model.activation_dropout,
+        **_special_ids(),
+    }
+
+
+def _special_ids() -> dict[str, int | None]:
+    ids = {"pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS}
+    return {**ids, "decoder_start_token_id": BOS, "forced_eos_token_id": None}
+
+
+def _generation(loaded: LoadedModel) -> dict[str, Any]:
+    """Return the default options of `generate`."""
+    decoding = loaded.description.decoding
+    return {
+        **_special_ids(),
+        "num_beams": decoding.beam_size,
+        "length_penalty": decoding.length_penalty,
+        "no_repeat_ngram_size": decoding.no_repeat_ngram,
+        "early_stopping": False,
+        "max_length": loaded.description.model.max_length,
+        "suppress_tokens": [PAD, UNK, BOS],
+    }
+
+
+def _tokenizer(loaded: LoadedModel, separate: bool) -> dict[str, Any]:
+    directions = loaded.description.directions
+    direction = next(iter(directions))
+    languages = {"source_lang": direction.source, "target_lang": direction.target}
+    return {
+        "tokenizer_class": "MarianTokenizer",
+        "model_max_length": loaded.description.model.max_length,
+        "separate_vocabs": separate,
+        "bos_token": "<s>",
+        "split_special_tokens": True,  # "</s>" in a text is text
+        **(languages if len(directions) == 1 else {}),
+    }
+
+
+def _json(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, ensure_ascii=False, indent=1) + "\n"
+
+
+def _card(loaded: LoadedModel, model: Path, name: str) -> str:
+    description = loaded.description
+    languages = sorted({*description.directions.sources, *description.directions.targets})
+    tag = next(iter(_tags(loaded).values()), "")
+    front = "".join(f"- {code}\n" for code in languages)
+    body = f"""```python
+from transformers import AutoTokenizer, MarianMTModel
+
+tokenizer = AutoTokenizer.from_pretrained("{name}")
+model = MarianMTModel.from_pretrained("{name}")
+batch = tokenizer(["{tag}A text."], return_tensors="pt", padding=True)
+print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True)[0])
+```
+
+{_notes(loaded, tag)}"""
+    return f"---\nlanguage:\n{front}library_name: transformers\npipeline_tag: translation\n---\n\n" + exported_card(
+        description, "Hugging Face's transformers", body, model
+    )
+
+
+def _notes(loaded: LoadedModel, tag: str) -> str:
+    """Return the section of README.md on differences between translations of transformers and ours."""
+    decoding, model = loaded.description.decoding, loaded.description.model
+    lines = [
+        "- The input is one sentence; our pipeline splits texts and preserves links, placeholders and markup.",
+        "- U+2581 in a text is read as a space, `>>` at its beginning as a tag up to `<<`; white space around a "
+        "translation is dropped.",
+        f"- `generate` stops at max_length ({model.max_length}); our search stops at "
+        f"{decoding.max_length_factor:g} times the number of source tokens plus {decoding.max_length_offset}.",
+    ]
+    if tag:
+        lines.append("- Write no space between the tag and the text: a space changes the tokens.")
+    if decoding.normalization == "gnmt":
+        lines.append(
+            "- Our search divides scores by ((5 + n) / 6) ** length_penalty, transformers by n ** length_penalty. "
+            "Beams may be ranked differently."
+        )
+    return "What to know:\n\n" + "\n".join(lines) + "\n"

@@ -1,0 +1,257 @@
+"""Language tags and translation directions.
+
+A tag is a BCP 47 tag in canonical letter case, such as `de`, `pt-BR`, `zh-Hant` or `es-419`: a language of 2 or 3
+letters, then optionally a script, a region and variants. `zt` and `pb`, LibreTranslate's codes for `zh-Hant` and
+`pt-BR`, are not replaced by these tags, because tokenizers have tokens named `zt` and `pb`.
+
+A direction is written as two tags joined by a hyphen. Letter case separates them: a subtag of 2 or 3 lower-case
+letters begins a tag, so `en-pt-BR` goes from `en` to `pt-BR`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Self
+
+import langcodes
+from langcodes.data_dicts import LIKELY_SUBTAGS
+from pydantic_core import CoreSchema, core_schema
+
+from mt.errors import LanguageError, problems
+
+_TAG = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2}|-\d{3})?(-[a-z\d]{5,8}|-\d[a-z\d]{3})*")
+_LONGEST_DIRECTION = 80  # most characters of a direction
+_LIBRETRANSLATE = {"zt": "zh-Hant", "pb": "pt-BR"}
+_NAMES = dict(
+    entry.split(" ", 1)
+    for entry in """ar Arabic|az Azerbaijani|be Belarusian|bg Bulgarian|bn Bengali|ca Catalan|cs Czech|cy Welsh
+da Danish|de German|el Greek|en English|eo Esperanto|es Spanish|et Estonian|eu Basque|fa Persian|fi Finnish|fr French
+ga Irish|gl Galician|he Hebrew|hi Hindi|hr Croatian|hu Hungarian|hy Armenian|id Indonesian|is Icelandic|it Italian
+ja Japanese|ka Georgian|kk Kazakh|ko Korean|ky Kyrgyz|lt Lithuanian|lv Latvian|mk Macedonian|ms Malay|mt Maltese
+nb Norwegian Bokmål|nl Dutch|nn Norwegian Nynorsk|no Norwegian|pl Polish|pt Portuguese|ro Romanian|ru Russian|sk Slovak
+sl Slovenian|sq Albanian|sr Serbian|sv Swedish|sw Swahili|ta Tamil|th Thai|tl Tagalog|tr Turkish|uk Ukrainian|ur Urdu
+vi Vietnamese|yue Cantonese|zh Chinese|Hant traditional|Hans simplified|Latn Latin|Cyrl Cyrillic|Arab Arabic
+AT Austria|BR Brazil|CA Canada|CH Switzerland|GB United Kingdom|HK Hong Kong|MX Mexico|PT Portugal|TW Taiwan
+US United States|419 Latin America""".replace("\n", "|").split("|")
+)
+
+
+def parse_tag(text: str) -> str:
+    """Return a language tag in canonical letter case: `pt-BR` for `pt-br`, `PT_BR` and `pt-BR`.
+
+    Aliases are not resolved: `iw` does not become `he`. Raises: LanguageError if the text is not a tag.
+    """
+    language, *rest = text.replace("_", "-").split("-")
+    subtags = (s.title() if len(s) == 4 and s.isalpha() else s.upper() if len(s) == 2 else s.lower() for s in rest)
+    tag = "-".join([language.lower(), *subtags])
+    if not _TAG.fullmatch(tag):
+        raise LanguageError(
+            f"{text[:_LONGEST_DIRECTION]!r} is not a language tag; accepted: BCP 47, such as 'de', 'pt-BR' or 'zh-Hant'"
+        )
+    return tag
+
+
+def primary_language(tag: str) -> str:
+    """Return the language of a tag without script and region: `pt` for `pt-BR`, `zh` for `zt`."""
+    return _LIBRETRANSLATE.get(tag, tag).partition("-")[0]
+
+
+def likely_script(tag: str) -> str:
+    """Return the ISO 15924 code of the script that a tag names or implies: `Hant` for `zh-TW`, "" if unknown."""
+    language = langcodes.Language.get(_LIBRETRANSLATE.get(tag, tag))
+    return language.script or (language.maximize().script or "" if language.language in LIKELY_SUBTAGS else "")
+
+
+def three_letter_code(tag: str) -> str:
+    """Return the ISO 639-3 code of a tag's language: `por` for `pt-BR`. An unknown language keeps its code."""
+    language = primary_language(tag)
+    try:
+        return langcodes.Language.get(language, normalize=False).to_alpha3()
+    except LookupError:
+        return language
+
+
+def has_two_letter_code(code: str) -> bool:
+    """Return whether a code of two or three letters stands for a language in ISO 639-1: `de` and `deu`, not `xx`."""
+    language = langcodes.Language.get(code).language or ""
+    return len(language) == 2 and three_letter_code(language) != language
+
+
+def language_name(tag: str) -> str:
+    """Return the English name of a tag, such as `Portuguese (Brazil)`. Subtags without a known name are kept."""
+    language, *rest = _LIBRETRANSLATE.get(tag, tag).split("-")
+    details = ", ".join(_NAMES.get(subtag, subtag) for subtag in rest)
+    return f"{_NAMES[language]} ({details})" if details and language in _NAMES else _NAMES.get(language, tag)
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Direction:
+    """A source and a target language, as canonical tags. Pydantic models read and write a direction as a string."""
+
+    source: str
+    target: str
+
+    @classmethod
+    def parse(cls, text: object) -> Self:
+        """Return the direction for a string such as `en-pt-BR`, the format of `str(direction)`.
+
+        Raises: LanguageError if the text is not two different canonical tags; the message suggests similar directions.
+        """
+        if isinstance(text, cls):
+            return text
+        readings = [cls(*pair) for pair in _split(text)] if isinstance(text, str) else []
+        for direction in readings:
+            if str(direction) == text:
+                return direction
+        hint = f"; did you mean {' or '.join(map(str, readings))}?" if readings else ""
+        shown = repr(str(text)[:_LONGEST_DIRECTION])
+        raise LanguageError(f"{shown} is not a direction; accepted: two languages, such as en-de or en-pt-BR{hint}")
+
+    @property
+    def reversed(self) -> "Direction":
+        return Direction(self.target, self.source)
+
+    def __str__(self) -> str:
+        return f"{self.source}-{self.target}"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
+        return core_schema.json_or_python_schema(
+            core_schema.no_info_after_validator_function(cls.parse, core_schema.str_schema()),
+            core_schema.no_info_plain_validator_function(cls.parse),
+            serialization=core_schema.to_string_ser_schema(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionSet(Collection[Direction]):
+    """Directions in a fixed order: `pairs` or, if `pairs` is None, every source with every different target.
+
+    Pydantic models write a set as `to_config` returns it.
+    """
+
+    sources: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    pairs: tuple[Direction, ...] | None = None
+
+    @classmethod
+    def of(cls, pairs: Iterable[Direction]) -> Self:
+        """Return the set of these directions, without duplicates."""
+        unique = tuple(dict.fromkeys(pairs))
+        sources, targets = dict.fromkeys(pair.source for pair in unique), dict.fromkeys(pair.target for pair in unique)
+        return cls(tuple(sources), tuple(targets), unique)
+
+    @classmethod
+    def parse(cls, value: object) -> Self:
+        """Return the set for a value of a configuration: direction strings, or {"source": tags, "target": tags}.
+
+        Raises: LanguageError that lists all problems: a value of another type, and invalid or duplicate directions or
+        tags.
+        """
+        if isinstance(value, cls):
+            return value
+        wrong: list[str] = []
+        if not isinstance(value, Mapping):
+            result = cls.of(_parse_each(value, Direction.parse, wrong))
+        elif set(value) == {"source", "target"}:
+            sources, targets = (_parse_each(value[side], _parse_canonical, wrong) for side in ("source", "target"))
+            result = cls(tuple(sources), tuple(targets))
+        else:
+            raise LanguageError(f"directions have the keys {list(value)}; accepted: 'source' and 'target'")
+        if wrong:
+            raise LanguageError(wrong[0] if len(wrong) == 1 else problems("wrong directions", wrong[:20]))
+        return result
+
+    def to_config(self) -> list[str] | dict[str, list[str]]:
+        """Return the set as a value that `parse` accepts."""
+        if self.pairs is None:
+            return {"source": list(self.sources), "target": list(self.targets)}
+        return list(map(str, self.pairs))
+
+    def __str__(self) -> str:
+        """Return the directions as text for messages, such as `en-de, de-en` or `from en, de into cs, fr, uk`."""
+        if self.pairs is None and len(self) > 4:
+            return f"from {', '.join(self.sources)} into {', '.join(self.targets)}"
+        return ", ".join(map(str, self))
+
+    def choose(self, text: str | None) -> Direction:
+        """Return the direction `text`, the value of `--direction`. None stands for the only direction of the set.
+
+        Raises: LanguageError if the set lacks the direction, or if `text` is None and the set has several directions.
+        """
+        if text is None and len(self) == 1:
+            return next(iter(self))
+        if text is None or (direction := Direction.parse(text)) not in self:
+            raise LanguageError(f"--direction is {text!r}; accepted: {self}")
+        return direction
+
+    def targets_of(self, source: str) -> tuple[str, ...]:
+        if self.pairs is not None:
+            return tuple(pair.target for pair in self.pairs if pair.source == source)
+        return tuple(target for target in self.targets if target != source) if source in self.sources else ()
+
+    def sources_of(self, target: str) -> tuple[str, ...]:
+        if self.pairs is not None:
+            return tuple(pair.source for pair in self.pairs if pair.target == target)
+        return tuple(source for source in self.sources if source != target) if target in self.targets else ()
+
+    def __contains__(self, direction: object) -> bool:
+        if self.pairs is not None or not isinstance(direction, Direction):
+            return direction in (self.pairs or ())
+        source, target = direction.source, direction.target
+        return source != target and source in self.sources and target in self.targets
+
+    def __iter__(self) -> Iterator[Direction]:
+        if self.pairs is not None:
+            return iter(self.pairs)
+        return (Direction(*pair) for pair in product(self.sources, self.targets) if pair[0] != pair[1])
+
+    def __len__(self) -> int:
+        if self.pairs is not None:
+            return len(self.pairs)
+        return len(self.sources) * len(self.targets) - len({*self.sources} & {*self.targets})
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
+        serialization = core_schema.plain_serializer_function_ser_schema(cls.to_config)
+        return core_schema.no_info_after_validator_function(
+            cls.parse, core_schema.any_schema(), serialization=serialization
+        )
+
+
+def _split(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of different tags into which a text can be split, ignoring case, longest source first."""
+    places = [match.start() for match in re.finditer("[-_]", text)] if len(text) <= _LONGEST_DIRECTION else []
+    for place in reversed(places):
+        try:
+            pair = parse_tag(text[:place]), parse_tag(text[place + 1 :])
+        except LanguageError:
+            continue
+        if pair[0] != pair[1]:
+            yield pair
+
+
+def _parse_canonical(text: object) -> str:
+    tag = parse_tag(str(text))
+    if tag != text:
+        raise LanguageError(f"{text!r} is not in canonical letter case; accepted: {tag!r}")
+    return tag
+
+
+def _parse_each(values: object, parse: Callable[[object], Any], wrong: list[str]) -> list[Any]:
+    """Return the parsed values; append a message to `wrong` for each value that cannot be parsed."""
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        wrong.append(f"directions are {values!r}; accepted: a list, such as ['en-de', 'de-en']")
+        return []
+    parsed = []
+    for value in values:
+        try:
+            parsed.append(parse(value))
+        except LanguageError as error:
+            wrong.append(str(error))
+    wrong += [
+        f"{str(value)!r} occurs {count} times; accepted: once" for value, count in Counter(parsed).items() if count > 1
+    ]
+    return parsed

@@ -1,0 +1,19 @@
+"""Typed modules. torch does not declare the type of a module's result or of the modules in a ModuleList."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar, cast
+
+from torch import Tensor, nn
+
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
+
+
+class Module(nn.Module):
+    """An `nn.Module` that returns a tensor: base class of all modules of this package."""
+
+    __call__: Callable[..., Tensor]
+
+
+def module_list(modules: Iterable[AnyModule]) -> Sequence[AnyModule]:
+    """Return an `nn.ModuleList`, typed as a sequence of its modules."""
+    return cast(Sequence[AnyModule], nn.ModuleList(modules))

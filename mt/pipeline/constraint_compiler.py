@@ -1,0 +1,250 @@
+"""Compiler of required and banned words into automata over ids that accept all forms and spellings of a word."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mt.decoding.term_constraints import UNLIMITED, TermConstraints
+from mt.text.alignment import is_wide
+from mt.text.inflection import add_umlaut, has_endings, inflected_forms
+from mt.text.terms import case_variants
+from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
+
+OTHER_FORM_COST = -2.0
+"""Added to the log-probability of inflected forms if the source contains the term exactly as in the glossary."""
+
+_PIECE_CLASSES = 4
+"""Number of columns for ids that are in no word: two properties, ends the word before it and ends with a letter."""
+
+_FIRST_COLUMN = 1 + _PIECE_CLASSES  # first column of ids that are in a word; column 0 is padding
+_CACHED_AUTOMATA = 256  # each has some kilobytes
+
+
+@dataclass(frozen=True)
+class InflectionPolicy:
+    """Forms of a word that count as occurrences of the word."""
+
+    compound: bool = False  # whether the beginning of a longer word counts
+    inflected: bool = False  # whether all forms count, or only the singular forms
+
+
+@dataclass(frozen=True)
+class RequiredTerm:
+    """Translation of a term, which a target sentence must contain `count` times; if `repeatable`, at least so often."""
+
+    translation: str
+    count: int
+    repeatable: bool
+    displaced: tuple[str, ...] = ()  # words that the model would write instead
+    policy: InflectionPolicy = InflectionPolicy()
+
+
+@dataclass(eq=False)
+class Automaton:
+    """Automaton over ids that accepts a word in all its forms and spellings. Each node is a prefix of a form.
+
+    Node 0 is the start of a word. Node 1 is the inside of another word.
+    """
+
+    open_ended: bool  # whether any continuation still counts as the word
+    nodes: dict[str, int] = field(default_factory=dict)
+    arcs: dict[int, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
+    proposed: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    full: set[int] = field(default_factory=set)
+
+    @property
+    def size(self) -> int:
+        return 2 + len(self.nodes)
+
+    def node(self, written: str) -> int:
+        return self.nodes.setdefault(written, self.size)
+
+
+class ConstraintCompiler:
+    """Compiles term constraints for the vocabulary of a tokenizer."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._automaton = lru_cache(maxsize=_CACHED_AUTOMATA)(self._build)
+
+    def compile(
+        self, required: Sequence[RequiredTerm], banned: Iterable[str], language: str, patience: int
+    ) -> TermConstraints:
+        """Return constraints that require terms in the forms of a language and ban words in exactly the given form.
+
+        After `patience` steps, a search that has a hypothesis with all terms does not wait for other hypotheses.
+        """
+        automata = [self._automaton(term.translation, language, term.policy) for term in required]
+        automata += [self._automaton(word, "", InflectionPolicy()) for word in banned]
+        ids = sorted({id for automaton in automata for arcs in automaton.arcs.values() for id in arcs})
+        nodes = sum(automaton.size for automaton in automata) + 1
+        tables = _Tables(self._classes, np.asarray(ids, dtype=np.int64), nodes)
+        of_banned = [0] * (len(automata) - len(required))
+        begins = [automaton.proposed[1] for automaton in automata]
+        costs = [
+            [0.0 if term.policy.inflected or id in self._first_ids(term.translation) else OTHER_FORM_COST for id in ids]
+            for term, ids in zip(required, begins, strict=False)
+        ]
+        cues = [[id for word in term.displaced for id in self._first_ids(word)] for term in required]
+        endings = [0.0 if term.policy.inflected else OTHER_FORM_COST for term in required]
+        return TermConstraints(
+            starts=tuple(tables.add(automaton) for automaton in automata),
+            columns=tables.columns,
+            following=tables.following,
+            counts=tables.counts,
+            proposals=_padded(tables.proposals),
+            completions=_padded(tables.completions),
+            full=tables.full,
+            patience=patience,
+            begins=_padded(begins),
+            costs=_padded([*costs, *([] for _ in of_banned)]).astype(np.float32),
+            endings=(*endings, *(0.0 for _ in of_banned)),
+            cues=_padded([*cues, *([] for _ in of_banned)]),
+            needed=(*(term.count for term in required), *of_banned),
+            allowed=(*(UNLIMITED if term.repeatable else term.count for term in required), *of_banned),
+        )
+
+    def length(self, translation: str) -> int:
+        """Return the approximate number of ids of a translation within a sentence."""
+        return len(self._tokenizer.encode(translation)) + 1
+
+    def _first_ids(self, word: str) -> list[int]:
+        """Return the first ids of a word in lower case and of the capitalized word."""
+        return list(dict.fromkeys(id for variant in case_variants(word) for id in self._encode(variant)[:1]))
+
+    @cached_property
+    def _pieces(self) -> dict[str, int]:
+        pieces = self._tokenizer.pieces(range(len(self._tokenizer)))
+        return {piece: id for id, piece in enumerate(pieces) if id > EOS}
+
+    @cached_property
+    def _longest_piece(self) -> int:
+        return max(map(len, self._pieces))
+
+    @cached_property
+    def _classes(self) -> npt.NDArray[np.int16]:
+        """Columns [V] of the ids for the case that they are in no word."""
+        columns = np.full(len(self._tokenizer), 1 + 2, dtype=np.int16)
+        for piece, id in self._pieces.items():
+            if not (piece.startswith("<") and piece.endswith(">") and len(piece) > 2):
+                columns[id] = 1 + 2 * (not _in_word(piece[0])) + _in_word(piece[-1])
+        return columns
+
+    def _build(self, word: str, language: str, policy: InflectionPolicy) -> Automaton:
+        """Return the automaton of a word with its forms in a language; if `language` is empty, of the word alone."""
+        automaton = Automaton(open_ended=policy.compound or bool(language and not has_endings(language)))
+        for form in inflected_forms(word, language, not policy.inflected):
+            for variant in case_variants(form):
+                self._spell(automaton, SPACE_MARK + variant.replace(" ", SPACE_MARK))
+        if language:
+            for ids in self._usual_spellings(word, language, not policy.inflected):
+                self._propose(automaton, ids)
+        return automaton
+
+    def _spell(self, automaton: Automaton, text: str) -> None:
+        """Add all spellings of a text that begins with a space mark. The mark is optional at the start of a word."""
+        reached = {0, 1}
+        for place in range(len(text)):
+            if place not in reached:
+                continue
+            starts = [1] if place == 0 else [automaton.nodes.get(text[:place], -1), *([0] if place == 1 else [])]
+            for ids, end in self._arcs(text, place):
+                reached.add(end)
+                for start in starts:
+                    node = start
+                    for number, id in enumerate(ids, 1) if start >= 0 else ():
+                        # separate nodes for the bytes of a character that is not a piece
+                        written = text[:end] if number == len(ids) else f"{text[:place]}\0{text[place]}{number}"
+                        automaton.arcs[node][id] = node = automaton.node(written)
+        automaton.full.add(automaton.node(text))
+
+    def _arcs(self, text: str, place: int) -> Iterator[tuple[list[int], int]]:
+        """Yield the ids of each piece, or of the character's bytes, at `place` in a text, and its end in the text."""
+        for end in range(place + 1, min(len(text), place + self._longest_piece) + 1):
+            if (id := self._pieces.get(text[place:end])) is not None:
+                yield [id], end
+        if text[place] not in self._pieces:
+            ids = [self._pieces.get(f"<0x{byte:02X}>", -1) for byte in text[place].encode()]
+            if min(ids) >= 0:
+                yield ids, place + 1
+
+    def _usual_spellings(self, word: str, language: str, singular: bool) -> Iterator[list[int]]:
+        """Yield the ids of the forms that the model probably knows: forms with the word's pieces or with an umlaut."""
+        base = self._encode(word)
+        umlaut = add_umlaut(word, language)
+        for form in inflected_forms(word, language, singular):
+            for variant in case_variants(form):
+                ids = self._encode(variant)
+                shares = ids[: len(base) - 1] == base[:-1] and (len(ids) <= len(base) or ids[len(base) - 1] == base[-1])
+                if shares or (umlaut != word and variant.startswith(umlaut)) or variant in case_variants(word):
+                    yield ids
+
+    def _encode(self, word: str) -> list[int]:
+        """Return the ids of a word inside a sentence. In a script without spaces, the space mark is omitted."""
+        ids = self._tokenizer.encode(word)
+        first = self._tokenizer.pieces(ids[:1])[0] if ids else ""
+        if not is_wide(word[0]) or not first.startswith(SPACE_MARK):
+            return ids
+        bare = self._pieces.get(first[1:])
+        return ids[1:] if len(first) == 1 else [bare, *ids[1:]] if bare is not None else ids
+
+    def _propose(self, automaton: Automaton, ids: Sequence[int]) -> None:
+        """Record these ids as proposals for the search, up to the first id that the automaton lacks."""
+        node = 1 if ids and ids[0] in automaton.arcs[1] else 0
+        for number, id in enumerate(ids):
+            following = automaton.arcs[node].get(id)
+            if following is None:
+                return
+            proposed = automaton.proposed[node if number else 1]
+            proposed += [id] if id not in proposed else []
+            node = following
+
+
+class _Tables:
+    """Builder of the tables of TermConstraints, to which automata are added one by one."""
+
+    def __init__(self, classes: npt.NDArray[np.int16], ids: npt.NDArray[np.int64], nodes: int) -> None:
+        self.columns = classes.copy()
+        self.columns[ids] = np.arange(_FIRST_COLUMN, _FIRST_COLUMN + len(ids))
+        self.following = np.zeros((nodes, _FIRST_COLUMN + len(ids)), dtype=np.int32)
+        self.counts = np.zeros(self.following.shape, dtype=np.bool_)
+        self.full = np.zeros(nodes, dtype=np.bool_)
+        self.proposals: list[list[int]] = [[]]
+        self.completions: list[list[int]] = [[]]
+        self._place = {int(id): _FIRST_COLUMN + number for number, id in enumerate(ids)}
+        classes_of = np.concatenate((np.arange(_FIRST_COLUMN), classes[ids])) - 1  # of each column
+        self._ends_word, self._in_word = classes_of // 2 == 1, classes_of % 2 == 1
+
+    def add(self, automaton: Automaton) -> int:
+        """Append an automaton and return its first node."""
+        first, full = len(self.proposals), automaton.full
+        starting = automaton.arcs[1]  # arcs of a word that begins here
+        for node in range(automaton.size):
+            arcs = automaton.arcs.get(node, {})
+            row = self.following[first + node]
+            row[1:] = np.where(self._in_word, first + 1, first)[1:]
+            for id, end in [*starting.items(), *arcs.items()]:
+                row[self._place[id]] = first + end
+            if node in full:
+                self.full[first + node] = True
+                counts = self.counts[first + node]
+                counts[1:] = (self._ends_word | automaton.open_ended)[1:]
+                counts[[place for id in arcs if not self._ends_word[place := self._place[id]]]] = False
+            restarting = [id for id, end in starting.items() if end in full]
+            self.completions.append(restarting + [id for id, end in arcs.items() if end in full and node not in full])
+            self.proposals.append(automaton.proposed.get(node, []) if node > 1 else [])
+        return first
+
+
+def _padded(lists: Sequence[Sequence[float]]) -> npt.NDArray[Any]:
+    width = max(map(len, lists), default=0) or 1
+    return np.asarray([[*values, *[0] * (width - len(values))] for values in lists])
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() and not is_wide(character)

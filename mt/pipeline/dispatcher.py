@@ -1,0 +1,182 @@
+"""Runs text tasks over one engine: passes the calls of the tasks to the engine and the results to the tasks."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from threading import RLock
+from time import monotonic
+
+from mt.engine.requests import Request, Result
+from mt.engine.threads import AnyEngine
+from mt.pipeline.driver import AttentionCall, DecodeCall
+from mt.pipeline.results import Failure, Translation
+from mt.pipeline.text_task import AnyRoutine, TextTask
+from mt.scoring.attention import MAX_PAIRS, CrossAttention, Pair
+
+TOKENS_PER_TEXT = 64
+"""Mean number of source tokens per text that a chunk of a stream may have, so that long texts fit in memory."""
+
+STEP_SECONDS = 0.01
+"""Maximum time for finished results and attention passes in one step, in seconds. The remaining ones wait for the next
+step, so that a long text with many repairs neither delays other callers nor looks like a worker that hangs."""
+
+
+class ResultDispatcher:
+    """Runs text tasks over one engine. Several callers can share it.
+
+    Methods can be called from several threads: a lock lets one run at a time.
+    """
+
+    def __init__(self, engine: AnyEngine, attention: Callable[[Sequence[Pair]], Iterable[CrossAttention]]) -> None:
+        self.engine = engine
+        self._attention = attention
+        self._lock = RLock()
+        self._waiting: dict[int, tuple[TextTask, AnyRoutine]] = {}  # by request id
+        self._results: deque[Result] = deque()  # results that were not yet passed to a task
+        self._attending: dict[TextTask, deque[AnyRoutine]] = {}  # routines that wait for attention; tasks take turns
+
+    @property
+    def busy(self) -> bool:
+        """True if at least one task is not done."""
+        return self.engine.busy or bool(self._results or self._attending)
+
+    def submit(self, tasks: Iterable[TextTask]) -> None:
+        """Queue the sentences of new tasks, the longest first, so that sentences of similar length run together."""
+        with self._lock:
+            requests = [request for task in tasks for request in self._take_calls(task)]
+            for request in sorted(requests, key=lambda request: -len(request.source)):
+                self.engine.submit(request)
+
+    def cancel(self, tasks: Iterable[TextTask]) -> None:
+        """Drop the calls of tasks that are not done. Cancelled tasks get no translation."""
+        with self._lock:
+            ids = []
+            for task in tasks:
+                self._attending.pop(task, None)
+                ids += [request.id for request in task.requests if self._waiting.pop(request.id, None)]
+            if ids:
+                self.engine.cancel(ids)
+
+    def step(self) -> list[TextTask]:
+        """Run one step of the engine and return the tasks that are done. A task with a problem is done at once."""
+        with self._lock:
+            done: list[TextTask] = []
+            if self.engine.busy:
+                self._results += self.engine.step()
+            stop = monotonic() + STEP_SECONDS
+            while self._results or self._attending:
+                if not self._results:
+                    done += self._attend()
+                else:
+                    result = self._results.popleft()
+                    task, routine = self._waiting.pop(result.id, (None, None))
+                    if task and routine and (results := routine.add_result(result)):
+                        done += self._resume(task, routine, results)
+                if monotonic() >= stop:
+                    break
+            return done
+
+    def finish(self, task: TextTask) -> None:
+        """Step until a submitted task is done."""
+        with self._lock:
+            while not task.done:
+                assert self.busy
+                self.step()
+
+    def run(self, tasks: list[TextTask]) -> None:
+        """Submit tasks and step until all are done. An exception cancels them."""
+        try:
+            self.submit(tasks)
+            for task in tasks:
+                self.finish(task)
+        finally:
+            self.cancel(tasks)
+
+    def stream(self, tasks: Iterator[TextTask], ahead: int) -> Iterator[Translation | Failure]:
+        """Yield the outcome of each task in order. At most two chunks of `ahead` tasks are in memory.
+
+        The second chunk is submitted before the first chunk is finished, so that the engine stays busy.
+        """
+        held: deque[TextTask] = deque()
+        chunks: deque[int] = deque()  # number of held tasks of each chunk
+        try:
+            while True:
+                while len(chunks) < 2 and (chunk := _chunk(tasks, ahead)):
+                    held.extend(chunk)
+                    chunks.append(len(chunk))
+                    self.submit(chunk)
+                if not chunks:
+                    return
+                for _ in range(chunks[0]):
+                    self.finish(held[0])
+                    yield held.popleft().outcome()
+                chunks.popleft()
+        finally:
+            self.cancel(held)
+
+    def _take_calls(self, task: TextTask) -> list[Request]:
+        """Register the new calls of a task. Return the requests to submit."""
+        requests: list[Request] = []
+        for routine in task.take_calls():
+            if isinstance(routine.call, DecodeCall):
+                requests += routine.call.requests
+                self._waiting.update((request.id, (task, routine)) for request in routine.call.requests)
+            else:
+                self._attending.setdefault(task, deque()).append(routine)
+        return requests
+
+    def _resume(
+        self, task: TextTask, routine: AnyRoutine, answer: Sequence[Result] | Sequence[CrossAttention] | Exception
+    ) -> list[TextTask]:
+        """Resume a routine and submit its next call. Return a list with the task if the task is done, else []."""
+        task.resume(routine, answer)
+        if task.problem:
+            self.cancel([task])
+        else:
+            for request in self._take_calls(task):
+                self.engine.submit(request)
+        return [task] if task.done else []
+
+    def _attend(self) -> list[TextTask]:
+        """Answer attention calls for about one pass, taking tasks in turn. Return the tasks that are done."""
+        chosen: list[tuple[TextTask, AnyRoutine, Sequence[Pair]]] = []
+        while self._attending and sum(len(pairs) for _, _, pairs in chosen) < MAX_PAIRS:
+            task, routines = next(iter(self._attending.items()))
+            del self._attending[task]
+            routine = routines.popleft()
+            assert isinstance(routine.call, AttentionCall)
+            chosen.append((task, routine, routine.call.pairs))
+            if routines:
+                self._attending[task] = routines
+        done = []
+        for (task, routine, _), answer in zip(chosen, self._answers([pairs for _, _, pairs in chosen]), strict=True):
+            if not task.problem:
+                done += self._resume(task, routine, answer)
+        return done
+
+    def _answers(self, calls: Sequence[Sequence[Pair]]) -> Iterator[list[CrossAttention] | Exception]:
+        """Yield the cross-attention of each call. If a pass over several calls fails, run each remaining call alone."""
+        answered = 0
+        try:
+            attentions = iter(self._attention([pair for pairs in calls for pair in pairs]))
+            for pairs in calls:
+                answer = list(islice(attentions, len(pairs)))
+                answered += 1
+                yield answer
+        except Exception as error:  # any exception of the model concerns only this call
+            if len(calls) == 1:
+                yield error
+            else:
+                for pairs in calls[answered:]:
+                    yield from self._answers([pairs])
+
+
+def _chunk(tasks: Iterator[TextTask], ahead: int) -> list[TextTask]:
+    """Return the next `ahead` tasks, or fewer if the tasks are long."""
+    chunk, tokens = [], 0
+    for task in tasks:
+        chunk.append(task)
+        tokens += sum(len(request.source) for request in task.requests)
+        if len(chunk) >= ahead or tokens >= TOKENS_PER_TEXT * ahead:
+            break
+    return chunk

@@ -1,0 +1,94 @@
+"""Coroutines that await decoding and attention, without an event loop.
+
+A coroutine suspends itself at an `EngineCall`. The caller of the `Routine` that contains the coroutine resumes the
+routine with the answer.
+"""
+
+from collections.abc import Coroutine, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from mt.engine.requests import Request, Result
+from mt.scoring.attention import CrossAttention, Pair
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class DecodeCall:
+    """Awaitable that returns the results of requests, in the order of the requests."""
+
+    requests: Sequence[Request]
+
+    def __await__(self) -> Generator["DecodeCall", list[Result], list[Result]]:
+        return (yield self)
+
+
+@dataclass(frozen=True)
+class AttentionCall:
+    """Awaitable that returns the cross-attention of pairs, in the order of the pairs."""
+
+    pairs: Sequence[Pair]
+
+    def __await__(self) -> Generator["AttentionCall", list[CrossAttention], list[CrossAttention]]:
+        return (yield self)
+
+
+EngineCall = DecodeCall | AttentionCall
+
+
+def decode(requests: Sequence[Request]) -> DecodeCall:
+    """Return an awaitable that returns the results of requests."""
+    return DecodeCall(requests)
+
+
+def attend(pairs: Sequence[Pair]) -> AttentionCall:
+    """Return an awaitable that returns the cross-attention of pairs."""
+    return AttentionCall(pairs)
+
+
+class Routine(Generic[T]):
+    """A coroutine that is suspended at an engine call. `call` is this call, or None if the coroutine has returned."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        """Start the coroutine. An exception that the coroutine raises before its first call is raised here."""
+        self._coroutine = coroutine
+        self._results: dict[int, Result] = {}
+        self._value: T
+        self.call: EngineCall | None = None
+        self._continue(lambda: coroutine.send(None))
+
+    @property
+    def done(self) -> bool:
+        """True if the coroutine has returned."""
+        return self.call is None
+
+    @property
+    def value(self) -> T:
+        """Return value of the coroutine, which must have returned."""
+        assert self.call is None
+        return self._value
+
+    def add_result(self, result: Result) -> list[Result] | None:
+        """Store a result of the current call. When all results of the call are stored, return them in order."""
+        assert isinstance(self.call, DecodeCall)
+        self._results[result.id] = result
+        if len(self._results) < len(self.call.requests):
+            return None
+        return [self._results.pop(request.id) for request in self.call.requests]
+
+    def resume(self, answer: Sequence[Result] | Sequence[CrossAttention] | Exception) -> None:
+        """Continue the coroutine with the answer to the current call. An exception as answer is raised at the call.
+
+        An exception that the coroutine does not catch is raised here.
+        """
+        if isinstance(answer, Exception):
+            self._continue(lambda: self._coroutine.throw(answer))
+        else:
+            self._continue(lambda: self._coroutine.send(answer))
+
+    def _continue(self, run: Any) -> None:
+        try:
+            self.call = run()
+        except StopIteration as stop:
+            self.call, self._value = None, stop.value

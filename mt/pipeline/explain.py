@@ -1,0 +1,153 @@
+"""Explanations of translations: links between words, and the model's cross-attention."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mt.pipeline.driver import attend
+from mt.pipeline.results import Alternative, AttentionMap, ExplainOptions
+from mt.scoring.attention import AttentionPass, CrossAttention, Pair
+from mt.text import casing, protect
+from mt.text.alignment import Link, PieceAttention, Range, link_words, piece_offsets
+from mt.text.protect import SpanKind
+from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
+
+MAX_TEXT_WEIGHTS = 500_000
+"""Maximum number of attention weights in the attention maps of one text."""
+
+MAX_SENTENCE_WEIGHTS = 2**27
+"""Maximum number of attention weights of a sentence. Sentences with more are not explained."""
+
+WEIGHT_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Explanation of one sentence. `links` are pairs of a source range and a target range, in target order."""
+
+    links: tuple[Link, ...] = ()
+    attention: AttentionMap | None = None
+
+
+@dataclass(frozen=True)
+class ReducedText:
+    """A text without some ranges. places[i] is the index of character i in the full text; the last entry is the end."""
+
+    text: str
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, text: str, removed: Sequence[Range]) -> "ReducedText":
+        """Remove ranges from a text, and white space that would then begin the text or follow other white space."""
+        places: list[int] = []
+        for place, character in enumerate(text):
+            redundant = character.isspace() and (not places or (places[-1] < place - 1 and text[places[-1]].isspace()))
+            if not redundant and not any(begin <= place < end for begin, end in removed):
+                places.append(place)
+        return cls("".join(text[place] for place in places), (*places, len(text)))
+
+
+@dataclass(frozen=True)
+class ReducedPair:
+    """A sentence and its translation, with the reduced texts and ids that the model reads."""
+
+    source: str
+    target: str
+    copies: tuple[Link, ...]  # protected spans that are equal in source and target
+    reduced: tuple[ReducedText, ReducedText]
+    ids: Pair
+
+
+@dataclass(frozen=True)
+class Explainer:
+    """Explains sentences with the model's attention in a pass over a sentence and its translation.
+
+    The model reads sentence and translation without copied spans, and texts in capitals in lower case.
+    """
+
+    tokenizer: Tokenizer
+    attention: AttentionPass
+    tag: tuple[int, ...]
+    source_language: str
+    max_length: int  # tokens of a source or target that the model reads
+    options: ExplainOptions
+
+    async def explain(self, sentences: Sequence[tuple[str, Alternative]]) -> list[Explanation]:
+        """Return the explanation of each sentence of a text, from its source and best alternative.
+
+        A sentence that is too long for the model, or has more than MAX_SENTENCE_WEIGHTS weights, has no explanation.
+        Later sentences have no attention map once the maps of the text have MAX_TEXT_WEIGHTS weights.
+        """
+        pairs = [self._pair(source, alternative) for source, alternative in sentences]
+        readable = [number for number, pair in enumerate(pairs) if self._is_readable(pair.ids)]
+        explanations = [Explanation()] * len(pairs)
+        weights_left = MAX_TEXT_WEIGHTS
+        for group in self.attention.groups([pairs[number].ids for number in readable]):
+            numbers = readable[group.start : group.stop]
+            attentions = await attend([pairs[number].ids for number in numbers])
+            for number, attention in zip(numbers, attentions, strict=True):
+                attention_map = None
+                if self.options.attention and attention.weights.numel() <= weights_left:
+                    weights_left -= attention.weights.numel()
+                    attention_map = self._map(pairs[number], attention)
+                links = self._links(pairs[number], attention) if self.options.alignment else ()
+                explanations[number] = Explanation(tuple(links), attention_map)
+        return explanations
+
+    def _pair(self, source: str, alternative: Alternative) -> ReducedPair:
+        copies = list(_find_copies(source, alternative.text))
+        removed = [link for kind, link in copies if kind is not SpanKind.NUMBER]
+        texts = _lower_pair(source, alternative, self.source_language)
+        source_text, target_text = (
+            ReducedText.of(text, [link[side] for link in removed]) for side, text in enumerate(texts)
+        )
+        source_ids = (*self.tag, *self.tokenizer.encode(source_text.text), EOS)
+        target_ids = tuple(self.tokenizer.target.encode(target_text.text))
+        links = tuple(link for _, link in copies)
+        return ReducedPair(source, alternative.text, links, (source_text, target_text), (source_ids, target_ids))
+
+    def _is_readable(self, pair: Pair) -> bool:
+        longest = max(len(pair[0]), len(pair[1]) + 1)
+        return longest <= self.max_length and self.attention.weight_count(pair) <= MAX_SENTENCE_WEIGHTS
+
+    def _map(self, pair: ReducedPair, attention: CrossAttention) -> AttentionMap:
+        source = tuple(self.tokenizer.pieces(pair.ids[0]))
+        target = tuple(self.tokenizer.target.pieces((*pair.ids[1], EOS)))
+        return AttentionMap(source, target, _rounded(attention.weights.tolist()))
+
+    def _links(self, pair: ReducedPair, attention: CrossAttention) -> Sequence[Link]:
+        ids = (pair.ids[0][len(self.tag) : -1], pair.ids[1])
+        if not all(ids):
+            return pair.copies
+        source, target = (
+            [reduced.places[place] for place in piece_offsets(tokenizer.pieces(side), SPACE_MARK)]
+            for tokenizer, reduced, side in zip((self.tokenizer, self.tokenizer.target), pair.reduced, ids, strict=True)
+        )
+        piece_attention = PieceAttention(source, target, attention.alignment(len(self.tag)))
+        return link_words(pair.source, pair.target, piece_attention, pair.copies)
+
+
+def _lower_pair(source: str, alternative: Alternative, language: str) -> tuple[str, str]:
+    """Return a sentence in capitals and its translation in ordinary letter case, if their lengths do not change."""
+    lowered = casing.lower_capitals(source, language)
+    written = "".join(alternative.pieces).replace(SPACE_MARK, " ").strip()
+    small = written if written.lower() == alternative.text.lower() else alternative.text.lower()
+    if lowered is None or len(lowered) != len(source) or len(small) != len(alternative.text):
+        return source, alternative.text
+    return lowered, small
+
+
+def _find_copies(source: str, target: str) -> Iterator[tuple[SpanKind, Link]]:
+    """Yield links of equal protected spans: occurrence n in the source with occurrence n in the target."""
+    target_spans = list(protect.find_spans(target))
+    for span in protect.find_spans(source):
+        copy = next((other for other in target_spans if other.text == span.text), None)
+        if copy is not None:
+            target_spans.remove(copy)
+            yield span.kind, ((span.begin, span.end), (copy.begin, copy.end))
+
+
+def _rounded(weights: list[list[list[list[float]]]]) -> tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]:
+    return tuple(
+        tuple(tuple(tuple(round(weight, WEIGHT_DIGITS) for weight in row) for row in head) for head in layer)
+        for layer in weights
+    )

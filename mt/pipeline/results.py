@@ -1,0 +1,115 @@
+"""Results of the Python API. This module does not import torch."""
+
+from dataclasses import dataclass
+
+from mt.text.alignment import Link, Range
+
+
+@dataclass(frozen=True)
+class ExplainOptions:
+    """Explanations to compute for each sentence. Any explanation costs one teacher-forced pass of the model."""
+
+    alignment: bool = False
+    attention: bool = False
+
+    def __bool__(self) -> bool:
+        return self.alignment or self.attention
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One translation of an n-best list.
+
+    `score` is the log-probability divided by the length penalty. For a text of several sentences, `log_probability` is
+    the sum over the sentences, `score` is the mean score weighted by tokens, and `pieces` are the pieces of all
+    sentences in order. `pieces` are the model's output. `text` may differ from `pieces`: it can contain restored spans
+    or be in capitals.
+    """
+
+    text: str
+    score: float
+    log_probability: float
+    pieces: tuple[str, ...]
+    piece_log_probabilities: tuple[float, ...]  # for each sentence, one per piece and one for EOS
+
+
+@dataclass(frozen=True)
+class AttentionMap:
+    """Cross-attention of one sentence: `weights` [L][H][T][S] from target pieces to source pieces.
+
+    Both piece lists are SentencePiece pieces that end with `</s>`. If the model has tags, the source begins with the
+    tag of the target language. Each row of `weights` sums to 1, except for rounding.
+    """
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    weights: tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]
+
+
+@dataclass(frozen=True)
+class SentenceTranslation:
+    """A sentence of a text, or a part of a long sentence, without surrounding white space.
+
+    All ranges, including those in `links`, count characters of the whole source text or the whole translation. `links`
+    are in target order. `confidence` is the expected sentence chrF from 0 to 1, or None if the model has no confidence
+    data. `links` and `attention` are set only if ExplainOptions request them.
+    """
+
+    source: str
+    text: str
+    score: float
+    alternatives: tuple[Alternative, ...]
+    source_range: Range
+    target_range: Range
+    confidence: float | None = None
+    links: tuple[Link, ...] = ()
+    attention: AttentionMap | None = None
+
+
+@dataclass(frozen=True)
+class SentenceReport:
+    """A finished sentence of a text. Other sentences of the text may be unfinished.
+
+    `text` is the translation of the sentence. `before` is the text between the previous sentence and this sentence.
+    `after` is the text after the last sentence, and empty for other sentences. The concatenation of
+    `before + text + after` of all reports is the translation of the text.
+    """
+
+    source_range: Range
+    target_range: Range
+    before: str
+    text: str
+    after: str
+    confidence: float | None = None
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The best translation of a text, and its n-best list.
+
+    For a text of several sentences, alternative n joins alternative n of each sentence, or the last alternative of a
+    sentence that has fewer. `sentences` omits sentences that contain nothing to translate.
+    """
+
+    text: str
+    score: float
+    alternatives: tuple[Alternative, ...]
+    sentences: tuple[SentenceTranslation, ...]
+
+    @property
+    def confidence(self) -> float | None:
+        """Mean confidence of the sentences, weighted by source characters; None if the model has no confidence."""
+        known = [
+            (sentence.confidence, len(sentence.source))
+            for sentence in self.sentences
+            if sentence.confidence is not None
+        ]
+        return sum(value * length for value, length in known) / sum(length for _, length in known) if known else None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Result in a stream for a text that could not be translated. `problem` is the reason."""
+
+    source: str
+    problem: str

@@ -1,0 +1,161 @@
+"""Translation of one sentence as a coroutine: the searches for it, and the repair of their results."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from mt.errors import RequestError
+from mt.pipeline.driver import decode
+from mt.pipeline.results import Alternative
+from mt.pipeline.terms import is_endless, translate_with_terms
+from mt.pipeline.variants import (
+    DecodedVariant,
+    SentenceContext,
+    SourceVariant,
+    decode_variants,
+    join_alternatives,
+    restore,
+)
+from mt.text import casing, protect, repetition, segment
+from mt.text.alignment import Range
+from mt.text.protect import SpanKind
+
+NO_REPEAT_NGRAM = 3
+"""`no_repeat_ngram` of the search that decodes a repetitive translation again."""
+
+_ALWAYS_REMOVED = frozenset({SpanKind.EMOJI})
+_REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
+
+
+async def translate_sentence(
+    sentence: str, context: SentenceContext, kept: Sequence[Range] = ()
+) -> tuple[Alternative, ...]:
+    """Return the n-best list of a sentence. Alternatives contain protected spans, `kept` ranges and glossary terms.
+
+    Most sentences are decoded once. A headline is decoded in title case and in lower case, and the result with the
+    better score is used. A sentence is decoded again if its translation lacks spans or terms, is repetitive or is too
+    short.
+
+    Raises:
+        RequestError: The model fails on the sentence.
+    """
+    in_capitals = casing.lower_capitals(sentence, context.source, kept) is not None
+    matches = context.terms.find(sentence, context.source, kept, any_case=in_capitals)
+    kept = (*kept, *((match.begin, match.end) for match in matches if match.translation is None))
+    lowered = casing.lower_capitals(sentence, context.source, kept)
+    untitled = None if lowered else casing.lower_title_case(sentence, context.source, kept)
+    texts = [lowered or sentence, *([untitled] if untitled else [])]
+    variants = [SourceVariant.of(text, _ranges_in(text, sentence, kept), _ALWAYS_REMOVED) for text in texts]
+    candidates, problems = await decode_variants(variants, context, context.options)
+    if problems:
+        raise RequestError(problems[0])
+    decoded = max(candidates, key=lambda candidate: candidate.best.score)
+    if _loses_copies(decoded):
+        variant = SourceVariant.of(decoded.variant.text, decoded.variant.kept, _ALWAYS_REMOVED | _REMOVED_IF_LOST)
+        again, _ = await decode_variants([variant], context, context.options)
+        decoded = again[0] if again else decoded
+    if not context.options.sample:
+        decoded = await _decode_without_repetition(decoded, context)
+    alternatives = await restore(decoded, context)
+    if not context.options.sample and repetition.is_too_short(decoded.variant.text, alternatives[0].text):
+        alternatives = await _translate_in_halves(decoded.variant, alternatives, context)
+    if context.terms.glossary:
+        alternatives = await translate_with_terms(decoded, alternatives, bool(lowered or untitled), context)
+    if lowered:
+        alternatives = tuple(
+            replace(alternative, text=casing.raise_capitals(alternative.text, sentence, context.target, kept))
+            for alternative in alternatives
+        )
+    return alternatives
+
+
+async def translate_raw(sentence: str, context: SentenceContext) -> tuple[Alternative, ...]:
+    """Return the n-best list of one search for a sentence, without repairs.
+
+    Raises:
+        RequestError: The model fails on the sentence.
+    """
+    (result,) = await decode([context.request(sentence, context.options)])
+    if result.problem:
+        raise RequestError(result.problem)
+    return tuple(map(context.alternative, result.hypotheses))
+
+
+def is_untranslatable(sentence: str, kept: Sequence[Range] = ()) -> bool:
+    """Return whether a sentence contains only protected spans, such as numbers and addresses, or `kept` ranges."""
+    spans = protect.find_spans(sentence, kept)
+    return bool(spans) and not any(map(str.isalnum, protect.remove_spans(sentence, spans).text))
+
+
+def split_ranges(ranges: Iterable[Range], parts: Sequence[str]) -> list[tuple[Range, ...]]:
+    """Divide ranges of a text among consecutive parts of the text.
+
+    Returns the ranges in each part, relative to the start of the part.
+    """
+    ranges_of: list[list[Range]] = [[] for _ in parts]
+    ends = list(accumulate(map(len, parts)))
+    for begin, end in ranges:
+        for number in range(bisect_right(ends, begin), len(parts)):
+            offset = ends[number] - len(parts[number])
+            if offset >= end:
+                break
+            overlap = max(begin, offset) - offset, min(end, ends[number]) - offset
+            if overlap[0] < overlap[1]:
+                ranges_of[number].append(overlap)
+    return list(map(tuple, ranges_of))
+
+
+def _ranges_in(text: str, sentence: str, ranges: Sequence[Range]) -> tuple[Range, ...]:
+    """Return the positions in `text` of ranges of a sentence. `text` is the sentence in another letter case."""
+    if len(text) == len(sentence):
+        return tuple(ranges)
+    moved: list[Range] = []
+    for begin, end in sorted(ranges):
+        place = text.find(sentence[begin:end], min(begin, moved[-1][1] if moved else begin))
+        if place >= 0:
+            moved.append((place, place + end - begin))
+    return tuple(moved)
+
+
+def _loses_copies(decoded: DecodedVariant) -> bool:
+    """Return whether the translation lacks a protected span of a kind in _REMOVED_IF_LOST."""
+    spans = [span for span in decoded.variant.spans if span.kind in _REMOVED_IF_LOST]
+    return bool(protect.lost_spans(spans, decoded.best.text))
+
+
+async def _decode_without_repetition(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
+    """Decode again, with repetition forbidden, if a translation is repetitive or reached its maximum length."""
+    options = decoded.request.options
+    if options.no_repeat_ngram or not is_endless(decoded, context):
+        return decoded
+    options = replace(options, no_repeat_ngram=NO_REPEAT_NGRAM)
+    again, _ = await decode_variants([decoded.variant], context, options)
+    return min([*again, decoded], key=lambda one: (is_endless(one, context), len(one.best.text)))
+
+
+async def _translate_in_halves(
+    variant: SourceVariant, alternatives: tuple[Alternative, ...], context: SentenceContext
+) -> tuple[Alternative, ...]:
+    """Translate a sentence in parts. Return these alternatives if the best is longer, else the given alternatives."""
+    text = variant.text
+    pieces = segment.split_long_sentence(text, lambda part: len(part) <= max(1, len(text) * 2 // 3))
+    kept_of = split_ranges(variant.kept, [piece.text for piece in pieces])
+    parts = [
+        SourceVariant.of(piece.text, kept, _ALWAYS_REMOVED | _REMOVED_IF_LOST)
+        for piece, kept in zip(pieces, kept_of, strict=True)
+        if not piece.kept
+    ]
+    if len(parts) < 2:
+        return alternatives
+    decoded, problems = await decode_variants(parts, context, context.options)
+    if problems:
+        return alternatives
+    lists = [await restore(part, context) for part in decoded]
+    joined = []
+    for rank in range(max(map(len, lists))):
+        chosen = [n_best[min(rank, len(n_best) - 1)] for n_best in lists]
+        together = segment.join_parts(pieces, [part.text for part in chosen], context.source, context.target)
+        joined.append(join_alternatives(protect.add_missing_spans(together, variant.spans), chosen))
+    longer = repetition.text_width(joined[0].text) > repetition.text_width(alternatives[0].text)
+    return tuple(joined) if longer else alternatives

@@ -1,0 +1,241 @@
+"""Glossary terms in translations. A constrained search writes missing terms; if it fails, terms are substituted."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from mt.decoding.options import SearchOptions
+from mt.engine.requests import Request
+from mt.pipeline.constraint_compiler import InflectionPolicy, RequiredTerm
+from mt.pipeline.driver import decode
+from mt.pipeline.results import Alternative
+from mt.pipeline.variants import DecodedVariant, SentenceContext, piece_attention, restore
+from mt.text import protect, repetition
+from mt.text.alignment import CLOSING, Range, UnitLinks
+from mt.text.inflection import forms_compounds
+from mt.text.terms import TermMatch, case_variants, find_translation, missing_terms
+
+MAX_SEARCHES = 2
+"""Maximum number of constrained searches of one sentence."""
+
+MIN_BEAMS = 16
+"""Minimum number of beams of a constrained search, shared among hypotheses with 0, 1, 2, ... terms. The number is the
+same for all sentences, because only searches with equal beam sizes share a batch. 12 beams give slightly worse
+translations, 24 beams hardly better ones."""
+
+MAX_TERMS = 12
+"""Maximum number of terms that a search must write. The other terms are substituted afterwards."""
+
+MIN_WEIGHT = 0.1
+"""Minimum attention on a term of a target word that translates the term."""
+
+SURE_WEIGHT = 0.7
+"""Attention on a term with which a target word translates the term, even if another word (an article) has more."""
+
+_MIN_BANNED_LETTERS = 4  # shorter words are often function words, such as articles
+_CAPITALIZED_NOUNS = frozenset({"de", "lb"})
+
+
+def is_endless(decoded: DecodedVariant, context: SentenceContext) -> bool:
+    """Return whether the best alternative repeats itself or has the maximum length of the search."""
+    source = decoded.request.source
+    options, pieces = decoded.request.options, decoded.best.pieces
+    longest = options.longest(len(source))
+    reached_limit = longest < options.max_length and len(pieces) + 1 >= longest
+    return reached_limit or repetition.is_repetitive(context.tokenizer.pieces(source), pieces)
+
+
+async def translate_with_terms(
+    decoded: DecodedVariant, alternatives: tuple[Alternative, ...], any_case: bool, context: SentenceContext
+) -> tuple[Alternative, ...]:
+    """Return alternatives that contain all glossary terms of the sentence.
+
+    If the best alternative lacks a term, a constrained search requires the terms and bans the words that the best
+    alternative contains instead of them. If no search succeeds, the terms are substituted in the best alternative.
+    """
+    source, language = decoded.variant.stripped.text, context.target
+    taken = [(span.begin, span.end) for span in protect.find_translated_spans(source, decoded.variant.spans)]
+    matches = context.terms.find(source, context.source, taken, any_case)
+    wanted = [match for match in matches if match.translation is not None]
+    missing = missing_terms(wanted, alternatives[0].text, language)
+    if not missing:
+        return _with_all_terms(wanted, alternatives, language) if wanted else alternatives
+    links = await _unit_links(decoded, context)
+    banned = displaced_words(missing, links, language)
+    successes: list[tuple[int, float, tuple[Alternative, ...]]] = []
+    for _ in range(MAX_SEARCHES):
+        request = _constrained_request(decoded, required_terms(wanted, banned, links, language), banned, context)
+        (result,) = await decode([request])
+        if not result.hypotheses:
+            break
+        again = DecodedVariant.of(decoded.variant, decoded.request, result, context)
+        longer = len(again.best.text.split()) > len(decoded.best.text.split())
+        duplicates = duplicate_words(missing, await _unit_links(again, context), language) if longer else {}
+        complete = _with_all_terms(wanted, await restore(again, context), language)
+        if complete and not is_endless(again, context):
+            successes.append((sum(map(len, duplicates.values())), -again.best.score, complete))
+        if not duplicates:
+            break
+        banned = {key: [*banned.get(key, ()), *duplicates.get(key, ())] for key in {**banned, **duplicates}}
+    if successes:
+        return min(successes, key=lambda success: success[:2])[2]
+    best = replace(alternatives[0], text=substitute_terms(wanted, alternatives[0].text, links, language))
+    return (best, *_with_all_terms(wanted, alternatives[1:], language))
+
+
+def required_terms(
+    matches: Sequence[TermMatch], displaced: Mapping[str, Sequence[str]], links: UnitLinks, language: str
+) -> list[RequiredTerm]:
+    """Return the terms that a search must write. Terms that the first translation lacks are not repeatable."""
+    counts = Counter(match.translation or "" for match in matches)
+    required = []
+    for translation in list(counts)[:MAX_TERMS]:
+        own_matches = [match for match in matches if match.translation == translation]
+        policy = InflectionPolicy(
+            compound=forms_compounds(translation, language)
+            and any(_is_part_of_word(match, links) for match in own_matches),
+            inflected=any(match.inflected for match in own_matches),
+        )
+        required.append(
+            RequiredTerm(
+                translation,
+                count=sum(counts[other] for other in counts if translation == other or _contains(other, translation)),
+                repeatable=bool(find_translation(translation, links.target, language)),
+                displaced=tuple(displaced.get(translation, ())),
+                policy=policy,
+            )
+        )
+    return required
+
+
+def displaced_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
+    """Return the target words that translate only terms, as a dict from the required translation to the words."""
+    words = [links.target[begin:end] for begin, end in links.right]
+    match_of = {unit: match for match in matches for unit in _units_of_term(match, links)}
+    displaced: dict[str, list[str]] = {}
+    for unit, match in match_of.items():
+        only_terms = all(other in match_of for other, word in enumerate(words) if word == words[unit])
+        if only_terms and _can_ban(words[unit], match.translation or "", unit == 0, language):
+            displaced.setdefault(match.translation or "", []).append(words[unit])
+    return displaced
+
+
+def duplicate_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
+    """Return words that translate a term in addition to its required translation, by the required translation."""
+    matches = list(matches)
+    occurrences = [
+        span for match in matches for span in find_translation(match.translation or "", links.target, language)
+    ]
+    duplicates: dict[str, list[str]] = {}
+    for match in matches:
+        for begin, end in (links.right[unit] for unit in _units_of_term(match, links)):
+            apart = not any(begin < span[1] and end > span[0] for span in occurrences)
+            if apart and _can_ban(links.target[begin:end], match.translation or "", begin == 0, language):
+                duplicates.setdefault(match.translation or "", []).append(links.target[begin:end])
+    return duplicates
+
+
+def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, language: str) -> str:
+    """Return `text` with each missing term in place of the words that have the most attention on the term.
+
+    A term without such words is inserted before the final punctuation mark. `text` is `links.target` with restored
+    protected spans.
+    """
+    for match in missing_terms(matches, text, language):
+        translation = match.translation or ""
+        taken = [span for other in matches for span in find_translation(other.translation or "", text, language)]
+        weights = links.weights_from((match.begin, match.end))
+        units = sorted(_units_of_term(match, links), key=lambda unit: -weights[unit])
+        place = next((place for unit in units for place in _find_unit(text, links, unit, taken)), None)
+        if place is not None:
+            begin, end = place
+            text = text[:begin] + case_variants(translation)[-1 if begin == 0 else 0] + text[end:]
+        else:
+            end = len(text.rstrip("".join(CLOSING)))
+            text = f"{text[:end]} {translation}{text[end:]}".strip()
+    for match in missing_terms(matches, text, language):  # adjacent letters can hide a substituted term
+        text = f"{text} {match.translation}".strip()
+    return text
+
+
+def _constrained_request(
+    decoded: DecodedVariant,
+    terms: Sequence[RequiredTerm],
+    banned: Mapping[str, Sequence[str]],
+    context: SentenceContext,
+) -> Request:
+    """Return a request for the same source with required terms and banned words."""
+    compiler, options = context.compiler, context.options
+    beams = max(MIN_BEAMS, 1 if options.sample else options.beam_size)
+    length = sum(term.count * compiler.length(term.translation) for term in terms)
+    options = SearchOptions(
+        beam_size=beams,
+        n_best=min(options.n_best, beams),
+        length_penalty=options.length_penalty,
+        normalization=options.normalization,
+        max_length_factor=options.max_length_factor,
+        max_length_offset=options.max_length_offset + length,
+        max_length=options.max_length,
+        min_length_factor=options.min_length_factor,
+        min_length=options.min_length,
+        no_repeat_ngram=options.no_repeat_ngram,
+        repetition_penalty=options.repetition_penalty,
+    )
+    words = dict.fromkeys(chain.from_iterable(banned.values()))
+    constraints = compiler.compile(terms, words, context.target, len(decoded.best.pieces) + length)
+    return replace(context.request(decoded.variant.stripped.text, options), constraints=constraints)
+
+
+def _with_all_terms(
+    wanted: Sequence[TermMatch], alternatives: Iterable[Alternative], language: str
+) -> tuple[Alternative, ...]:
+    return tuple(alternative for alternative in alternatives if not missing_terms(wanted, alternative.text, language))
+
+
+async def _unit_links(decoded: DecodedVariant, context: SentenceContext) -> UnitLinks:
+    """Return the links between the words of the source and of the best alternative."""
+    (attention,) = await piece_attention(decoded, [0], context)
+    return UnitLinks(decoded.variant.stripped.text, decoded.best.text, attention)
+
+
+def _units_of_term(term: TermMatch, links: UnitLinks) -> list[int]:
+    """Return the target words that translate a term."""
+    weights = links.weights_from((term.begin, term.end))
+    threshold = min(SURE_WEIGHT, max(MIN_WEIGHT, max(weights, default=0.0)))
+    return [
+        unit
+        for unit, weight in enumerate(weights)
+        if weight >= threshold and links.target[links.right[unit][0]].isalpha()
+    ]
+
+
+def _is_part_of_word(term: TermMatch, links: UnitLinks) -> bool:
+    """Return whether a target word, such as a compound, translates both the term and an adjacent source word."""
+    neighbours = [unit for unit in links.left if unit[1] <= term.begin][-1:]
+    neighbours += [unit for unit in links.left if unit[0] >= term.end][:1]
+    weights = [links.weights_from(neighbour) for neighbour in neighbours]
+    return any(row[unit] >= MIN_WEIGHT for unit in _units_of_term(term, links) for row in weights)
+
+
+def _can_ban(word: str, translation: str, first: bool, language: str) -> bool:
+    """Return whether a word may be banned: the word and the translation seem to have the same part of speech."""
+    if len(word) < _MIN_BANNED_LETTERS or word.casefold() in translation.casefold().split():
+        return False
+    return first or language not in _CAPITALIZED_NOUNS or word[0].isupper() == translation[0].isupper()
+
+
+def _contains(longer: str, shorter: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(shorter)}(?!\w)", longer) is not None
+
+
+def _find_unit(text: str, links: UnitLinks, unit: int, taken: Sequence[Range]) -> Iterator[Range]:
+    """Yield the range in `text` of the target word with index `unit`, unless it overlaps a range in `taken`."""
+    word = links.target[slice(*links.right[unit])]
+    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    before = len(pattern.findall(links.target[: links.right[unit][0]]))
+    occurrences = list(pattern.finditer(text))
+    for match in [*occurrences[before:], *occurrences[:before][::-1]][:1]:
+        if not any(match.start() < end and match.end() > begin for begin, end in taken):
+            yield match.span()

@@ -1,0 +1,274 @@
+"""Tasks that translate texts, and the planner that splits texts into sentences of a length that the model accepts."""
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+
+from mt.checkpoint import Confidence
+from mt.engine.requests import Request, Result
+from mt.errors import MTError, RequestError
+from mt.pipeline.driver import DecodeCall, Routine
+from mt.pipeline.explain import Explainer, Explanation
+from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTranslation, Translation
+from mt.pipeline.sentence import is_untranslatable, split_ranges, translate_raw, translate_sentence
+from mt.pipeline.variants import SentenceContext, join_alternatives
+from mt.scoring.attention import CrossAttention
+from mt.scoring.confidence import expected_quality
+from mt.text import protect, segment
+from mt.text.alignment import Range
+from mt.text.segment import TextPart
+
+Choose = Callable[[tuple[Alternative, ...]], tuple[Alternative, ...]]
+"""Function that selects one or more alternatives of a sentence, best first."""
+
+AnyRoutine = Routine[tuple[Alternative, ...]] | Routine[list[Explanation]]
+
+
+@dataclass(eq=False)
+class TextTask:
+    """Translation of a text: one routine for each sentence, then one routine for the explanations.
+
+    The caller answers the calls of the routines with `resume` until the task is `done`.
+    """
+
+    text: str
+    planner: "TextPlanner"
+    parts: list[TextPart] = field(default_factory=list)
+    problem: str = ""  # reason why the text has no translation
+    requests: list[Request] = field(default_factory=list)  # requests of all calls so far
+    _sentences: list[Routine[tuple[Alternative, ...]]] = field(default_factory=list)
+    _explanations: Routine[list[Explanation]] | None = None
+    _unfinished: int = 0  # number of unfinished routines
+    _calling: deque[AnyRoutine] = field(default_factory=deque)
+    _reported: int = 0  # number of reported sentences
+    _reported_length: int = 0  # characters of the translation in all reports
+
+    @property
+    def done(self) -> bool:
+        """True if the translation is complete or has a problem."""
+        return bool(self.problem) or not self._unfinished
+
+    def add(self, part: TextPart, kept: Sequence[Range] = ()) -> None:
+        """Append a part of the text and start its translation. The ranges `kept` of the part are not translated."""
+        self.parts.append(part)
+        if not part.kept:
+            self._sentences.append(Routine(self.planner.translate(part.text, kept)))
+            self._unfinished += 1
+            self._track(self._sentences[-1])
+
+    def take_calls(self) -> list[AnyRoutine]:
+        """Return the routines that have made an engine call since the last `take_calls`."""
+        routines = list(self._calling)
+        self._calling.clear()
+        return routines
+
+    def resume(self, routine: AnyRoutine, answer: Sequence[Result] | Sequence[CrossAttention] | Exception) -> None:
+        """Answer the call of a routine, or raise an exception at the call.
+
+        An exception that the routine does not catch becomes the problem of the task.
+        """
+        try:
+            routine.resume(answer)
+            self._track(routine)
+            if not self._unfinished and routine is not self._explanations and self.planner.explainer is not None:
+                pairs = [(source, alternatives[0]) for source, alternatives in self._translated()]
+                self._explanations = Routine(self.planner.explainer.explain(pairs))
+                self._unfinished += 1
+                self._track(self._explanations)
+        except Exception as error:  # any exception of the model concerns only this text
+            number = next((number for number, sentence in enumerate(self._sentences) if sentence is routine), 0)
+            reason = str(error) if isinstance(error, MTError) else f"{type(error).__name__}: {error}"
+            self.problem = f"the text that begins {self._sources[number][:40]!r} cannot be translated: {reason}"
+
+    def take_reports(self) -> list[SentenceReport]:
+        """Return reports of newly finished sentences in order. A sentence is reported after all earlier sentences."""
+        reports = []
+        while not self.problem and self._reported < len(self._sentences) and self._sentences[self._reported].done:
+            number = self._reported
+            best = self._sentences[number].value[0]
+            begin = self._reported_length + len(self._gaps[number])
+            end = begin + len(best.text)
+            self._reported, self._reported_length = number + 1, end
+            after = self._gaps[-1] if self._reported == len(self._sentences) else ""
+            reports.append(
+                SentenceReport(
+                    self._source_ranges[number],
+                    (begin, end),
+                    self._gaps[number],
+                    best.text,
+                    after,
+                    self.planner.confidence_of(best),
+                )
+            )
+        return reports
+
+    def translation(self) -> Translation:
+        """Return the translation of a task that is done.
+
+        Raises:
+            RequestError: The task has a problem.
+        """
+        assert self.done
+        if self.problem:
+            raise RequestError(self.problem)
+        explanations = self._explanations.value if self._explanations else [Explanation()] * len(self._sentences)
+        sentences, end = [], 0
+        for number, (source, alternatives) in enumerate(self._translated()):
+            best, source_range = alternatives[0], self._source_ranges[number]
+            begin = end + len(self._gaps[number])
+            end = begin + len(best.text)
+            sentences.append(
+                SentenceTranslation(
+                    source,
+                    best.text,
+                    best.score,
+                    alternatives,
+                    source_range,
+                    (begin, end),
+                    confidence=self.planner.confidence_of(best),
+                    links=tuple(
+                        (_move(left, source_range[0]), _move(right, begin))
+                        for left, right in explanations[number].links
+                    ),
+                    attention=explanations[number].attention,
+                )
+            )
+        ranks = max((len(sentence.alternatives) for sentence in sentences), default=1)
+        alternatives = tuple(self._join(sentences, rank) for rank in range(ranks))
+        return Translation(alternatives[0].text, alternatives[0].score, alternatives, tuple(sentences))
+
+    def outcome(self) -> Translation | Failure:
+        """Return the translation of a task that is done, or a Failure if the task has a problem."""
+        return Failure(self.text, self.problem) if self.problem else self.translation()
+
+    def _track(self, routine: AnyRoutine) -> None:
+        """Queue the call of a routine that was started or resumed, or count the routine as finished."""
+        if routine.call is None:
+            self._unfinished -= 1
+            return
+        self._calling.append(routine)
+        if isinstance(routine.call, DecodeCall):
+            self.requests += routine.call.requests
+
+    def _translated(self) -> list[tuple[str, tuple[Alternative, ...]]]:
+        """Return the sentences and their alternatives."""
+        return [(source, routine.value) for source, routine in zip(self._sources, self._sentences, strict=True)]
+
+    def _join(self, sentences: Sequence[SentenceTranslation], rank: int) -> Alternative:
+        """Join alternative `rank` of each sentence, or the last alternative of a sentence that has fewer."""
+        chosen = [sentence.alternatives[min(rank, len(sentence.alternatives) - 1)] for sentence in sentences]
+        texts = [gap + alternative.text for gap, alternative in zip(self._gaps, chosen, strict=False)]
+        return join_alternatives("".join([*texts, self._gaps[-1]]), chosen)
+
+    @cached_property
+    def _sources(self) -> list[str]:
+        return [part.text for part in self.parts if not part.kept]
+
+    @cached_property
+    def _source_ranges(self) -> list[Range]:
+        return segment.sentence_ranges(self.parts)
+
+    @cached_property
+    def _gaps(self) -> list[str]:
+        """Texts of the translation before each sentence and after the last sentence."""
+        context, gaps = self.planner.context, [""]
+        for part in segment.lay_out(self.parts, [""] * len(self._sources), context.source, context.target):
+            if part.kept:
+                gaps[-1] += part.text
+            else:
+                gaps.append("")
+        return gaps
+
+
+@dataclass(frozen=True)
+class TextPlanner:
+    """Splits texts of one direction into sentences and starts the translation of the sentences."""
+
+    context: SentenceContext
+    max_length: int  # maximum number of tokens of a source, tag and EOS included
+    sentences: bool = False  # whether each text is one sentence
+    protect: bool = True  # whether to protect spans and capitals, and to repair translations
+    explainer: Explainer | None = None
+    confidence: Confidence | None = None
+    choose: Choose = tuple
+
+    def task(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
+        """Start the translation of a text and return its task. The ranges `kept` are not translated."""
+        text = text if text.isascii() else text.encode("utf-8", "replace").decode()  # without lone surrogates
+        task = TextTask(text, self)
+        parts = segment.split_margins(text) if self.sentences else segment.split_text(text, self.context.source)
+        parts = list(_merge_divided(parts, kept))
+        for part, ranges in zip(parts, split_ranges(kept, [part.text for part in parts]), strict=True):
+            for piece, piece_ranges in self._split(part, ranges):
+                task.add(piece, piece_ranges)
+        return task
+
+    def attempt(self, text: str) -> TextTask:
+        """Return the task of a text like `task`. An exception in `task` becomes the problem of the returned task."""
+        try:
+            return self.task(text)
+        except Exception as error:  # a tokenizer can raise any exception
+            return TextTask(text, self, problem=f"{type(error).__name__}: {error}")
+
+    async def translate(self, sentence: str, kept: Sequence[Range] = ()) -> tuple[Alternative, ...]:
+        """Return the chosen alternatives of a sentence, which must not be too long for the model."""
+        if self.protect or self.context.terms or kept:
+            return self.choose(await translate_sentence(sentence, self.context, kept))
+        return self.choose(await translate_raw(sentence, self.context))
+
+    def confidence_of(self, alternative: Alternative) -> float | None:
+        """Return the expected quality of an alternative, or None without confidence data or without decoded pieces."""
+        log_probabilities = alternative.piece_log_probabilities
+        if self.confidence is None or not log_probabilities:
+            return None
+        return expected_quality(self.confidence, log_probabilities)
+
+    def _split(self, part: TextPart, kept: Sequence[Range]) -> Iterator[tuple[TextPart, Sequence[Range]]]:
+        """Split off the list marker of a part, and split the rest if it is too long for the model.
+
+        Yields each new part with its kept ranges.
+        """
+        if part.kept:
+            yield part, ()
+            return
+        marker = protect.list_marker_length(part.text, self.context.source) if self.protect else 0
+        text = part.text[marker:]
+        _, kept = split_ranges(kept, [part.text[:marker], text])
+        if marker:
+            yield TextPart(part.text[:marker], kept=True), ()
+        protects = self.protect or bool(kept)
+        if protects and is_untranslatable(text, kept):
+            yield TextPart(text, kept=True), ()
+        elif self._fits(text):
+            yield TextPart(text, kept=False), kept
+        else:
+            pieces = protect.split_at_long_spans(text, kept) if protects else [text]
+            for piece, ranges in zip(pieces, split_ranges(kept, pieces), strict=True):
+                if is_untranslatable(piece, ranges):
+                    yield TextPart(piece, kept=True), ranges
+                    continue
+                short = segment.split_long_sentence(piece, self._fits)
+                yield from zip(short, split_ranges(ranges, [part.text for part in short]), strict=True)
+
+    def _fits(self, text: str) -> bool:
+        return len(self.context.encode(text)) <= self.max_length
+
+
+def _merge_divided(parts: Sequence[TextPart], kept: Sequence[Range]) -> Iterator[TextPart]:
+    """Yield the parts of a text. Parts that share a range of `kept` are merged into one part."""
+    ends = list(accumulate(len(part.text) for part in parts))
+    begins = sorted(begin for begin, _ in kept)
+    last_ends = [0, *accumulate((end for _, end in sorted(kept)), max)]  # of the first n ranges
+    group: list[TextPart] = []
+    for part, end in zip(parts, ends, strict=True):
+        group.append(part)
+        if last_ends[bisect_left(begins, end)] <= end:
+            yield group[0] if len(group) == 1 else TextPart("".join(merged.text for merged in group), False)
+            group = []
+
+
+def _move(place: Range, offset: int) -> Range:
+    return place[0] + offset, place[1] + offset

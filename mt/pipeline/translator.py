@@ -1,0 +1,385 @@
+"""Translation of texts with a trained model."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import overload
+
+import torch
+
+from mt.checkpoint import Confidence, LoadedModel
+from mt.decoding.options import Normalization, SearchOptions
+from mt.decoding.scorer import ModelScorer
+from mt.engine.backends.ensemble import load_ensemble
+from mt.engine.backends.protocol import Backend, Dtype
+from mt.engine.backends.registry import load_backend
+from mt.engine.backends.torch import SearchDecoder
+from mt.engine.devices import select_device
+from mt.engine.engine import Engine
+from mt.engine.requests import Request
+from mt.engine.scheduler import Limits
+from mt.engine.threads import AnyEngine, ThreadedEngine
+from mt.errors import LanguageError, ModelError, RequestError, problems
+from mt.languages import Direction, DirectionSet
+from mt.pipeline.constraint_compiler import ConstraintCompiler
+from mt.pipeline.dispatcher import ResultDispatcher
+from mt.pipeline.explain import Explainer
+from mt.pipeline.results import ExplainOptions, Failure, Translation
+from mt.pipeline.text_task import Choose, TextPlanner
+from mt.pipeline.variants import SentenceContext
+from mt.scoring.attention import AttentionPass
+from mt.text.terms import Terms
+
+CHUNK_TEXTS = 2048
+"""Number of texts of a stream that are submitted together, sorted by length."""
+
+
+def start_engine(backend: Backend, threads: int | None) -> AnyEngine:
+    """Start one engine per thread if the backend supports it, else one engine; torch then uses the threads."""
+    if not backend.multithreaded:
+        if threads is not None:
+            torch.set_num_threads(threads)
+        return Engine(backend.decoder, backend.limits)
+    threads = threads or torch.get_num_threads()
+    if threads == 1:
+        return Engine(backend.decoder, backend.limits)
+    return ThreadedEngine(backend.decoder, backend.limits, threads)
+
+
+class Translator:
+    """A translation model with its tokenizer and an engine.
+
+    Several threads may share a translator. A lock lets one of them run at a time.
+
+    >>> from mt import Translator
+    >>> translator = Translator.load("tests/frozen/model", device="cpu", dtype="float32")
+    >>> translator
+    Translator('frozen-en-de', directions='en-de', device='cpu', dtype='float32')
+    >>> translator.translate("My husband is very fast.").text
+    'Mein Mann ist sehr schnell.'
+    >>> [translation.text for translation in translator.translate(["Is this a beautiful theater?"])]
+    ['Ist das ein schönes Theater?']
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        engine: AnyEngine | None = None,
+        dtype: Dtype = Dtype.FLOAT32,
+        shortlist: bool = False,
+    ) -> None:
+        """Use a loaded model with an engine over it. The default engine decodes in plain torch.
+
+        `dtype` and `shortlist` must describe the engine.
+        """
+        self.model = loaded.model
+        self.tokenizer = loaded.tokenizer
+        self.description = loaded.description
+        self.confidence: Confidence | None = loaded.confidence
+        self.device = next(loaded.model.parameters()).device
+        self.dtype = dtype
+        self.shortlist = shortlist
+        decoder = SearchDecoder(ModelScorer(loaded.model, device=self.device))
+        self.engine = engine or Engine(decoder, Limits.of(self.device.type))
+        self.attention = AttentionPass(loaded.model, self.device)
+        self.dispatcher = ResultDispatcher(self.engine, self.attention)
+        self._ids = count()  # ids of requests and callers
+        self._compiler = ConstraintCompiler(loaded.tokenizer.target)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        device: str = "auto",
+        dtype: str = "auto",
+        threads: int | None = None,
+        shortlist: bool = False,
+        others: Sequence[str | Path] = (),
+    ) -> "Translator":
+        """Load a model directory.
+
+        Args:
+            path: The model directory.
+            device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
+            dtype: `auto`, `float32`, `bfloat16` or `int8`.
+            threads: Number of CPU cores that translate, by default all. If torch decodes, this sets the number of
+                threads that torch uses in the whole process.
+            shortlist: Limit the target tokens of each sentence to the model's shortlist. Only greedy and beam search in
+                the compiled CPU kernels use the shortlist; samples, prefixes, repetition penalties, ensembles and other
+                devices use the whole vocabulary.
+            others: More model directories with the same vocabulary and directions. They decode together with the model
+                in `path` as an ensemble, in plain torch. The model in `path` determines the search options and the
+                attention. An ensemble has no confidence.
+
+        Raises:
+            ModelError, TokenizerError: A file, the device or the dtype cannot be used.
+        """
+        wrong = []
+        if dtype not in set(Dtype):
+            wrong.append(f"dtype is {dtype!r}; accepted: {', '.join(Dtype)}")
+        if threads is not None and threads < 1:
+            wrong.append(f"threads is {threads}; accepted: at least 1")
+        if wrong:
+            raise ModelError(problems(f"{path} cannot be loaded with these options", wrong))
+        torch_device = select_device(device)
+        models = load_ensemble([Path(directory) for directory in (path, *others)], torch_device)
+        if shortlist and models[0].shortlist is None:
+            raise ModelError(
+                f"{path}: the model has no shortlist; accepted: a model with one from `mt-service shortlist`"
+            )
+        backend = load_backend(models, torch_device, Dtype(dtype), shortlist)
+        loaded = replace(models[0], confidence=None) if others else models[0]
+        return cls(loaded, start_engine(backend, threads), backend.dtype, backend.shortlist)
+
+    @classmethod
+    def from_loaded(cls, loaded: LoadedModel) -> "Translator":
+        """Use a model in memory with its present weights. On a CPU, the compiled kernels decode if available."""
+        device = next(loaded.model.parameters()).device
+        if device.type != "cpu":
+            return cls(loaded)
+        return cls(loaded, start_engine(load_backend([loaded], device, Dtype.FLOAT32), None))
+
+    def __repr__(self) -> str:
+        name, directions = self.description.name, self.directions
+        return f"Translator({name!r}, directions='{directions}', device='{self.device}', dtype='{self.dtype}')"
+
+    @property
+    def directions(self) -> DirectionSet:
+        """Directions that the model translates."""
+        return self.description.directions
+
+    @property
+    def options(self) -> SearchOptions:
+        """Search options of the model's recipe.
+
+        >>> from dataclasses import replace
+        >>> translator = Translator.load("tests/frozen/model", device="cpu", dtype="float32")
+        >>> options = replace(translator.options, beam_size=3, n_best=3)
+        >>> len(translator.translate("My husband is very fast.", options=options).alternatives)
+        3
+        """
+        decoding = self.description.decoding.model_dump()
+        normalization = Normalization(decoding.pop("normalization"))
+        return SearchOptions(**decoding, normalization=normalization, max_length=self._max_length)
+
+    @property
+    def _max_length(self) -> int:
+        """Maximum number of tokens of a source or target, EOS included."""
+        return self.description.model.max_length
+
+    @overload
+    def translate(
+        self,
+        texts: str,
+        *,
+        source: str | None = ...,
+        target: str | None = ...,
+        options: SearchOptions | None = ...,
+        sentences: bool = ...,
+        protect: bool = ...,
+        glossary: Mapping[str, str] | None = ...,
+        do_not_translate: Iterable[str] = ...,
+        alignment: bool = ...,
+    ) -> Translation: ...
+
+    @overload
+    def translate(
+        self,
+        texts: list[str] | tuple[str, ...],
+        *,
+        source: str | None = ...,
+        target: str | None = ...,
+        options: SearchOptions | None = ...,
+        sentences: bool = ...,
+        protect: bool = ...,
+        glossary: Mapping[str, str] | None = ...,
+        do_not_translate: Iterable[str] = ...,
+        alignment: bool = ...,
+    ) -> list[Translation]: ...
+
+    def translate(
+        self,
+        texts: str | list[str] | tuple[str, ...],
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        options: SearchOptions | None = None,
+        sentences: bool = False,
+        protect: bool = True,
+        glossary: Mapping[str, str] | None = None,
+        do_not_translate: Iterable[str] = (),
+        alignment: bool = False,
+    ) -> Translation | list[Translation]:
+        """Translate a text, or several texts in order. White space between sentences is kept.
+
+        A text is split into paragraphs and sentences, and a sentence that is too long for the model is split into
+        parts. Text without letters and digits is not changed.
+
+        Args:
+            texts: A text of any length, or a list of texts.
+            source: Source language. May be omitted if the model has only one source language for the target.
+            target: Target language. May be omitted if the model has only one target language for the source.
+            options: Search options; by default those of the model's recipe.
+            sentences: Each text is one sentence, as in a test set, and its translation is one line. The text is split
+                only if it is too long.
+            protect: Copy addresses, placeholders, code, file names, emoji and numbers unchanged (mt.text.protect),
+                translate texts in capitals, and decode again if a translation is repetitive or too short. If False,
+                the translation of a sentence is the unchanged result of one search.
+            glossary: Required translations of terms, by term (mt.text.terms).
+            do_not_translate: Terms that are copied unchanged.
+            alignment: Set `Translation.sentences[n].links`, which link words of source and translation.
+
+        Raises:
+            LanguageError: The model does not translate the direction.
+            RequestError: The options or terms cannot be used, or the model fails on a text. If the model fails, all
+                other texts are translated before the exception is raised.
+
+        >>> translator = Translator.load("tests/frozen/model", device="cpu", dtype="float32")
+        >>> text = "My husband is very fast."
+        >>> translation = translator.translate(text, glossary={"husband": "Gatte"}, alignment=True)
+        >>> "Gatte" in translation.text, translation.confidence
+        (True, None)
+        >>> source, target = translation.sentences[0].links[0]
+        >>> text[slice(*source)], translation.text[slice(*target)]
+        ('My', 'Mein')
+        """
+        planner = self.planner(
+            source=source,
+            target=target,
+            options=options,
+            sentences=sentences,
+            protect=protect,
+            terms=_terms(glossary, do_not_translate),
+            explain=ExplainOptions(alignment=alignment),
+        )
+        return self.run(planner, [texts])[0] if isinstance(texts, str) else self.run(planner, texts)
+
+    def stream(
+        self,
+        texts: Iterable[str],
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        options: SearchOptions | None = None,
+        sentences: bool = False,
+        protect: bool = True,
+        glossary: Mapping[str, str] | None = None,
+        do_not_translate: Iterable[str] = (),
+        alignment: bool = False,
+    ) -> Iterator[Translation | Failure]:
+        """Translate any number of texts in constant memory. Yield one result per text in order.
+
+        The arguments are those of `translate`. The result for a text that cannot be translated is a Failure, and the
+        stream continues. LanguageError and RequestError for the arguments are raised by the call itself.
+        """
+        planner = self.planner(
+            source=source,
+            target=target,
+            options=options,
+            sentences=sentences,
+            protect=protect,
+            terms=_terms(glossary, do_not_translate),
+            explain=ExplainOptions(alignment=alignment),
+        )
+        return self.run_stream(planner, texts)
+
+    def run(self, planner: TextPlanner, texts: Sequence[str]) -> list[Translation]:
+        """Translate texts with a planner. Raises RequestError as `translate` does."""
+        tasks = [planner.task(text) for text in texts]
+        self.dispatcher.run(tasks)
+        failed = [task.problem for task in tasks if task.problem]
+        if failed:
+            raise RequestError(failed[0] if len(failed) == 1 else problems(f"{len(failed)} texts failed", failed))
+        return [task.translation() for task in tasks]
+
+    def run_stream(
+        self, planner: TextPlanner, texts: Iterable[str], ahead: int = CHUNK_TEXTS
+    ) -> Iterator[Translation | Failure]:
+        """Translate a stream of texts with a planner. At most 2 x `ahead` texts are read before the first result."""
+        return self.dispatcher.stream(map(planner.attempt, texts), ahead)
+
+    def planner(
+        self,
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        options: SearchOptions | None = None,
+        sentences: bool = False,
+        protect: bool = True,
+        terms: Terms | None = None,
+        explain: ExplainOptions | None = None,
+        choose: Choose = tuple,
+        caller: int | None = None,
+    ) -> TextPlanner:
+        """Return a planner of texts for `run`, `run_stream` or the `dispatcher`.
+
+        `choose` selects the alternatives of each sentence, for example MinimumBayesRisk. Callers take turns in the
+        engine; by default each planner is a caller. The other arguments are those of `translate`.
+
+        Raises:
+            LanguageError: The model does not translate the direction.
+        """
+        source_language, target_language = self.direction_of(source, target)
+        options = options or self.options
+        context = SentenceContext(
+            tokenizer=self.tokenizer,
+            compiler=self._compiler,
+            request_ids=self._ids,
+            caller=next(self._ids) if caller is None else caller,
+            source=source_language,
+            target=target_language,
+            tag=tuple(self.tokenizer.source_prefix(target_language, self.directions)),
+            options=replace(options, max_length=min(options.max_length, self._max_length)),
+            terms=terms or Terms(),
+        )
+        explainer = None
+        if explain:
+            explainer = Explainer(
+                self.tokenizer, self.attention, context.tag, source_language, self._max_length, explain
+            )
+        return TextPlanner(context, self._max_length, sentences, protect, explainer, self.confidence, choose)
+
+    def request(
+        self,
+        sentence: str,
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        options: SearchOptions | None = None,
+    ) -> Request | None:
+        """Return the request for one sentence, or None for an empty sentence.
+
+        Raises:
+            RequestError: The sentence is too long for the model.
+        """
+        context = self.planner(source=source, target=target, options=options).context
+        sentence = sentence.strip()
+        length = len(context.encode(sentence))
+        if length > self._max_length:
+            raise RequestError(
+                f"the text that begins {sentence[:40]!r} has {length} tokens; accepted: at most {self._max_length}"
+            )
+        return context.request(sentence, context.options) if sentence else None
+
+    def direction_of(self, source: str | None, target: str | None) -> tuple[str, str]:
+        """Return the source and target language of a direction of the model.
+
+        An argument may be None if the model leaves only one choice. The returned source is empty if several source
+        languages are possible.
+
+        Raises:
+            LanguageError: The model does not translate the direction, or several target languages are possible.
+        """
+        directions = self.directions
+        targets = [target] if target is not None else directions.targets_of(source) if source else directions.targets
+        sources = [source] if source is not None else directions.sources_of(targets[0]) if len(targets) == 1 else []
+        if len(targets) != 1 or not any(Direction(source, targets[0]) in directions for source in sources):
+            direction = f"{source or '?'}-{target or '?'}"
+            raise LanguageError(f"{direction} is not a direction of this model; accepted: {self.directions}")
+        return sources[0] if len(sources) == 1 else "", targets[0]
+
+
+def _terms(glossary: Mapping[str, str] | None, do_not_translate: Iterable[str]) -> Terms:
+    """Return the terms of a request. Raises RequestError if a term cannot be used."""
+    return Terms(tuple((glossary or {}).items()), tuple(do_not_translate))

@@ -1,0 +1,155 @@
+"""Variants of a source sentence that the model reads, and their decoded translations."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import chain
+
+from mt.decoding.hypothesis import Hypothesis
+from mt.decoding.options import SearchOptions
+from mt.engine.requests import Request, Result
+from mt.pipeline.constraint_compiler import ConstraintCompiler
+from mt.pipeline.driver import attend, decode
+from mt.pipeline.results import Alternative
+from mt.text import protect
+from mt.text.alignment import PieceAttention, Range, piece_offsets
+from mt.text.protect import ProtectedSpan, SpanKind, StrippedText
+from mt.text.terms import Terms
+from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
+
+
+@dataclass(frozen=True)
+class SentenceContext:
+    """Tokenizer, options and terms for the sentences of one direction."""
+
+    tokenizer: Tokenizer
+    compiler: ConstraintCompiler
+    request_ids: Iterator[int]  # unique in an engine
+    caller: int
+    source: str  # source language; empty if unknown
+    target: str  # target language
+    tag: tuple[int, ...]  # ids at the beginning of every source
+    options: SearchOptions
+    terms: Terms
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Return the ids of a source with tag and EOS."""
+        return self._encode(text)
+
+    def request(self, text: str, options: SearchOptions) -> Request:
+        """Return a new request for the translation of a text."""
+        source = self.encode(text)
+        return Request(next(self.request_ids), source, options.of(source), caller=self.caller)
+
+    def alternative(self, hypothesis: Hypothesis) -> Alternative:
+        """Return the alternative of a hypothesis, with its text on one line."""
+        target = self.tokenizer.target
+        return Alternative(
+            text=" ".join(target.decode(hypothesis.tokens).splitlines()),
+            score=hypothesis.score,
+            log_probability=hypothesis.log_probability,
+            pieces=tuple(target.pieces(hypothesis.tokens)),
+            piece_log_probabilities=hypothesis.token_log_probabilities,
+        )
+
+    @cached_property
+    def _encode(self) -> Callable[[str], tuple[int, ...]]:
+        """Tokenizer function that caches the last text, because the planner and the request encode the same text."""
+        return lru_cache(maxsize=1)(lambda text: (*self.tag, *self.tokenizer.encode(text), EOS))
+
+
+@dataclass(frozen=True)
+class SourceVariant:
+    """A sentence in a certain letter case, with its protected spans, and the text without the removed spans."""
+
+    text: str
+    kept: tuple[Range, ...]  # ranges that the translation must contain unchanged
+    spans: tuple[ProtectedSpan, ...]
+    stripped: StrippedText
+
+    @classmethod
+    def of(cls, text: str, kept: Sequence[Range], removed: frozenset[SpanKind]) -> "SourceVariant":
+        """Return the variant of a text without its spans of the kinds `removed`."""
+        spans = protect.find_spans(text, kept)
+        stripped = protect.remove_spans(text, [span for span in spans if span.kind in removed])
+        return cls(text, tuple(kept), spans, stripped)
+
+
+@dataclass(frozen=True)
+class DecodedVariant:
+    """A source variant and the n-best list that the model returned, which is not empty."""
+
+    variant: SourceVariant
+    request: Request
+    alternatives: tuple[Alternative, ...]
+    tokens: tuple[tuple[int, ...], ...]  # tokens of each alternative
+
+    @classmethod
+    def of(cls, variant: SourceVariant, request: Request, result: Result, context: SentenceContext) -> "DecodedVariant":
+        alternatives = tuple(map(context.alternative, result.hypotheses))
+        return cls(variant, request, alternatives, tuple(hypothesis.tokens for hypothesis in result.hypotheses))
+
+    @property
+    def best(self) -> Alternative:
+        return self.alternatives[0]
+
+
+async def decode_variants(
+    variants: Sequence[SourceVariant], context: SentenceContext, options: SearchOptions
+) -> tuple[list[DecodedVariant], list[str]]:
+    """Return the decoded variants, and the problems of the variants on which the model failed."""
+    requests = [context.request(variant.stripped.text, options) for variant in variants]
+    results = await decode(requests)
+    decoded = [
+        DecodedVariant.of(variant, request, result, context)
+        for variant, request, result in zip(variants, requests, results, strict=True)
+        if result.hypotheses
+    ]
+    return decoded, [result.problem for result in results if result.problem]
+
+
+async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Alternative, ...]:
+    """Return the alternatives with all protected spans inserted that were removed or that the model omitted."""
+    stripped, spans = decoded.variant.stripped, decoded.variant.spans
+    alternatives = list(decoded.alternatives)
+    damaged = [
+        rank
+        for rank, alternative in enumerate(alternatives)
+        if spans and (stripped.removed or protect.lost_spans(spans, alternative.text))
+    ]
+    for rank, attention in zip(damaged, await piece_attention(decoded, damaged, context), strict=True):
+        text = protect.restore_spans(stripped, spans, alternatives[rank].text, attention)
+        alternatives[rank] = replace(alternatives[rank], text=text)
+    return tuple(alternatives)
+
+
+async def piece_attention(
+    decoded: DecodedVariant, ranks: Sequence[int], context: SentenceContext
+) -> list[PieceAttention]:
+    """Return the attention of the alternatives with these ranks on the stripped source."""
+    if not ranks:
+        return []
+    source, tag_length = decoded.request.source, len(context.tag)
+    attentions = await attend([(source, decoded.tokens[rank]) for rank in ranks])
+    offsets = piece_offsets(context.tokenizer.pieces(source)[tag_length:-1], SPACE_MARK)
+    return [
+        PieceAttention(
+            offsets, piece_offsets(decoded.alternatives[rank].pieces, SPACE_MARK), attention.alignment(tag_length)
+        )
+        for rank, attention in zip(ranks, attentions, strict=True)
+    ]
+
+
+def join_alternatives(text: str, alternatives: Sequence[Alternative]) -> Alternative:
+    """Join alternatives of the sentences of a text, whose joined text is `text`, into an alternative of the text."""
+    tokens = [len(alternative.piece_log_probabilities) for alternative in alternatives]
+    weighted = sum(alternative.score * count for alternative, count in zip(alternatives, tokens, strict=True))
+    return Alternative(
+        text=text,
+        score=alternatives[0].score if len(alternatives) == 1 else weighted / max(1, sum(tokens)),
+        log_probability=sum((alternative.log_probability for alternative in alternatives), 0.0),
+        pieces=tuple(chain.from_iterable(alternative.pieces for alternative in alternatives)),
+        piece_log_probabilities=tuple(
+            chain.from_iterable(alternative.piece_log_probabilities for alternative in alternatives)
+        ),
+    )

@@ -1,0 +1,104 @@
+"""Cross-attention of given pairs from one teacher-forced pass, for alignment and attention maps."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+
+import torch
+from torch import Tensor
+
+from mt.decoding.scorer import padded, real
+from mt.model.transformer import Transformer
+from mt.tokenizer import BOS, PAD
+
+Pair = tuple[Sequence[int], Sequence[int]]
+"""A source, ids with tag and EOS, and a target, ids without BOS and EOS."""
+
+MAX_PAIRS = 16
+"""Maximum number of pairs in a pass. A pass delays all sentences that are being decoded."""
+
+MAX_WEIGHTS = 2**24
+"""Maximum number of attention weights in a pass. A single pair may have more."""
+
+_passes = Lock()
+
+
+@dataclass(frozen=True)
+class CrossAttention:
+    """Cross-attention of one pair: `weights` [L, H, T + 1, S], float32 on the CPU.
+
+    Row t contains the weights with which the model predicts target token t. The last row is for EOS.
+    """
+
+    weights: Tensor
+
+    def alignment(self, tag_length: int = 0) -> list[list[float]]:
+        """Return soft alignment weights [T][S'] from target tokens to source tokens without tag and EOS.
+
+        The weights are the mean over the heads of the penultimate layer, which aligns best in a model that was not
+        trained to align (Garg et al. 2019, "Jointly Learning to Align and Translate with Transformer Models").
+        """
+        layer = max(len(self.weights) - 2, 0)
+        rows: list[list[float]] = self.weights[layer].mean(0)[:-1, tag_length:-1].tolist()
+        return rows
+
+
+@dataclass(frozen=True)
+class AttentionPass:
+    """Computes the cross-attention of pairs.
+
+    During a pass on a CPU, torch uses one thread in the whole process. A pass is too short to be split among threads,
+    and additional threads would wait for cores that the engine's threads occupy.
+    """
+
+    model: Transformer
+    device: torch.device
+
+    def __call__(self, pairs: Sequence[Pair]) -> Iterator[CrossAttention]:
+        """Yield the cross-attention of each pair in order. A pass runs when its first result is requested."""
+        for group in self.groups(pairs):
+            yield from self._run([pairs[number] for number in group])
+
+    def weight_count(self, pair: Pair) -> int:
+        """Return the number of attention weights of a pair."""
+        config = self.model.config
+        return config.decoder_layers * config.heads * len(pair[0]) * (len(pair[1]) + 1)
+
+    def groups(self, pairs: Sequence[Pair]) -> Iterator[range]:
+        """Yield the indices of the pairs of each pass."""
+        heads = self.model.config.decoder_layers * self.model.config.heads
+        begin = source_length = target_length = 0
+        for number, (source, target) in enumerate(pairs):
+            source_length, target_length = max(source_length, len(source)), max(target_length, len(target) + 1)
+            count = number - begin + 1
+            if count > 1 and (count > MAX_PAIRS or heads * source_length * target_length * count > MAX_WEIGHTS):
+                yield range(begin, number)
+                begin, source_length, target_length = number, len(source), len(target) + 1
+        if begin < len(pairs):
+            yield range(begin, len(pairs))
+
+    @torch.inference_mode()
+    def _run(self, pairs: Sequence[Pair]) -> list[CrossAttention]:
+        sources, fed = [source for source, _ in pairs], [[BOS, *target] for _, target in pairs]
+        with _one_torch_thread():
+            weights = self.model.cross_attention(
+                padded(sources, PAD, self.device), real(sources, self.device), padded(fed, PAD, self.device)
+            )
+            weights = weights.float().cpu()  # [L, B, H, T + 1, S]
+        return [
+            CrossAttention(weights[:, number, :, : len(target), : len(source)])
+            for number, (source, target) in enumerate(zip(sources, fed, strict=True))
+        ]
+
+
+@contextmanager
+def _one_torch_thread() -> Iterator[None]:
+    """Limit torch to one thread. A lock prevents two passes from changing the limit at the same time."""
+    with _passes:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)

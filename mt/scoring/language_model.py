@@ -1,0 +1,90 @@
+"""Log-probabilities of texts under a language model."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn.functional import cross_entropy
+
+from mt.checkpoint import load_language_model
+from mt.data.batching import make_batch, plan_batches
+from mt.engine.devices import select_device
+from mt.errors import RequestError, problems
+from mt.model.transformer import LanguageModel
+from mt.tokenizer import PAD, Tokenizer
+
+BATCH_TOKENS = 4096  # maximum number of padded tokens in a pass
+
+
+@dataclass(frozen=True)
+class ScoredText:
+    """Natural log-probability of a text, and the number of its tokens, EOS included."""
+
+    log_probability: float
+    tokens: int
+
+    @property
+    def mean(self) -> float:
+        """Mean log-probability of a token."""
+        return self.log_probability / self.tokens
+
+
+def perplexity(scored: Sequence[ScoredText]) -> float:
+    """Return exp(-mean log-probability of a token) over all texts."""
+    return math.exp(-sum(text.log_probability for text in scored) / sum(text.tokens for text in scored))
+
+
+class LanguageModelScorer:
+    """A language model with its tokenizer, which scores texts."""
+
+    def __init__(self, model: LanguageModel, tokenizer: Tokenizer, language: str) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.language = language
+
+    @classmethod
+    def load(cls, path: str | Path, device: str = "auto") -> "LanguageModelScorer":
+        """Load a model directory. Raises ModelError or TokenizerError if one of its files cannot be used."""
+        loaded = load_language_model(Path(path), select_device(device))
+        return cls(loaded.model, loaded.tokenizer, loaded.description.language)
+
+    def fits(self, text: str) -> bool:
+        """Return whether a text is short enough for the model."""
+        return len(self.tokenizer.encode(text)) < self.model.config.max_length
+
+    @torch.inference_mode()
+    def score(self, texts: Sequence[str]) -> list[ScoredText]:
+        """Return the score of each text. A text should be one sentence, like a line of the training data.
+
+        Raises:
+            RequestError: Texts are too long for the model. The message lists all of them.
+        """
+        encoded = [self.tokenizer.encode(text) for text in texts]
+        limit = self.model.config.max_length
+        too_long = [
+            f"text {number}: {len(ids) + 1} tokens; accepted: at most {limit}"
+            for number, ids in enumerate(encoded, start=1)
+            if len(ids) >= limit
+        ]
+        if too_long:
+            raise RequestError(problems("these texts are too long for the language model", too_long))
+        lengths = np.array([len(ids) + 1 for ids in encoded], np.int64)
+        totals = np.zeros(len(texts))
+        for indices in plan_batches(lengths, lengths, BATCH_TOKENS, np.arange(len(texts))):
+            totals[indices] = self._totals([encoded[index] for index in indices])
+        return [ScoredText(float(total), int(length)) for total, length in zip(totals, lengths, strict=True)]
+
+    def _totals(self, encoded: Sequence[list[int]]) -> np.ndarray:
+        """Return the log-probabilities [B] of one batch, summed in float64."""
+        batch = make_batch([[]] * len(encoded), encoded, np.arange(len(encoded)))
+        device = next(self.model.parameters()).device
+        labels = batch.labels.to(device)
+        real = labels != PAD
+        logits = self.model.embedding.project(self.model.decode(batch.target.to(device))[real])  # [N, V]
+        log_probs = torch.zeros(labels.shape, dtype=torch.float64, device=device)
+        log_probs[real] = -cross_entropy(logits.float(), labels[real], reduction="none").double()
+        totals: np.ndarray = log_probs.sum(1).cpu().numpy()
+        return totals

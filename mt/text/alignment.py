@@ -1,0 +1,220 @@
+"""Alignment of a translation to its source by the attention of a model."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+Range = tuple[int, int]
+Link = tuple[Range, Range]
+"""Character ranges of a source and of its translation that translate each other."""
+
+WIDE = "\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
+"""Content of a regular expression's character class: the characters of scripts without spaces between words."""
+
+_UNIT = re.compile(rf"[{WIDE}]|(?![{WIDE}])\w(?:[^\s{WIDE}]*(?![{WIDE}])\w)?|[^\w\s{WIDE}]+")
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_IS_WIDE = re.compile(f"[{WIDE}]")
+CLOSING = frozenset(".,;:!?)]}»”’…。、，；：！？）")
+"""Punctuation that is attached to the word before it."""
+
+_OPENING = frozenset("([{«„“‘¿¡（")
+
+
+def is_wide(character: str) -> bool:
+    """Return whether a character belongs to a script without spaces between words."""
+    return _IS_WIDE.match(character) is not None
+
+
+@dataclass(frozen=True)
+class PieceAttention:
+    """Attention between the pieces of a source text (S) and of its translation (T).
+
+    `source` [S] and `target` [T] are the offsets of the first characters of the pieces; `weights` is [T][S].
+    """
+
+    source: Sequence[int]
+    target: Sequence[int]
+    weights: Sequence[Sequence[float]]
+
+
+class UnitLinks:
+    """Units of source and target (words, punctuation, characters of scripts without spaces) and their link weights."""
+
+    def __init__(self, source: str, target: str, attention: PieceAttention | None = None) -> None:
+        """Find the units. Without attention, a target unit is linked to the source unit at the same relative place."""
+        self.target = target
+        self.left, self.right = ([match.span() for match in _UNIT.finditer(text)] for text in (source, target))
+        self._source = source
+        self._weights = self._in_proportion() if attention is None else self._by_units(attention)
+        self._sums = [[0.0, *accumulate(row)] for row in self._weights]
+
+    def gap(self, place: int) -> int:
+        """Return where to insert, into the target, text that was removed at the character `place` of the source.
+
+        The result is the number of target units before the gap. Among all gaps, it minimizes the total weight of the
+        links that cross the gap, minus the weights of the two links next to the gap.
+        """
+        before, units = sum(end <= place for _, end in self.left), len(self.right)
+        if before == 0 or not units:
+            return 0
+        if before == len(self.left):
+            return units
+        follows = self._source[self.left[before][0]]
+        crossed = sum(self._sums[unit][before] for unit in range(units))  # every unit lies after gap 0
+        best, chosen = float("inf"), 0
+        for at in range(units + 1):
+            if at:
+                sums = self._sums[at - 1]
+                crossed += sums[-1] - 2 * sums[before]
+            near = self._weights[at - 1][before - 1] if at else 0.0
+            near += self._weights[at][before] if at < units else 0.0
+            if crossed - near < best and self._may_part(at, follows):
+                best, chosen = crossed - near, at
+        return chosen
+
+    def weights_from(self, source: Range) -> list[float]:
+        """Return for each target unit the sum of its weights for the source units in a character range."""
+        units = [number for number, (begin, end) in enumerate(self.left) if begin < source[1] and end > source[0]]
+        return [sum(row[unit] for unit in units) for row in self._weights]
+
+    def strongest(self, right: int, among: Sequence[int]) -> int | None:
+        """Return the unit of `among` (source) with the largest weight for a target unit; None if all weights are 0."""
+        row = self._weights[right]
+        best = max(among, key=lambda left: row[left], default=None)
+        return best if best is not None and row[best] > 0 else None
+
+    def _may_part(self, at: int, follows: str) -> bool:
+        """Return whether text may be inserted before target unit `at`.
+
+        Punctuation is not separated from its word, unless the source has such punctuation there. Text before the end of
+        the source stays before the punctuation that ends the translation.
+        """
+        last = len(self.right) - 1
+        closes = [number <= last and self.target[self.right[number][0]] in CLOSING for number in (at, last)]
+        if closes[0] and at < last and follows not in CLOSING:
+            return False
+        if at > last and closes[1] and last:
+            return False
+        return not (at and self.target[self.right[at - 1][1] - 1] in _OPENING)
+
+    def _in_proportion(self) -> list[list[float]]:
+        rows = []
+        for number in range(len(self.right)):
+            row = [0.0] * len(self.left)
+            if row:
+                row[number * len(row) // len(self.right)] = 1.0
+            rows.append(row)
+        return rows
+
+    def _by_units(self, attention: PieceAttention) -> list[list[float]]:
+        """Return the link weights: sums over the pieces of a source unit, averages over the pieces of a target unit."""
+        lefts = _units_of(attention.source, self.left, self._source)
+        rights = _units_of(attention.target, self.right, self.target)
+        rows = [[0.0] * len(self.left) for _ in self.right]
+        for right, weights in zip(rights, attention.weights, strict=True):
+            if right is not None:
+                row = rows[right]
+                for left, weight in zip(lefts, weights, strict=True):
+                    if left is not None:
+                        row[left] += weight
+        return [[weight / total for weight in row] if (total := sum(row)) else row for row in rows]
+
+
+def _units_of(begins: Sequence[int], units: Sequence[Range], text: str) -> list[int | None]:
+    """Return for each piece the index of its unit, or of the next unit if the piece lies between units.
+
+    If a piece covers punctuation and a word, its unit is the word.
+    """
+    if not units:
+        return [None] * len(begins)
+    ends = [end for _, end in units]
+    numbers: list[int | None] = []
+    for begin, stop in pairwise([*begins, len(text)]):
+        unit = min(bisect_right(ends, begin), len(units) - 1)
+        word = unit
+        while word + 1 < len(units) and units[word + 1][0] < stop and not text[units[word][0]].isalnum():
+            word += 1
+        numbers.append(word if text[units[word][0]].isalnum() else unit)
+    return numbers
+
+
+def link_words(source: str, target: str, attention: PieceAttention, known: Sequence[Link] = ()) -> list[Link]:
+    """Link each target word to the source word with the largest weight, and punctuation to punctuation.
+
+    Return the links in the order of the target, including `known` links; units that overlap a known link get no other
+    link. In scripts without spaces, a piece counts as a word.
+    """
+    units = UnitLinks(source, target, attention)
+    lefts, rights = (
+        _free(_merge_units(ranges, _units_of(begins, ranges, text), text), [link[side] for link in known])
+        for side, (ranges, begins, text) in enumerate(
+            [(units.left, attention.source, source), (units.right, attention.target, target)]
+        )
+    )
+    links = list(known)
+    for right, target_range in rights.items():
+        is_word = target[target_range[0]].isalnum()
+        among = [left for left, source_range in lefts.items() if source[source_range[0]].isalnum() == is_word]
+        left = units.strongest(right, among)
+        if left is not None:
+            links.append((lefts[left], target_range))
+    return sorted(links, key=lambda link: (link[1], link[0]))
+
+
+def _merge_units(units: Sequence[Range], numbers: Sequence[int | None], text: str) -> dict[int, Range]:
+    """Return the units in which pieces begin; units without a piece are merged into the unit before them."""
+    begins = set(numbers)
+    merged: dict[int, Range] = {}
+    last = None
+    for number, (begin, end) in enumerate(units):
+        if number in begins:
+            last = number
+            merged[number] = (begin, end)
+        elif last is not None and is_wide(text[begin]) and merged[last][1] == begin:
+            merged[last] = (merged[last][0], end)
+    return merged
+
+
+def _free(units: dict[int, Range], taken: Sequence[Range]) -> dict[int, Range]:
+    return {n: (begin, end) for n, (begin, end) in units.items() if not any(begin < e and end > b for b, e in taken)}
+
+
+def insertion(links: UnitLinks, gap: int, text: str, spaced: tuple[bool, bool]) -> tuple[Range, str]:
+    """Return the edit (range to replace, replacement) that puts `text` into a gap of the translation.
+
+    `spaced` tells whether white space separates `text` from the word before and from the word after.
+    """
+    target = links.target
+    begin = links.right[gap - 1][1] if gap else 0
+    end = links.right[gap][0] if gap < len(links.right) else len(target)
+    if gap == 0:
+        return (0, 0), text + (" " if spaced[1] and target else "")
+    if gap == len(links.right):
+        return (len(target), len(target)), (" " if spaced[0] else "") + text
+    closes = target[end] in CLOSING
+    if begin == end:
+        return (begin, end), (" " if spaced[0] else "") + text + (" " if spaced[1] and not closes else "")
+    if not spaced[0]:
+        return (begin, begin), text
+    if not spaced[1] or closes:
+        return (end, end), text + (" " if spaced[1] else "")
+    return (begin, begin), " " + text
+
+
+def piece_offsets(pieces: Sequence[str], mark: str) -> list[int]:
+    """Return the offset of each SentencePiece piece in the text, not counting a leading space, written as `mark`.
+
+    If several byte pieces encode a character, all of them get an offset; the first one begins the character.
+    """
+    begins, place = [], 0
+    for number, piece in enumerate(pieces):
+        if byte := _BYTE.fullmatch(piece):
+            begins.append(place)
+            place += not 0x80 <= int(byte[1], 16) < 0xC0
+        else:
+            space = piece.startswith(mark)
+            begins.append(place + (space and number > 0))
+            place += len(piece) - (space and number == 0)
+    return begins

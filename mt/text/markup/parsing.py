@@ -1,0 +1,289 @@
+"""Parsing of HTML and XML into segments, and rendering of their translations.
+
+Everything that is not translated is preserved byte for byte: markup, comments, scripts, styles, code, declarations, and
+white space between blocks; so is a segment whose translation equals its text. In a translated segment, `placement`
+places the tags, the white space is that of the translation, and `&`, `<` and the characters that the source escapes are
+escaped.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from mt.text.markup.elements import BLOCKS, Dialect, ElementIndex
+from mt.text.markup.inline import BuiltSegment, InlineItem, InlineKind, read_inline, split_whitespace
+from mt.text.markup.marks import Segment, TranslatedSegment
+from mt.text.markup.tokens import Token, TokenKind, decode, html_tokens, references, xml_tokens
+
+TRANSLATABLE_ATTRIBUTES = frozenset({"alt", "aria-label", "placeholder", "title"})
+_CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
+_TEXTLESS = frozenset(
+    {
+        *("iframe", "math", "noembed", "noframes", "plaintext", "pre", "script", "style", "svg", "template"),
+        *("textarea", "xmp"),
+    }
+)
+_HTML_SPACE = " \t\n\f\r"
+SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
+_NOTE = re.compile(r"\s*[\[(]?(?:\d{1,3}|[*†‡§]{1,3})[\])]?\s*")
+_NOTE_TOKENS = 8  # more than a footnote mark within links has
+_LONG_WORD = re.compile(r"""[^\W\d_]{3}[.,;:!?"'”’»)\]]*$""")
+NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+@dataclass(frozen=True)
+class MarkupOptions:
+    """DeepL's options: elements that are not translated, that do not end a text, and that end one.
+
+    `outline_detection`: find out which elements of XML end a text. Names of HTML elements are in lower case.
+    """
+
+    ignore_tags: frozenset[str] = frozenset()
+    non_splitting_tags: frozenset[str] = frozenset()
+    splitting_tags: frozenset[str] = frozenset()
+    outline_detection: bool = True
+
+
+def parse_html(text: str, options: MarkupOptions | None = None, segments: list[Segment] | None = None) -> "Markup":
+    """Parse HTML, a document or a fragment. Malformed markup keeps the order of its tags.
+
+    `segments`: an empty list to fill. Raises: DocumentError if there are more than MAX_TOKENS tokens.
+    """
+    options = options or MarkupOptions()
+    dialect = Dialect(
+        xml=False,
+        splitting=(BLOCKS | options.splitting_tags) - options.non_splitting_tags,
+        textless=_TEXTLESS,
+        kept=_CODE | options.ignore_tags,
+        attributes=TRANSLATABLE_ATTRIBUTES,
+    )
+    return parse_dialect(text, dialect, segments)
+
+
+def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Segment] | None = None) -> "Markup":
+    """Parse XML, well-formed or not: an element ends a text unless it has text beside it.
+
+    `segments`: an empty list to fill. Raises: DocumentError if there are more than MAX_TOKENS tokens.
+    """
+    options = options or MarkupOptions()
+    dialect = Dialect(
+        xml=True,
+        splitting=options.splitting_tags,
+        non_splitting=options.non_splitting_tags,
+        outline=options.outline_detection,
+        kept=options.ignore_tags,
+    )
+    return parse_dialect(text, dialect, segments)
+
+
+def parse_dialect(text: str, dialect: Dialect, segments: list[Segment] | None = None) -> "Markup":
+    """Parse markup in a dialect of its own, such as XLIFF's."""
+    tokens = list(xml_tokens(text) if dialect.xml else html_tokens(text))
+    return Markup(tokens, dialect, [] if segments is None else segments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A translatable attribute: the number of its segment, and its value as written, with quotes."""
+
+    number: int
+    source: str
+
+
+Part = str | _Value
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """A translatable text: the number of its segment, its source, and its segment with the source of its marks."""
+
+    number: int
+    source: Sequence[Part]
+    built: BuiltSegment[Part]
+
+
+class Markup:
+    """A marked-up text with the `segments` to translate, in order."""
+
+    def __init__(self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment]) -> None:
+        self.segments = segments
+        self._dialect = dialect
+        self._parts: list[Part | _Slot] = []
+        _Reader(tokens, dialect, self.segments, self._parts).read()
+
+    def render(self, translations: Sequence[TranslatedSegment]) -> str:
+        """Return the text with a translation for each segment."""
+        assert len(translations) == len(self.segments)
+        return "".join(
+            self._slot(part, translations) if isinstance(part, _Slot) else self._part(part, translations)
+            for part in self._parts
+        )
+
+    def _part(self, part: Part, translations: Sequence[TranslatedSegment]) -> str:
+        if isinstance(part, str):
+            return part
+        text = translations[part.number].text
+        if text == self.segments[part.number].text:
+            return part.source
+        quote = part.source[:1] if part.source[:1] in ('"', "'") else '"'
+        forms = {quote: "&quot;" if quote == '"' else "&#39;"}
+        return quote + escape(text, forms, self._dialect.xml) + quote
+
+    def _slot(self, slot: _Slot, translations: Sequence[TranslatedSegment]) -> str:
+        translated = translations[slot.number]
+        parts = slot.source
+        if translated.text != slot.built.segment.text:
+            parts = slot.built.render(translated, partial(escape, forms=slot.built.forms, xml=self._dialect.xml))
+        return "".join(self._part(part, translations) for part in parts)
+
+
+def escape(text: str, forms: dict[str, str], xml: bool) -> str:
+    """Escape `&`, `<` and the characters in `forms`; remove the characters that XML cannot hold."""
+    table = str.maketrans({"&": "&amp;", "<": "&lt;", **forms})
+    if not xml:
+        return text.translate(table)
+    return NOT_XML.sub("", text).translate(table).replace("]]>", "]]&gt;")
+
+
+class _Reader:
+    """Reads the tokens once, and fills segments and parts."""
+
+    def __init__(
+        self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment], parts: list[Part | _Slot]
+    ) -> None:
+        self.tokens, self.dialect, self.segments, self.parts = tokens, dialect, segments, parts
+        self.elements = ElementIndex(tokens, dialect)
+        self.items: list[InlineItem[Part]] = []
+        self.states: list[tuple[int, bool]] = []  # (token after the element, whether to translate)
+
+    def read(self) -> None:
+        number = 0
+        while number < len(self.tokens):
+            while self.states and number >= self.states[-1][0]:
+                self._flush()
+                self.states.pop()
+            number = self._token(number)
+        self._flush()
+
+    @property
+    def _translating(self) -> bool:
+        return self.states[-1][1] if self.states else True
+
+    def _token(self, number: int) -> int:
+        """Read a token, or a whole element; return the number of the next."""
+        token, elements = self.tokens[number], self.elements
+        starts = token.kind in (TokenKind.START, TokenKind.EMPTY)
+        if starts and self._translating and elements.untranslatable(number):
+            if self._keep_element(number):
+                return elements.end[number]
+            self._flush()
+            self.states.append((elements.end[number], False))
+        elif starts and not self._translating and elements.requests_translation(number):
+            self.states.append((elements.end[number], True))
+        if not self._translating:
+            self.parts.append(token.source)
+        elif token.kind is TokenKind.TEXT:
+            self._text(token.source)
+        elif elements.block[number]:
+            self._flush()
+            self.parts += self._tag(number)
+        elif self._is_note(number):
+            self._keep_element(number)
+            return elements.end[number]
+        else:
+            self._inline(number)
+        return number + 1
+
+    def _keep_element(self, number: int) -> bool:
+        """Add an element that stays as it is within a text; return False if it contains a block."""
+        elements, token = self.elements, self.tokens[number]
+        end = elements.end[number]
+        if elements.holds_block(number):
+            return False
+        inside = self.tokens[number:end]
+        text = ""
+        if token.name not in self.dialect.textless and not self._is_note(number):
+            text = decode("".join(part.source for part in inside if part.kind is TokenKind.TEXT), self.dialect.xml)
+            text = " ".join(text.split()) if self.dialect.collapse else text
+        source = "".join(part.source for part in inside)
+        self.items.append(InlineItem(InlineKind.KEPT if text.strip() else InlineKind.EMPTY, (source,), text))
+        return True
+
+    def _is_note(self, number: int) -> bool:
+        """Return whether an element is a footnote mark, and not an exponent or a part of a formula."""
+        token = self.tokens[number]
+        if token.name != "sup" or token.kind is not TokenKind.START or self.dialect.xml or not self.items:
+            return False
+        inside = self.tokens[number : min(self.elements.end[number], number + _NOTE_TOKENS)]
+        text = "".join(part.source for part in inside if part.kind is TokenKind.TEXT)
+        before = next((item.text for item in reversed(self.items) if item.kind is not InlineKind.CLOSE), "")
+        return bool(_NOTE.fullmatch(text) and _LONG_WORD.search(before))
+
+    def _text(self, source: str) -> None:
+        """Add text; white space at its ends and unknown entities become items of their own."""
+        before, body, after = split_whitespace(source, _HTML_SPACE)
+        self._append_text(before)
+        if self.dialect.xml:
+            run = ""
+            for piece, meaning in references(body, xml=True):
+                if meaning is None:
+                    self._append_text(run)
+                    self.items.append(InlineItem(InlineKind.KEPT, (piece,), piece))
+                run = "" if meaning is None else run + piece
+            self._append_text(run)
+        else:
+            self._append_text(body)
+        self._append_text(after)
+
+    def _append_text(self, source: str) -> None:
+        if source:
+            self.items.append(InlineItem(InlineKind.TEXT, (source,), source))
+
+    def _inline(self, number: int) -> None:
+        token, partner = self.tokens[number], self.elements.partner[number]
+        parts = self._tag(number)
+        if token.kind is TokenKind.START and partner >= 0:
+            self.items.append(InlineItem(InlineKind.OPEN, parts, key=number))
+        elif token.kind is TokenKind.END:
+            self.items.append(InlineItem(InlineKind.CLOSE, parts, key=partner))
+        elif token.name == "br" and not self.dialect.xml:
+            before = next((item for item in reversed(self.items) if item.text.strip() or item.breaks), None)
+            if before is None or before.breaks or SENTENCE_END.search(before.text[-20:]):
+                self._flush()
+                self.parts += parts
+            else:
+                self.items.append(InlineItem(InlineKind.EMPTY, parts, breaks=True))
+        else:
+            lost = token.kind is TokenKind.START and self.elements.end[number] != number + 1
+            self.items.append(InlineItem(InlineKind.OPEN if lost else InlineKind.EMPTY, parts, key=-1))
+
+    def _tag(self, number: int) -> tuple[Part, ...]:
+        """Return the source of a tag; its translatable attributes become segments."""
+        token = self.tokens[number]
+        parts: list[Part] = []
+        place = 0
+        for attribute in token.attributes:
+            translatable = attribute.name in self.dialect.attributes and any(map(str.isalpha, attribute.value))
+            if translatable and token.kind is TokenKind.START:
+                parts.append(token.source[place : attribute.begin])
+                parts.append(_Value(len(self.segments), token.source[attribute.begin : attribute.end]))
+                self.segments.append(Segment(attribute.value))
+                place = attribute.end
+        return (*parts, token.source[place:])
+
+    def _flush(self) -> None:
+        inline = read_inline(self.items, self._decode, self.dialect.collapse)
+        self.items = []
+        before, source, after = inline.sources()
+        self.parts += before
+        if inline.built is None:
+            self.parts += source
+        else:
+            self.parts.append(_Slot(len(self.segments), source, inline.built))
+            self.segments.append(inline.built.segment)
+        self.parts += after
+
+    @property
+    def _decode(self) -> Callable[[str], Iterator[tuple[str, str | None]]]:
+        return partial(references, xml=self.dialect.xml)

@@ -1,1 +1,0 @@
-"""What scripts/benchmark.py runs: a module a verb, and what the verbs share."""

@@ -1,1 +1,0 @@
-"""What the scripts have in common as programs of a shell."""

@@ -1,0 +1,147 @@
+"""API keys. The database holds the hash of a key and never the key.
+
+A key is 32 random bytes, and its SHA-256 is stored. The slow hash that passwords need would protect nothing here and
+would delay every request: 2^256 keys cannot be tried, however fast one trial is.
+
+The first characters of the hash are the key's id, in the database, in logs and for `mt-service keys`. A key is looked
+up by its id, and then the whole hash is compared in constant time. The time of the look-up reveals nothing: an
+attacker who wanted to control it would have to find inputs with chosen hashes.
+"""
+
+import hmac
+import secrets
+import sqlite3
+import time
+from dataclasses import dataclass
+from hashlib import sha256
+
+from mt.errors import MTError
+from service.access.database import Database
+
+PREFIX = "mt_"  # people and scanners for leaked secrets recognise a key by it
+ID_LENGTH = 8
+_COLUMNS = "id, name, rate, quota, created, expires, revoked"
+
+
+class ApiKeyError(MTError):
+    """Raised if a key cannot be created or found."""
+
+
+@dataclass(frozen=True)
+class ApiKey:
+    """The stored properties of a key. Times are seconds since 1970."""
+
+    id: str
+    name: str
+    rate: int | None  # requests per minute; None: no limit
+    quota: int | None  # characters per month; None: no limit
+    created: float
+    expires: float | None
+    revoked: bool
+
+    def valid(self, now: float) -> bool:
+        return not self.revoked and (self.expires is None or now < self.expires)
+
+
+@dataclass(frozen=True)
+class NewApiKey:
+    """The properties of a key to be created."""
+
+    name: str
+    rate: int | None = None
+    quota: int | None = None
+    expires: float | None = None
+
+
+class ApiKeys:
+    """Looks up keys for the service. Each look-up reads the database, so a revoked key is refused at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def find(self, secret: str) -> ApiKey | None:
+        """Return the properties of a key, valid or not, or None if the key does not exist."""
+        digest = _digest(secret)
+        return await self._database.run(lambda connection: _find(connection, digest))
+
+    async def any_exist(self) -> bool:
+        return await self._database.run(
+            lambda connection: connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone() is not None
+        )
+
+
+def same_secret(secret: str, expected: str) -> bool:
+    """Return whether two secrets are equal, in constant time."""
+    return hmac.compare_digest(_digest(secret), _digest(expected))
+
+
+def make_key(connection: sqlite3.Connection, new: NewApiKey) -> tuple[str, ApiKey]:
+    """Create a key. Return the key itself, which is stored nowhere, and its properties.
+
+    Raises:
+        ApiKeyError: if a key with this name exists.
+    """
+    if connection.execute("SELECT 1 FROM keys WHERE name = ?", (new.name,)).fetchone():
+        raise ApiKeyError(f"there is a key named {new.name!r} already; accepted: another name")
+    while True:
+        secret = PREFIX + secrets.token_urlsafe(32)
+        digest = _digest(secret)
+        id = _id(digest)
+        if not connection.execute("SELECT 1 FROM keys WHERE id = ?", (id,)).fetchone():
+            break
+    key = ApiKey(id, new.name, new.rate, new.quota, time.time(), new.expires, revoked=False)
+    connection.execute(
+        f"INSERT INTO keys (digest, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (digest, key.id, key.name, key.rate, key.quota, key.created, key.expires, key.revoked),
+    )
+    return secret, key
+
+
+def list_keys(connection: sqlite3.Connection) -> list[ApiKey]:
+    """Return all keys, the oldest first."""
+    return [_key(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM keys ORDER BY created, id")]
+
+
+def get_key(connection: sqlite3.Connection, id_or_name: str) -> ApiKey:
+    """Return the key with this id or name.
+
+    Raises:
+        ApiKeyError: there is none.
+    """
+    query = f"SELECT {_COLUMNS} FROM keys WHERE ? IN (id, name) ORDER BY name = ?"
+    row = connection.execute(query, (id_or_name, id_or_name)).fetchone()
+    if row is None:
+        names = ", ".join(key.name for key in list_keys(connection))
+        raise ApiKeyError(f"there is no key {id_or_name!r}; accepted: " + (names or "none, there are no keys yet"))
+    return _key(row)
+
+
+def revoke_key(connection: sqlite3.Connection, id_or_name: str) -> ApiKey:
+    """Revoke the key with this id or name permanently.
+
+    Raises:
+        ApiKeyError: there is none.
+    """
+    id = get_key(connection, id_or_name).id
+    connection.execute("UPDATE keys SET revoked = 1 WHERE id = ?", (id,))
+    return get_key(connection, id)
+
+
+def _digest(secret: str) -> bytes:
+    return sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+def _id(digest: bytes) -> str:
+    return digest.hex()[:ID_LENGTH]
+
+
+def _find(connection: sqlite3.Connection, digest: bytes) -> ApiKey | None:
+    row = connection.execute(f"SELECT digest, {_COLUMNS} FROM keys WHERE id = ?", (_id(digest),)).fetchone()
+    if row is None or not hmac.compare_digest(digest, row[0]):
+        return None
+    return _key(row[1:])
+
+
+def _key(row: tuple[str, str, int | None, int | None, float, float | None, int]) -> ApiKey:
+    id, name, rate, quota, created, expires, revoked = row
+    return ApiKey(id, name, rate, quota, created, expires, bool(revoked))

@@ -1,0 +1,167 @@
+"""Access control: API keys, requests per minute and characters per month."""
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from ipaddress import IPv6Address, IPv6Network, ip_address
+
+from limits import RateLimitItemPerMinute
+from limits.storage import MemoryStorage
+from limits.strategies import SlidingWindowCounterRateLimiter
+
+from service.access.api_keys import ApiKey, ApiKeys
+from service.access.database import Database
+from service.access.usage import UsageLedger, month_of
+from service.errors import InvalidKey, QuotaExceeded, TooManyRequests
+from service.logs import current_record
+
+KEY_PREFIX = "key:"  # of a caller's id; no address begins with it
+IPV6_PREFIX_LENGTH = 64  # bits of the network of one subscriber, who may use any address in it
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The sender of a request. `id` is an address, or `key:` and the id of an API key: never the key itself."""
+
+    id: str
+    key: ApiKey | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Characters used this month. A caller without a key is not counted."""
+
+    characters: int
+    limit: int | None
+
+
+@dataclass(frozen=True)
+class AccessPolicy:
+    """Requirements for callers, from the settings."""
+
+    require_key: bool = False
+    anonymous_rate: int | None = None  # requests per minute from an address without a key
+
+
+@dataclass
+class Charge:
+    """Characters of a charged request that were delivered; the others are refunded."""
+
+    delivered: int = 0  # characters whose translation was sent; an answer that is sent whole need not count them
+
+
+class AccessControl:
+    """Identifies callers, limits their rates, and charges characters, correctly also for concurrent requests."""
+
+    def __init__(self, database: Database, policy: AccessPolicy, clock: Callable[[], float] = time.time) -> None:
+        """`clock` returns seconds since 1970."""
+        self._policy = policy
+        self._clock = clock
+        self._keys = ApiKeys(database)
+        self._rates = SlidingWindowCounterRateLimiter(MemoryStorage())
+        self._ledger = UsageLedger(database)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Write usage in the background while the context is open; all of it is written at the end."""
+        closing = asyncio.Event()
+        writing = asyncio.create_task(self._ledger.write_until(closing))
+        try:
+            yield
+        finally:
+            closing.set()
+            await writing
+
+    async def admit(self, secret: str | None, address: str) -> Caller:
+        """Return the caller with this API key or, without one, at this address, and count the request.
+
+        Raises:
+            InvalidKey: the key is needed and missing, or not valid.
+            TooManyRequests: the caller's rate is exceeded.
+        """
+        caller = await self._identify(secret, address)
+        current_record().caller = caller.id
+        rate = caller.key.rate if caller.key else self._policy.anonymous_rate
+        if rate is not None:
+            self._count(caller, rate)
+        return caller
+
+    @asynccontextmanager
+    async def charged(self, caller: Caller, characters: int) -> AsyncIterator[Charge]:
+        """Charge characters; if the context is left by an exception, refund those that were not delivered.
+
+        Raises:
+            QuotaExceeded: if the quota of the key is too small; then no character is charged.
+        """
+        charged_at = self._clock()
+        await self.charge(caller, characters)
+        charge = Charge()
+        try:
+            yield charge
+        except BaseException:
+            await self.refund(caller.id, charged_at, characters - charge.delivered)
+            raise
+
+    async def charge(self, caller: Caller, characters: int) -> None:
+        """Count characters for this month.
+
+        Raises:
+            QuotaExceeded: if the quota of the key is too small; then no character is charged.
+        """
+        current_record().characters += characters
+        if caller.key is None:
+            return
+        month, quota = month_of(self._clock()), caller.key.quota
+        used = await self._ledger.used(caller.key.id, month)
+        if quota is not None and used + characters > quota:
+            raise QuotaExceeded(
+                f"Quota exceeded: {used} of {quota} characters are used this month, and the request has {characters}"
+            )
+        self._ledger.add(caller.key.id, month, characters)
+
+    async def refund(self, caller: str, charged_at: float, characters: int) -> None:
+        """Return characters that this or an earlier process charged to the `Caller.id` at that time."""
+        if caller.startswith(KEY_PREFIX):
+            key, month = caller.removeprefix(KEY_PREFIX), month_of(charged_at)
+            await self._ledger.used(key, month)
+            self._ledger.add(key, month, -characters)
+
+    async def usage(self, caller: Caller) -> Usage:
+        if caller.key is None:
+            return Usage(0, None)
+        return Usage(await self._ledger.used(caller.key.id, month_of(self._clock())), caller.key.quota)
+
+    async def _identify(self, secret: str | None, address: str) -> Caller:
+        if secret:
+            key = await self._keys.find(secret)
+            if key is not None and key.valid(self._clock()):
+                return Caller(f"{KEY_PREFIX}{key.id}", key)
+            if key is not None or self._policy.require_key or await self._keys.any_exist():
+                raise InvalidKey("Invalid API key")
+            # a service without keys accepts any: some clients cannot leave it out
+        elif self._policy.require_key:
+            raise InvalidKey("Please contact the server operator to get an API key")
+        return Caller(caller_network(address))
+
+    def _count(self, caller: Caller, rate: int) -> None:
+        item = RateLimitItemPerMinute(rate)
+        if not self._rates.hit(item, caller.id):
+            wait = self._rates.get_window_stats(item, caller.id).reset_time - time.time()
+            retry_after = math.floor(max(wait, 0)) + 1  # at the very second it would still be refused
+            raise TooManyRequests(f"{rate} per 1 minute", retry_after)
+
+
+def caller_network(address: str) -> str:
+    """Return an IPv4 address, or the network of an IPv6 address; "unknown" for anything else, such as a host name."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return "unknown"
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    if parsed.ipv4_mapped:
+        return str(parsed.ipv4_mapped)
+    return str(IPv6Network((int(parsed), IPV6_PREFIX_LENGTH), strict=False))

@@ -1,0 +1,90 @@
+"""Glossary entries as text: TSV and CSV."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+
+from mt.text.terms import LONGEST_TERM
+from service.errors import InvalidRequest, shorten
+
+_MAX_LISTED = 10  # problems in one message
+_LINE_SEPARATORS = frozenset("\u2028\u2029")
+
+Entry = tuple[str, str]
+"""A term and its translation."""
+
+
+class EntriesFormat(StrEnum):
+    TSV = "tsv"
+    CSV = "csv"
+
+
+def parse_entries(text: str, format: EntriesFormat) -> tuple[Entry, ...]:
+    """Return the entry of each line that is not empty.
+
+    CSV may quote fields, and may name the languages in a third and a fourth column. In TSV a quotation mark is an
+    ordinary character.
+
+    Raises:
+        InvalidRequest: names the lines that cannot be used.
+    """
+    entries: dict[str, tuple[str, int]] = {}  # by term: the translation and its line
+    problems: list[str] = []
+    for line, row in _rows(text.removeprefix("\ufeff"), format, problems):
+        fields = [field.strip() for field in row]
+        problem = _problem(fields, format)
+        if not problem and fields[0] in entries:
+            problem = f"{shorten(fields[0])!r} is already on line {entries[fields[0]][1]}"
+        if problem:
+            problems.append(f"line {line}: {problem}")
+        else:
+            entries[fields[0]] = fields[1], line
+    if problems:
+        rest = len(problems) - _MAX_LISTED
+        more = [f"and {rest} more lines"] if rest > 0 else []
+        raise InvalidRequest.listing(["entries cannot be used", *problems[:_MAX_LISTED], *more])
+    if not entries:
+        raise InvalidRequest.listing(["entries must not be empty"])
+    return tuple((term, translation) for term, (translation, _) in entries.items())
+
+
+def format_entries(entries: Iterable[Entry]) -> str:
+    """Return the entries as TSV, without a final line break."""
+    return "\n".join(f"{term}\t{translation}" for term, translation in entries)
+
+
+def _rows(text: str, format: EntriesFormat, problems: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Generate the rows that are not empty, with their lines. A syntax error ends them and goes into `problems`."""
+    lines = io.StringIO(text, newline="")
+    tsv = format is EntriesFormat.TSV
+    reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if tsv else csv.reader(lines, strict=True)
+    try:
+        for row in reader:
+            if any(field.strip() for field in row):
+                yield reader.line_num, row
+    except csv.Error as error:
+        problems.append(f"line {reader.line_num}: {error}")
+
+
+def _problem(fields: Sequence[str], format: EntriesFormat) -> str:
+    """Return what is wrong with a row; "" if it can be used."""
+    separator, widths = ("tab", (2,)) if format is EntriesFormat.TSV else ("comma", (2, 4))
+    if len(fields) == 1:
+        return f"no {separator} between a term and its translation"
+    if len(fields) not in widths:
+        return f"more than one {separator}"
+    for name, value in zip(("term", "translation"), fields, strict=False):
+        if not value:
+            return f"the {name} is empty"
+        if any(_is_control(character) for character in value):
+            return f"the {name} has a control character"
+        if len(value) > LONGEST_TERM:
+            return f"the {name} has more than {LONGEST_TERM} characters"
+    if not any(map(str.isalnum, fields[1])):
+        return "the translation has no letter or digit"
+    return ""
+
+
+def _is_control(character: str) -> bool:
+    return character < " " or "\x7f" <= character <= "\x9f" or character in _LINE_SEPARATORS

@@ -1,0 +1,93 @@
+"""Characters that API keys have used in each month: counted in memory, and written to the database a moment later."""
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import structlog
+
+from service.access.database import Database
+
+FLUSH_SECONDS = 0.5  # between writes: kill -9 loses no more usage than this
+
+
+@dataclass
+class _MonthlyUsage:
+    """Characters of one key in one month."""
+
+    written: int  # in the database, by this process and others
+    pending: int = 0  # not yet in the database
+
+
+class UsageLedger:
+    """Characters used by each key in each month."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._months: dict[tuple[str, str], _MonthlyUsage] = {}  # by key and month
+
+    async def used(self, key: str, month: str) -> int:
+        """Return the number of characters that a key has used. It stays correct until the caller's next `await`."""
+        if (key, month) not in self._months:
+            written = await self._database.run(lambda connection: read_usage(connection, key, month))
+            self._months.setdefault((key, month), _MonthlyUsage(written))
+        usage = self._months[key, month]
+        return usage.written + usage.pending
+
+    def add(self, key: str, month: str, characters: int) -> None:
+        """Count characters, which may be negative. `used` must have been called for this key and month."""
+        usage = self._months.get((key, month))
+        if usage is not None:  # else the month has ended, and all of its usage is written
+            usage.pending += characters
+
+    async def write(self) -> None:
+        """Write all pending characters, and read what other processes have added."""
+        amounts = {place: usage.pending for place, usage in self._months.items() if usage.pending}
+        if not amounts:
+            return
+        totals = await self._database.run(lambda connection: _add(connection, amounts))
+        for place, total in totals.items():
+            usage = self._months[place]
+            usage.written, usage.pending = total, usage.pending - amounts[place]
+        latest = max(month for _, month in self._months)
+        self._months = {place: usage for place, usage in self._months.items() if place[1] == latest or usage.pending}
+
+    async def write_until(self, closing: asyncio.Event) -> None:
+        """Write every FLUSH_SECONDS until `closing` is set, and once more then.
+
+        This must not be cancelled: a write that was interrupted would be counted twice.
+        """
+        while not closing.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(closing.wait(), FLUSH_SECONDS)
+            try:
+                await self.write()
+            except sqlite3.Error as error:  # such as a full disk: the characters stay pending
+                structlog.get_logger().error("usage not written", problem=str(error))
+
+
+def month_of(seconds: float) -> str:
+    """Return the month, such as `2026-11`, of a time in seconds since 1970, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m")
+
+
+def read_usage(connection: sqlite3.Connection, key: str, month: str) -> int:
+    """Return the characters that the database has for a key and a month."""
+    row = connection.execute("SELECT characters FROM usage WHERE key = ? AND month = ?", (key, month)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _add(connection: sqlite3.Connection, amounts: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+    """Add characters by key and month. Return the totals, to which other processes add, too."""
+    totals = {}
+    for (key, month), characters in amounts.items():
+        row = connection.execute(
+            "INSERT INTO usage VALUES (?, ?, max(?, 0)) "
+            "ON CONFLICT DO UPDATE SET characters = max(characters + ?, 0) RETURNING characters",
+            (key, month, characters, characters),
+        ).fetchone()
+        totals[key, month] = int(row[0])
+    return totals

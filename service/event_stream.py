@@ -1,0 +1,47 @@
+"""Responses with server-sent events (HTML standard, section 9.2)."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from fastapi import Request
+from pydantic import BaseModel
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from service.dependencies import while_connected
+
+EVENT_STREAM = "text/event-stream"
+EVENT_SCHEMA: dict[str, Any] = {  # schema of an event in the OpenAPI document
+    "type": "object",
+    "properties": {
+        "event": {"type": "string", "enum": ["segment", "done", "error"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
+
+
+class EventStream(StreamingResponse):
+    """Sends each event when it is generated; closes the generator at the end or when the client disconnects."""
+
+    def __init__(self, first: bytes, events: AsyncGenerator[bytes, None]) -> None:
+        """Send `first`, which the caller has already taken from `events`, then the other events."""
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # proxies must not buffer
+        super().__init__(_joined(first, events), media_type=EVENT_STREAM, headers=headers)
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with aclosing(self._events):
+            await while_connected(Request(scope, receive), self.stream_response(send))
+
+
+def encode_event(name: str, data: BaseModel) -> bytes:
+    """Return the bytes of an event, without fields that are None. Its data fits one line: JSON has no line breaks."""
+    return f"event: {name}\ndata: {data.model_dump_json(exclude_none=True)}\n\n".encode()
+
+
+async def _joined(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for event in rest:
+        yield event

@@ -1,0 +1,96 @@
+"""Admission of DeepL's requests: `Authorization: DeepL-Auth-Key KEY`, or the older field `auth_key`."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request, Security
+from fastapi.security import APIKeyHeader
+
+from service.access.control import AccessControl, Caller
+from service.access.glossaries import GlossaryStore
+from service.dependencies import AccessDependency, GlossariesDependency, TranslationsDependency, client_address
+from service.errors import (
+    BodyTooLarge,
+    CannotTranslate,
+    DeadlineExceeded,
+    DeepLQuotaExceeded,
+    InternalError,
+    InvalidKey,
+    InvalidRequest,
+    NotFound,
+    Overloaded,
+    QuotaExceeded,
+    TooManyRequests,
+    Unavailable,
+    UnsupportedLanguage,
+)
+from service.routes.deepl.body import Fields, first_text, read_deepl_fields
+from service.translation.service import TranslationService
+
+MAX_BODY_BYTES = 128 * 1024  # of POST /v2/translate: DeepL's limit
+_SCHEME = "deepl-auth-key"
+
+ALWAYS = (InvalidRequest, InvalidKey, BodyTooLarge, TooManyRequests, InternalError, Unavailable)
+LOOKUP = (*ALWAYS, UnsupportedLanguage, NotFound)
+TRANSLATION = (*LOOKUP, CannotTranslate, DeepLQuotaExceeded, Overloaded, DeadlineExceeded)
+
+
+@dataclass(frozen=True)
+class AdmittedRequest:
+    """An admitted request, and the parts of the application that serve it."""
+
+    caller: Caller
+    fields: Fields
+    access: AccessControl
+    translations: TranslationService
+    glossaries: GlossaryStore
+
+    @asynccontextmanager
+    async def charged(self, characters: int) -> AsyncIterator[None]:
+        """Charge characters, as `AccessControl.charged` does. Raises DeepLQuotaExceeded."""
+        try:
+            async with self.access.charged(self.caller, characters):
+                yield
+        except QuotaExceeded as error:
+            raise DeepLQuotaExceeded(error.message) from error
+
+
+_header = APIKeyHeader(
+    name="Authorization",
+    scheme_name="DeepL",
+    description="The word `DeepL-Auth-Key`, a space, and the key.",
+    auto_error=False,
+)
+
+
+async def _admit(
+    request: Request,
+    authorization: Annotated[str | None, Security(_header)],
+    access: AccessDependency,
+    translations: TranslationsDependency,
+    glossaries: GlossariesDependency,
+) -> AdmittedRequest:
+    """Admit the caller: before the body is parsed, if the key is in the header."""
+    remote = client_address(request)
+    key = _key_of(authorization)
+    caller = await access.admit(key, remote) if key else None
+    fields = await read_deepl_fields(request)
+    if caller is None:
+        caller = await access.admit(first_text(fields, "auth_key") or None, remote)
+    return AdmittedRequest(caller, fields, access, translations, glossaries)
+
+
+async def _small_body(request: Request) -> None:
+    if len(await request.body()) > MAX_BODY_BYTES:
+        raise BodyTooLarge(f"The request exceeds the limit of {MAX_BODY_BYTES // 1024} KiB")
+
+
+AdmittedDependency = Annotated[AdmittedRequest, Depends(_admit)]
+SmallBody = Depends(_small_body)
+
+
+def _key_of(authorization: str | None) -> str:
+    scheme, _, key = (authorization or "").strip().partition(" ")
+    return key.strip() if scheme.lower() == _SCHEME else ""

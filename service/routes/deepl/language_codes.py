@@ -1,0 +1,102 @@
+"""DeepL's language codes: upper case, without a region for a source, and with one for some targets."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from mt.languages import Direction, language_name, primary_language
+from service.access.glossaries import glossary_direction
+from service.errors import UnsupportedLanguage, shorten
+from service.languages import TranslationRoutes, closest_language, listing
+
+_TARGET_CODES: dict[str, tuple[str, ...]] = {
+    "en": ("EN-GB", "EN-US"),
+    "no": ("NB",),
+    "pb": ("PT-BR",),
+    "pt": ("PT-PT",),
+    "zh": ("ZH", "ZH-HANS"),
+    "zh-Hans": ("ZH", "ZH-HANS"),
+    "zt": ("ZH-HANT",),
+}
+_NAMES = {
+    "EN-GB": "English (British)",
+    "EN-US": "English (American)",
+    "NB": "Norwegian",
+    "PT": "Portuguese",
+    "PT-BR": "Portuguese (Brazilian)",
+    "PT-PT": "Portuguese (European)",
+    "ZH": "Chinese",
+    "ZH-HANS": "Chinese (simplified)",
+    "ZH-HANT": "Chinese (traditional)",
+}
+
+
+def source_code(language: str) -> str:
+    """Return DeepL's code of a source language: `EN` for `en`, `PT` for `pt-BR`."""
+    return "NB" if language == "no" else primary_language(language).upper()
+
+
+def target_codes(language: str) -> tuple[str, ...]:
+    """Return DeepL's codes of a target language: `EN-GB` and `EN-US` for `en`, `PT-BR` for `pt-BR`."""
+    return _TARGET_CODES.get(language, (language.upper(),))
+
+
+def source_languages(routes: TranslationRoutes) -> list[tuple[str, str]]:
+    """Return code and English name of each source language."""
+    return _named({source_code(language): language for language in routes.source_languages})
+
+
+def target_languages(routes: TranslationRoutes) -> list[tuple[str, str]]:
+    """Return code and English name of each target language; a language with variants has several codes."""
+    return _named({code: language for language in routes.target_languages for code in target_codes(language)})
+
+
+@lru_cache(1)
+def glossary_directions(routes: TranslationRoutes) -> list[Direction]:
+    """Return the pairs of languages that a glossary can have."""
+    pairs = ((source, target) for source in routes.source_languages for target in routes.targets_of(source))
+    return sorted({glossary_direction(source, target) for source, target in pairs})
+
+
+def parse_source(code: str, routes: TranslationRoutes) -> str:
+    """Return the source language of DeepL's code.
+
+    Raises:
+        UnsupportedLanguage: in DeepL's wording.
+    """
+    return _parse("source_lang", code, routes.source_languages, source_languages(routes))
+
+
+def parse_target(code: str, routes: TranslationRoutes) -> str:
+    """Return the target language of DeepL's code.
+
+    Raises:
+        UnsupportedLanguage: in DeepL's wording.
+    """
+    return _parse("target_lang", code, routes.target_languages, target_languages(routes))
+
+
+def parse_glossary_direction(source: str, target: str, routes: TranslationRoutes) -> Direction:
+    """Return the languages of a glossary's dictionary.
+
+    Raises:
+        UnsupportedLanguage: a language is unknown, or there is no translation between the two.
+    """
+    direction = glossary_direction(parse_source(source, routes), parse_target(target, routes))
+    supported = glossary_directions(routes)
+    if direction not in supported:
+        raise UnsupportedLanguage(
+            f"Unsupported glossary source and target language pair: {direction}; accepted: {listing(supported)}"
+        )
+    return direction
+
+
+def _parse(field: str, code: str, languages: Sequence[str], listed: Sequence[tuple[str, str]]) -> str:
+    language = closest_language(code, languages)
+    if language is None:
+        accepted = listing([name for name, _ in listed])
+        raise UnsupportedLanguage(f"Value for '{field}' not supported: {shorten(code)!r}; accepted: {accepted}")
+    return language
+
+
+def _named(codes: dict[str, str]) -> list[tuple[str, str]]:
+    return sorted((code, _NAMES.get(code) or language_name(language)) for code, language in codes.items())

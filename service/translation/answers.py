@@ -1,0 +1,200 @@
+"""Builds answers from translations: those of one model, or of two models with a bridge language between them."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from mt.languages import Direction
+from mt.pipeline.results import SentenceReport, SentenceTranslation, Translation
+from mt.text import segment
+from mt.text.markup import Link, Range
+from mt.text.segment import TextPart
+from service.translation.jobs import Answer
+
+
+def unchanged_answer(text: str, source: str) -> Answer:
+    """Return an answer with the unchanged text, for a text that needs no translation."""
+    return Answer(text, source, confidence=1.0)
+
+
+def answer_of(translation: Translation, source: str) -> Answer:
+    """Return the answer for a translation by one model."""
+    return Answer(
+        text=translation.text,
+        source=source,
+        alternatives=other_texts(translation.text, (each.text for each in translation.alternatives)),
+        confidence=translation.confidence if translation.sentences else 1.0,
+        sentences=translation.sentences,
+    )
+
+
+def other_texts(text: str, texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the distinct texts of `texts` that differ from `text`, in order."""
+    return tuple(other for other in dict.fromkeys(texts) if other != text)
+
+
+def text_of_rank(answer: Answer, rank: int) -> str:
+    """Return the translation for rank 0, otherwise the alternative of that rank, or the last alternative."""
+    return (answer.text, *answer.alternatives)[min(rank, len(answer.alternatives))]
+
+
+def alignment_of(answer: Answer) -> tuple[Link, ...]:
+    """Return the word alignment links of all sentences of an answer."""
+    return tuple(link for sentence in answer.sentences for link in sentence.links)
+
+
+def mean_confidence(sentences: Iterable[SentenceTranslation]) -> float | None:
+    """Return the mean confidence of the sentences, weighted by their source characters.
+
+    Sentences without a confidence are left out. Return None if no sentence has a confidence, and 1 without sentences.
+    """
+    sentences = list(sentences)
+    known = [(each.confidence, len(each.source)) for each in sentences if each.confidence is not None]
+    if not known:
+        return None if sentences else 1.0
+    return sum(confidence * size for confidence, size in known) / sum(size for _, size in known)
+
+
+def moved_ranges(ranges: Sequence[Range], text: str, translation: str) -> tuple[Range, ...]:
+    """Return the ranges of `translation` that hold the characters of the protected ranges of `text` unchanged."""
+    moved: list[Range] = []
+    next_begin: dict[str, int] = {}
+    for begin, end in ranges:
+        piece = text[begin:end]
+        place = translation.find(piece, next_begin.get(piece, 0))
+        if place >= 0 and not any(place < b and a < place + len(piece) for a, b in moved):
+            moved.append((place, place + len(piece)))
+            next_begin[piece] = place + len(piece)
+    return tuple(sorted(moved))
+
+
+def reports_of(answer: Answer) -> list[SentenceReport]:
+    """Return the sentence reports of a finished answer, as a worker sends them during the translation."""
+    reports = []
+    reached = 0
+    for number, sentence in enumerate(answer.sentences, start=1):
+        begin, end = sentence.target_range
+        after = answer.text[end:] if number == len(answer.sentences) else ""
+        before, reached = answer.text[reached:begin], end
+        reports.append(
+            SentenceReport(
+                sentence.source_range, sentence.target_range, before, sentence.text, after, sentence.confidence
+            )
+        )
+    return reports
+
+
+class BridgedText:
+    """Builds the translation of a text whose sentences are translated through a bridge language one by one."""
+
+    def __init__(self, text: str, direction: Direction) -> None:
+        """Begin the translation of `text`. `direction` leads from its language to the final target language."""
+        self._text = text
+        self._direction = direction
+        self._parts: list[TextPart] = []
+        self._translations: list[Answer] = []
+        self._read = self._written = 0  # number of characters of the text and of the translation so far
+
+    def add(self, first: SentenceReport, second: Answer) -> SentenceReport:
+        """Append a sentence and return a report with its final translation.
+
+        Args:
+            first: the first model's report on the sentence.
+            second: the second model's answer for the sentence.
+        """
+        begin, end = first.source_range
+        last = self._parts[-1:]
+        new = [TextPart(self._text[self._read : begin], kept=True), TextPart(self._text[begin:end], kept=False)]
+        new = [part for part in new if part.text]
+        written = [each.text for each in self._translations[-1:]]
+        joined = self._joined([*last, *new], [*written, second.text])
+        before = joined[len("".join(written)) : len(joined) - len(second.text)]
+        self._parts += new
+        self._translations.append(second)
+        after = self._text[end : end + len(first.after)]
+        if after:
+            self._parts.append(TextPart(after, kept=True))
+        target = self._written + len(before), self._written + len(before) + len(second.text)
+        self._read, self._written = end, target[1]
+        confidence = _product(first.confidence, second.confidence)
+        return SentenceReport(first.source_range, target, before, second.text, after, confidence)
+
+    def finish(self, first: Answer) -> Answer:
+        """Return the answer for the whole text; `first` is the first model's answer for the whole text."""
+        if not self._translations:
+            return first
+        ranks = max(len(each.alternatives) for each in self._translations)
+        text, *others = (
+            self._joined(self._parts, [text_of_rank(each, rank) for each in self._translations])
+            for rank in range(ranks + 1)
+        )
+        targets = segment.translation_ranges(
+            self._parts,
+            [each.text for each in self._translations],
+            self._direction.source,
+            self._direction.target,
+        )
+        sentences = tuple(
+            _bridged_sentence(sentence, second, begin)
+            for sentence, second, (begin, _) in zip(first.sentences, self._translations, targets, strict=True)
+            if second.sentences
+        )
+        return replace(
+            first,
+            text=text,
+            alternatives=other_texts(text, others),
+            confidence=mean_confidence(sentences),
+            sentences=sentences,
+        )
+
+    def _joined(self, parts: Sequence[TextPart], translations: Sequence[str]) -> str:
+        return segment.join_parts(parts, translations, self._direction.source, self._direction.target)
+
+
+def _bridged_sentence(first: SentenceTranslation, second: Answer, begin: int) -> SentenceTranslation:
+    """Return the result of a sentence that was translated through a bridge language.
+
+    The confidence is the product of the confidences of both models, as if their errors were independent. The
+    alternatives are those of the second model. The attention is None: the second model has not read the source.
+
+    Args:
+        first: the first model's translation of the sentence.
+        second: the second model's answer for the sentence.
+        begin: offset of the sentence in the translation of the whole text.
+    """
+    inner = second.sentences[0].target_range[0], second.sentences[-1].target_range[1]
+    tail = len(second.text) - inner[1]
+    best = second.sentences[0].alternatives[0]
+    texts = [text[inner[0] : len(text) - tail] for text in (second.text, *second.alternatives)]
+    bridge = first.target_range[0]
+    links = [((a + bridge, b + bridge), (c + begin, d + begin)) for (a, b), (c, d) in alignment_of(second)]
+    return replace(
+        second.sentences[0],
+        source=first.source,
+        text=texts[0],
+        alternatives=tuple(replace(best, text=text) for text in texts),
+        source_range=first.source_range,
+        target_range=(begin + inner[0], begin + inner[1]),
+        confidence=_product(first.confidence, second.confidence),
+        links=compose_links(first.links, links),
+        attention=None,
+    )
+
+
+def _product(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one * other
+
+
+def compose_links(first: Sequence[Link], second: Sequence[Link]) -> tuple[Link, ...]:
+    """Join links from source to bridge text and links from bridge text to target whose bridge ranges overlap."""
+    onward = sorted(second)
+    begins = [begin for (begin, _), _ in onward]
+    ends = list(accumulate((end for (_, end), _ in onward), max))  # running maximum
+    links = {
+        (source, target)
+        for source, bridge in first
+        for onward_bridge, target in onward[bisect_right(ends, bridge[0]) : bisect_left(begins, bridge[1])]
+        if bridge[0] < onward_bridge[1]
+    }
+    return tuple(sorted(links))

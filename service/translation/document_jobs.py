@@ -1,0 +1,339 @@
+"""Document jobs: translates uploaded documents in the background and stores them in the database until the download.
+
+If the database is a file, documents survive a restart of the service, and unfinished translations begin again.
+"""
+
+import asyncio
+import hmac
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from typing import TypeVar
+from uuid import uuid4
+from weakref import WeakValueDictionary
+
+from mt.text.terms import Terms
+from service.access.database import Database, Work
+from service.errors import (
+    CannotTranslate,
+    InternalError,
+    NotFound,
+    Overloaded,
+    ServiceError,
+    TooManyRequests,
+    Unavailable,
+    error_location,
+    shorten,
+)
+from service.translation.documents import OpenedDocument
+from service.translation.jobs import Job
+
+T = TypeVar("T")
+
+RETRY_SECONDS = 1.0  # pause between attempts while the queue is full or the database cannot be written
+STATUS_SECONDS = 2.0  # longest wait of a status request for the translation; the SDK repeats the request after 5 s
+CLEANUP_SECONDS = 60.0  # time between two deletions of expired documents
+MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
+MAX_ATTEMPTS = 5  # a document fails after this many attempts that the end of a service process interrupted
+
+
+@dataclass(frozen=True)
+class DocumentJobLimits:
+    """Limits of the stored documents. Documents whose translation failed do not count."""
+
+    documents_per_caller: int = 20
+    bytes_per_caller: int = 50_000_000
+    documents: int = 200  # of all callers together
+    bytes: int = 200_000_000  # of all callers together
+    seconds: float = 3600.0  # a document is deleted this long after its upload
+
+
+@dataclass(frozen=True)
+class DocumentCredentials:
+    """Id and key with which a caller fetches a document. The database stores only a digest of the key."""
+
+    id: str
+    key: str
+
+
+@dataclass(frozen=True)
+class DocumentState:
+    """State of a document: `done`, failed with the message `error`, or neither while it is being translated."""
+
+    id: str
+    name: str
+    characters: int
+    done: bool
+    error: str
+
+    @property
+    def settled(self) -> bool:
+        """True if the translation has finished or failed."""
+        return self.done or bool(self.error)
+
+
+@dataclass(frozen=True)
+class DocumentCallbacks:
+    """Functions that DocumentJobs calls."""
+
+    translate: Callable[[str, bytes, Job], Awaitable[bytes]]  # (name, content, job) -> translated content
+    refund: Callable[[str, float, int], Awaitable[None]]  # (caller, time of the charge, characters), on failure
+    report: Callable[[str], None]  # logs the location of an internal error
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One attempt to translate a document."""
+
+    name: str
+    content: bytes
+    attempts: int  # number of attempts, including the present attempt
+    owner: str
+    created: float  # seconds since 1970
+    job: str  # JSON, see _job_to_json
+
+
+class DocumentJobs:
+    """Translates documents in the background and stores them until they are fetched or expire."""
+
+    def __init__(self, database: Database, limits: DocumentJobLimits, callbacks: DocumentCallbacks) -> None:
+        self._database = database
+        self._limits = limits
+        self._callbacks = callbacks
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._attempted: set[str] = set()  # ids of documents whose translation has begun
+        self._room = asyncio.Semaphore(MAX_WORKING)
+        self._room_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by owner
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Translate documents within the context; documents that an earlier process has not finished come first."""
+        for id, owner in await self._database.run(_unfinished):
+            self._begin(id, owner)
+        cleanup = asyncio.create_task(self._clean_up())
+        try:
+            yield
+        finally:
+            tasks = [cleanup, *self._tasks.values()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            with suppress(sqlite3.Error):  # then the interrupted attempts count
+                await self._database.run(partial(_undo_attempts, ids=tuple(self._attempted)))
+
+    async def put(self, opened: OpenedDocument, job: Job) -> DocumentCredentials:
+        """Store a document for `job.caller` and begin to translate it.
+
+        Raises:
+            TooManyRequests: the caller has reached a limit of one caller.
+            Overloaded: the documents of all callers have reached a limit.
+        """
+        await self._expire()
+        handle = DocumentCredentials(uuid4().hex.upper(), secrets.token_hex(32).upper())
+        limits, size = self._limits, len(opened.content)
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute(_DELETE_FAILED, (job.caller, limits.documents_per_caller))
+            query = (
+                "SELECT coalesce(sum(error = ''), 0), coalesce(sum(length(content)), 0), "
+                "coalesce(sum(owner = :owner AND error = ''), 0), "
+                "coalesce(sum(length(content)) FILTER (WHERE owner = :owner), 0) FROM documents"
+            )
+            documents, bytes, of_owner, bytes_of_owner = connection.execute(query, {"owner": job.caller}).fetchone()
+            if of_owner and bytes_of_owner + size > limits.bytes_per_caller:
+                most = f"{limits.bytes_per_caller} bytes of documents at a time, until they are fetched"
+                raise TooManyRequests(most, retry_after=10)
+            if of_owner >= limits.documents_per_caller:
+                most = f"{limits.documents_per_caller} documents at a time, until they are fetched"
+                raise TooManyRequests(most, retry_after=10)
+            if documents >= limits.documents or bytes + size > limits.bytes:
+                raise Overloaded(retry_after=10)
+            connection.execute(
+                "INSERT INTO documents (id, digest, owner, created, name, characters, job, content) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(handle.id, _digest(handle.key), job.caller, time.time()),
+                    *(opened.name, opened.characters, _job_to_json(job), opened.content),
+                ),
+            )
+
+        await self._database.run(write)
+        self._begin(handle.id, job.caller)
+        return handle
+
+    async def find(self, owner: str, handle: DocumentCredentials, patience: float = 0.0) -> DocumentState:
+        """Return the state of a document, after waiting at most `patience` seconds for its translation to end.
+
+        Raises: NotFound if the id, the key or the owner is wrong.
+        """
+        await self._expire()
+        state = await self._state(owner, handle)
+        task = self._tasks.get(handle.id)
+        if state.settled or task is None or not patience:
+            return state
+        await asyncio.wait([task], timeout=patience)
+        return await self._state(owner, handle)
+
+    async def content(self, id: str) -> bytes:
+        """Return the content of a translated document. Raises: NotFound if the document is deleted or unfinished."""
+
+        def read(connection: sqlite3.Connection) -> bytes:
+            row = connection.execute("SELECT content FROM documents WHERE id = ? AND done", (id,)).fetchone()
+            if row is None:
+                raise _not_found(id)
+            return bytes(row[0])
+
+        return await self._database.run(read)
+
+    async def remove(self, id: str) -> None:
+        """Delete a document that has been fetched."""
+        await self._database.run(lambda connection: connection.execute("DELETE FROM documents WHERE id = ?", (id,)))
+
+    async def _state(self, owner: str, handle: DocumentCredentials) -> DocumentState:
+        def read(connection: sqlite3.Connection) -> DocumentState:
+            query = "SELECT owner, digest, name, characters, done, error FROM documents WHERE id = ?"
+            row = connection.execute(query, (handle.id,)).fetchone()
+            if row is None or row[0] != owner or not hmac.compare_digest(row[1], _digest(handle.key)):
+                raise _not_found(handle.id)
+            return DocumentState(handle.id, row[2], row[3], bool(row[4]), row[5])
+
+        return await self._database.run(read)
+
+    def _begin(self, id: str, owner: str) -> None:
+        room_of_owner = self._room_of.setdefault(owner, asyncio.Semaphore(MAX_WORKING_PER_CALLER))
+        task = self._tasks[id] = asyncio.create_task(self._work(id, room_of_owner))
+        task.add_done_callback(lambda _: self._tasks.pop(id, None))
+
+    async def _work(self, id: str, room_of_owner: asyncio.Semaphore) -> None:
+        """Translate a document and store the result."""
+        async with room_of_owner, self._room:
+            task = await self._write(lambda connection: _begin_attempt(connection, id))
+            if task is None:
+                return
+            self._attempted.add(id)
+            content, error = await self._outcome(task)
+            characters = await self._write(lambda connection: _settle(connection, id, content, error))
+            self._attempted.discard(id)
+        if error and characters:
+            await self._callbacks.refund(task.owner, task.created, characters)
+
+    async def _outcome(self, task: _Task) -> tuple[bytes, str]:
+        """Return (translation, "") on success, or (b"", error message) on failure."""
+        try:
+            if task.attempts > MAX_ATTEMPTS:
+                raise CannotTranslate(f"the service ended {MAX_ATTEMPTS} times while it translated the document")
+            return await self._when_admitted(task, _job_from_json(task.job, task.owner)), ""
+        except ServiceError as failed:
+            if isinstance(failed, InternalError):
+                self._callbacks.report(failed.location)
+            return b"", failed.message
+        except Exception as failed:
+            self._callbacks.report(error_location(failed))
+            return b"", "Internal error"
+
+    async def _when_admitted(self, task: _Task, job: Job) -> bytes:
+        """Translate a document; try again every RETRY_SECONDS while the service refuses requests."""
+        while True:
+            try:
+                return await self._callbacks.translate(task.name, task.content, job)
+            except (Overloaded, Unavailable):
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _clean_up(self) -> None:
+        """Delete expired documents every CLEANUP_SECONDS until cancelled."""
+        while True:
+            try:
+                await self._expire()
+                await self._database.truncate_log()
+            except sqlite3.Error as error:
+                self._callbacks.report(error_location(error))
+            await asyncio.sleep(CLEANUP_SECONDS)
+
+    async def _expire(self) -> None:
+        oldest = time.time() - self._limits.seconds
+        for id, owner, created, characters, undone in await self._database.run(partial(_delete, oldest=oldest)):
+            self._attempted.discard(id)
+            if task := self._tasks.get(id):
+                task.cancel()
+            if undone:
+                await self._callbacks.refund(owner, created, characters)
+
+    async def _write(self, work: Work[T]) -> T:
+        """Write to the database; try again while the disk is full or another process locks the database."""
+        while True:
+            try:
+                return await self._database.run(work)
+            except sqlite3.OperationalError as error:
+                self._callbacks.report(error_location(error))
+                await asyncio.sleep(RETRY_SECONDS)
+
+
+_UNFINISHED = "NOT done AND error = ''"
+_DELETE_FAILED = (  # deletes the failed documents of one caller, except the latest ones
+    "DELETE FROM documents WHERE id IN "
+    "(SELECT id FROM documents WHERE owner = ? AND error != '' ORDER BY created DESC LIMIT -1 OFFSET ?)"
+)
+
+
+def _unfinished(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Return the ids and owners of unfinished documents, the oldest first."""
+    return list(connection.execute(f"SELECT id, owner FROM documents WHERE {_UNFINISHED} ORDER BY created"))
+
+
+def _begin_attempt(connection: sqlite3.Connection, id: str) -> _Task | None:
+    """Count an attempt and return the document, or None if it is deleted or another process has translated it."""
+    connection.execute(f"UPDATE documents SET attempts = attempts + 1 WHERE id = ? AND {_UNFINISHED}", (id,))
+    query = f"SELECT name, content, attempts, owner, created, job FROM documents WHERE id = ? AND {_UNFINISHED}"
+    row = connection.execute(query, (id,)).fetchone()
+    return None if row is None else _Task(*row)
+
+
+def _undo_attempts(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
+    """Subtract the attempts that the orderly end of the service interrupts."""
+    update = f"UPDATE documents SET attempts = attempts - 1 WHERE id = ? AND {_UNFINISHED}"
+    connection.executemany(update, [(id,) for id in ids])
+
+
+def _settle(connection: sqlite3.Connection, id: str, content: bytes, error: str) -> int:
+    """Write the outcome of a translation and return the characters of the document.
+
+    Write nothing and return 0 if the document is deleted or another process has written the outcome.
+    """
+    update = (
+        f"UPDATE documents SET content = ?, done = ?, error = ? WHERE id = ? AND {_UNFINISHED} RETURNING characters"
+    )
+    row = connection.execute(update, (content, not error, error, id)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _delete(connection: sqlite3.Connection, oldest: float) -> list[tuple[str, str, float, int, bool]]:
+    """Delete all documents created before `oldest`; return (id, owner, created, characters, unfinished) of each."""
+    deleted = f"DELETE FROM documents WHERE created <= ? RETURNING id, owner, created, characters, {_UNFINISHED}"
+    return [(*row[:4], bool(row[4])) for row in connection.execute(deleted, (oldest,))]
+
+
+def _job_to_json(job: Job) -> str:
+    """Return the fields of a document's job as JSON: source, target and terms. The caller is stored separately."""
+    terms = {"glossary": job.terms.glossary, "untranslated": job.terms.untranslated}
+    return json.dumps({"source": job.source, "target": job.target, "terms": terms}, ensure_ascii=False)
+
+
+def _job_from_json(text: str, caller: str) -> Job:
+    fields = json.loads(text)
+    glossary = tuple((term, translation) for term, translation in fields["terms"]["glossary"])
+    terms = Terms(glossary, tuple(fields["terms"]["untranslated"]))
+    return Job(texts=(), source=fields["source"], target=fields["target"], terms=terms, caller=caller)
+
+
+def _digest(key: str) -> bytes:
+    return sha256(key.encode()).digest()
+
+
+def _not_found(id: str) -> NotFound:
+    return NotFound(f"There is no document {shorten(id)} with this key; documents are deleted once fetched or expired")

@@ -1,0 +1,433 @@
+"""The translation service, which all routes use: detects languages, plans routes over models, and answers jobs."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+from mt.languages import Direction
+from mt.pipeline.results import SentenceReport, Translation
+from mt.text.documents import DocumentOptions
+from mt.text.language_detection import LanguageDetector
+from mt.text.terms import Terms
+from service.errors import DeadlineExceeded, Overloaded, ServiceError
+from service.languages import TranslationRoute, TranslationRoutes
+from service.translation.answers import BridgedText, answer_of, moved_ranges, reports_of, unchanged_answer
+from service.translation.cache import TranslationCache
+from service.translation.documents import DocumentTranslator, OpenedDocument
+from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence, StreamEnd
+from service.translation.preparation import PreparedText, SupportsDetect, TextPreparer
+from service.workers.fleet import ServedModel
+from service.workers.messages import SourceText, TranslateOptions
+from service.workers.pending import OnSentence
+
+T = TypeVar("T")
+
+THREAD_CHARACTERS = 2000  # work on texts of this length or longer runs in a thread, to keep the event loop responsive
+MARKUP_EFFORT = 10  # a character of markup takes as much time as this many characters of plain text
+TERM_CHARACTERS = 30  # average length of a glossary entry
+RETRY_SECONDS = 0.5  # pause between attempts while the queue is full
+MAX_BRIDGED = 16  # sentences of a stream that the second model has at a time
+
+CacheKey = tuple[bytes, SourceText]
+"""The model's version with the digest of the options, and the text: a translation depends on nothing else."""
+
+
+class TranslationBackend(Protocol):
+    """Interface of service.workers.fleet.Fleet, as far as the translation service uses it."""
+
+    @property
+    def models(self) -> tuple[ServedModel, ...]:
+        """The models that are served now."""
+
+    def version(self, direction: Direction) -> str:
+        """Return the version of the model that translates `direction`."""
+
+    async def translate(
+        self,
+        texts: Sequence[SourceText],
+        options: TranslateOptions,
+        *,
+        caller: str = "",
+        deadline: float | None = None,
+        on_sentence: OnSentence | None = None,
+    ) -> list[Translation]:
+        """Return the translations of `texts`, in order, all by the same version of a model."""
+
+
+class TranslationService:
+    """Translates jobs: detects languages, parses markup, translates through bridge languages, and caches results."""
+
+    def __init__(
+        self,
+        models: TranslationBackend,
+        cache_characters: int = 0,
+        documents: DocumentOptions | None = None,
+        detector: Callable[[Sequence[str]], SupportsDetect] = LanguageDetector,
+    ) -> None:
+        """Make a translation service.
+
+        `detector` makes a language detector for given languages. The service calls it in a thread before the first
+        detection, because it takes a second.
+        """
+        self.work: TranslationCache[CacheKey, Answer] = TranslationCache(cache_characters, _cache_size)
+        self._models = models
+        self._documents = DocumentTranslator(documents or DocumentOptions())
+        self._new_detector = detector
+        self._detector: tuple[tuple[str, ...], SupportsDetect] | None = None
+        self._detecting = asyncio.Lock()
+        self._routes: tuple[tuple[ServedModel, ...], TranslationRoutes] | None = None
+
+    @property
+    def routes(self) -> TranslationRoutes:
+        """Routes over the models that are served now."""
+        models = self._models.models
+        if self._routes is None or self._routes[0] != models:
+            self._routes = models, TranslationRoutes([model.directions for model in models])
+        return self._routes[1]
+
+    async def warm_up(self) -> None:
+        """Load the language detector in advance, because loading it would delay the first detection."""
+        await self._preparer(detecting=True)
+
+    async def detect(self, text: str) -> list[DetectedSource]:
+        """Return all languages with their confidence for a text, the likeliest language first."""
+        preparer = await self._preparer(detecting=True)
+        return await in_thread(len(text), partial(preparer.detect, text))
+
+    async def translate(self, job: Job) -> list[Answer]:
+        """Return an answer for each text of the job.
+
+        Raises: the errors of Fleet.translate, such as UnsupportedLanguage and DeadlineExceeded.
+        """
+        async with before(job.deadline):
+            prepared = await self.prepare(job)
+            answers = iter(
+                await self.translate_parts([(part, text.route) for text in prepared for part in text.parts], job)
+            )
+            return [await self._answer(text, list(islice(answers, len(text.parts)))) for text in prepared]
+
+    async def stream(self, job: Job) -> AsyncIterator[StreamedSentence | StreamEnd]:
+        """Yield the sentences of each text, in order, as they are finished; each markup text is one item.
+
+        While the queue is full, texts after the first text wait until they are admitted.
+
+        Raises: the errors of `translate`; Overloaded only for the first text.
+        """
+        async with before(job.deadline):
+            prepared = await self.prepare(job)
+        answers: list[Answer] = []
+        for number, text in enumerate(prepared):
+            may_refuse = number == 0
+            if text.markup is not None or not text.route or not job.split_sentences:
+                alone = replace(job, texts=(text.text,), source=text.source)
+                (answer,) = await when_admitted(partial(self.translate, alone), may_refuse)
+                yield StreamedSentence(number, 0, (0, len(text.text)), answer.text, answer.confidence)
+                answers.append(replace(answer, detected=text.detected))
+            else:
+                async for item in self._stream_text(number, text, job, may_refuse):
+                    if isinstance(item, StreamedSentence):
+                        yield item
+                    else:
+                        answers.append(replace(item, detected=text.detected))
+        yield StreamEnd(tuple(answers))
+
+    async def open_document(self, name: str, content: bytes) -> OpenedDocument:
+        """Parse a file. Raises: InvalidDocument if the file cannot be parsed."""
+        return await self._documents.open(name, content)
+
+    async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
+        """Return the content of the translated file. Segments that the model fails on stay unchanged.
+
+        Args:
+            name: file name; its suffix tells the format.
+            content: content of the file.
+            job: options of the translation, without texts. If `source` is None, the language of the file is detected.
+
+        Raises:
+            InvalidDocument: the file cannot be read or written.
+            ServiceError: any error of `translate`.
+        """
+        return await self.translate_opened(await self.open_document(name, content), job)
+
+    async def translate_opened(self, opened: OpenedDocument, job: Job) -> bytes:
+        """Return the content of the translated file, as `translate_document` does, for a file that has been opened."""
+        async with before(job.deadline):
+            (whole,) = await self.prepare(replace(job, texts=(opened.beginning(),), format=Format.TEXT))
+            if not whole.route:
+                return opened.content
+
+            async def translate(texts: Sequence[SourceText]) -> list[Answer]:
+                return await self.translate_parts([(text, whole.route) for text in texts], job)
+
+            return await self._documents.translated(opened, whole.source, translate)
+
+    async def prepare(self, job: Job) -> list[PreparedText]:
+        """Detect the languages and parse the markup of all texts of a job.
+
+        Raises: UnsupportedLanguage if no models translate a text, or the job's direction if the job has no texts.
+        """
+        if job.source is None:
+            self.routes.check_supported(job.target)
+        else:
+            self.routes.find(job.source, job.target)
+        preparer = await self._preparer(detecting=job.source is None)
+        effort = MARKUP_EFFORT if job.format is not Format.TEXT else int(job.source is None)
+        return await in_thread(effort * sum(map(len, job.texts)), partial(preparer.prepare, job))
+
+    async def translate_parts(self, parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job) -> list[Answer]:
+        """Return an answer for each pair of a text and its route. Texts with the same route form one request."""
+        groups: dict[TranslationRoute, list[int]] = {}
+        for index, (_, route) in enumerate(parts):
+            groups.setdefault(route, []).append(index)
+        results = await together(
+            [self._along(route, [parts[index][0] for index in indices], job) for route, indices in groups.items()]
+        )
+        answers = {
+            index: answer
+            for indices, group in zip(groups.values(), results, strict=True)
+            for index, answer in zip(indices, group, strict=True)
+        }
+        return [answers[index] for index in range(len(parts))]
+
+    async def _answer(self, text: PreparedText, answers: Sequence[Answer]) -> Answer:
+        effort = 0 if text.markup is None else MARKUP_EFFORT * len(text.text)
+        return await in_thread(effort, partial(text.answer, answers))
+
+    async def _along(self, route: TranslationRoute, texts: Sequence[SourceText], job: Job) -> list[Answer]:
+        """Translate texts along a route. On a route of two models, the second translates each sentence of the first."""
+        if len(route) == 1:
+            return await self._leg(texts, _last_options(job, route), job)
+        firsts = await self._leg(texts, _first_options(job, route), job)
+        reports = [reports_of(answer) for answer in firsts]
+        sentences = [
+            bridge_sentence(text, report) for text, each in zip(texts, reports, strict=True) for report in each
+        ]
+        seconds = iter(await self._leg(sentences, _last_options(job, route), job))
+
+        def join() -> list[Answer]:
+            answers = []
+            for text, first, each in zip(texts, firsts, reports, strict=True):
+                bridged = BridgedText(text.text, Direction(route[0].source, route[1].target))
+                for report in each:
+                    bridged.add(report, next(seconds))
+                answers.append(bridged.finish(replace(first, bridge=route[0].target)))
+            return answers
+
+        return await in_thread(sum(len(text.text) for text in texts), join)
+
+    async def _leg(
+        self, texts: Sequence[SourceText], options: TranslateOptions, job: Job, on_sentence: OnSentence | None = None
+    ) -> list[Answer]:
+        """Translate texts with one model; texts without letters and digits stay unchanged."""
+        source = options.direction.source
+        lively = [text for text in texts if not text.blank]
+        answers: list[Answer] = []
+        if lively:
+            await in_thread(TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
+            context = self._models.version(options.direction).encode() + options.digest
+            work = partial(self._work, options, job, on_sentence)
+            answers = await self.work.get([(context, text) for text in lively], work)
+        results = iter(answers)
+        return [unchanged_answer(text.text, source) if text.blank else next(results) for text in texts]
+
+    async def _work(
+        self, options: TranslateOptions, job: Job, on_sentence: OnSentence | None, keys: Sequence[CacheKey]
+    ) -> list[Answer]:
+        translations = await self._models.translate(
+            [text for _, text in keys], options, caller=job.caller, deadline=job.deadline, on_sentence=on_sentence
+        )
+        return [answer_of(translation, options.direction.source) for translation in translations]
+
+    async def _stream_text(
+        self, number: int, text: PreparedText, job: Job, may_refuse: bool
+    ) -> AsyncIterator[StreamedSentence | Answer]:
+        """Yield the sentences of one text, then the answer for the whole text."""
+        (part,), route = text.parts, text.route
+        reports: asyncio.Queue[SentenceReport | None] = asyncio.Queue()
+        along = self._stream_leg if len(route) == 1 else self._stream_bridged
+
+        async def work() -> Answer:
+            async with before(job.deadline):
+                return await along(part, route, job, reports.put_nowait, may_refuse)
+
+        task = asyncio.create_task(work())
+        task.add_done_callback(lambda _: reports.put_nowait(None))
+        count = read = 0
+        try:
+            while (report := await reports.get()) is not None:
+                begin, read = read, report.source_range[1] + len(report.after)
+                translation = report.before + report.text + report.after
+                yield StreamedSentence(number, count, (begin, read), translation, report.confidence)
+                count += 1
+            answer = await task
+            if not count:
+                yield StreamedSentence(number, 0, (0, len(part.text)), answer.text, 1.0)
+            yield answer
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _stream_leg(
+        self, text: SourceText, route: TranslationRoute, job: Job, report: OnSentence, may_refuse: bool
+    ) -> Answer:
+        """Translate a text along a route of one model and report every sentence."""
+        options = _last_options(job, route)
+        return await self._reporting_leg(text, options, job, report, may_refuse)
+
+    async def _stream_bridged(
+        self, text: SourceText, route: TranslationRoute, job: Job, report: OnSentence, may_refuse: bool
+    ) -> Answer:
+        """Translate a text along a route of two models. The second model begins with the first finished sentence."""
+        second_options = _last_options(job, route)
+        room = asyncio.Semaphore(MAX_BRIDGED)
+        pending: asyncio.Queue[tuple[SentenceReport, asyncio.Task[Answer]] | None] = asyncio.Queue()
+        bridged = BridgedText(text.text, Direction(route[0].source, route[1].target))
+
+        async def second_leg(first: SentenceReport) -> Answer:
+            async with room:
+                leg = partial(self._leg, [bridge_sentence(text, first)], second_options, job)
+                return (await when_admitted(leg, may_refuse=False))[0]
+
+        async def report_in_order() -> None:
+            while (item := await pending.get()) is not None:
+                first, task = item
+                report(bridged.add(first, await task))
+
+        async def both_legs() -> Answer:
+            async with asyncio.TaskGroup() as group:
+
+                def begin(first: SentenceReport) -> None:
+                    pending.put_nowait((first, group.create_task(second_leg(first))))
+
+                group.create_task(report_in_order())
+                answer = await self._reporting_leg(text, _first_options(job, route), job, begin, may_refuse)
+                pending.put_nowait(None)
+            return answer
+
+        first = await raising_one(both_legs())
+        return bridged.finish(replace(first, bridge=route[0].target))
+
+    async def _reporting_leg(
+        self, text: SourceText, options: TranslateOptions, job: Job, report: OnSentence, may_refuse: bool
+    ) -> Answer:
+        """Translate a text with one model and report every sentence, even if the answer comes from the cache."""
+        reported = 0
+
+        def count(sentence: SentenceReport) -> None:
+            nonlocal reported
+            reported += 1
+            report(sentence)
+
+        (answer,) = await when_admitted(partial(self._leg, [text], options, job, count), may_refuse)
+        for sentence in reports_of(answer)[reported:]:
+            report(sentence)
+        return answer
+
+    async def _preparer(self, detecting: bool) -> TextPreparer:
+        routes = self.routes
+        if not detecting:
+            return TextPreparer(routes, None)
+        async with self._detecting:
+            if self._detector is None or self._detector[0] != routes.languages:
+                self._detector = routes.languages, await asyncio.to_thread(self._new_detector, routes.languages)
+        return TextPreparer(routes, self._detector[1])
+
+
+def bridge_sentence(text: SourceText, first: SentenceReport) -> SourceText:
+    """Return the bridge sentence of the report `first`, with the protected characters of `text` protected in it."""
+    begin, end = first.source_range
+    protected = [(max(a, begin) - begin, min(b, end) - begin) for a, b in text.protected if a < end and b > begin]
+    return SourceText(first.text, moved_ranges(protected, text.text[begin:end], first.text), text.aligned)
+
+
+def _first_options(job: Job, route: TranslationRoute) -> TranslateOptions:
+    """Return the options for the first of two models.
+
+    The first model leaves the source terms of the glossary untranslated, because the second model replaces them by
+    their translations.
+    """
+    terms = Terms((), (*job.terms.untranslated, *(term for term, _ in job.terms.glossary)))
+    return TranslateOptions(
+        route[0], beam_size=job.beam_size, n_best=1, split_sentences=job.split_sentences, terms=terms
+    )
+
+
+def _last_options(job: Job, route: TranslationRoute) -> TranslateOptions:
+    """Return the options for the last model of a route. Only this model returns alternatives and attention.
+
+    The second of two models does not split its input, because it gets the sentences of the first model.
+    """
+    count = 1 + job.output.alternatives
+    return TranslateOptions(
+        route[-1],
+        beam_size=None if job.beam_size is None else max(job.beam_size, count),
+        n_best=count,
+        split_sentences=job.split_sentences and len(route) == 1,
+        terms=job.terms,
+        attention=job.output.attention,
+    )
+
+
+def _cache_size(key: CacheKey, answer: Answer) -> int:
+    """Return the size of a cache entry: its characters plus an estimate of its other data, in bytes."""
+    sentences = sum(
+        200 + 100 * len(each.links) + sum(50 + len(other.text) for other in each.alternatives)
+        for each in answer.sentences
+    )
+    maps = (each.attention.weights for each in answer.sentences if each.attention)
+    weights = sum(len(row) for layers in maps for heads in layers for rows in heads for row in rows)
+    return 500 + len(key[1].text) + len(answer.text) + sum(map(len, answer.alternatives)) + sentences + 32 * weights
+
+
+async def in_thread(characters: int, work: Callable[[], T]) -> T:
+    """Return the result of `work`; run it in a thread if `characters` is THREAD_CHARACTERS or more."""
+    return work() if characters < THREAD_CHARACTERS else await asyncio.to_thread(work)
+
+
+async def when_admitted(ask: Callable[[], Awaitable[T]], may_refuse: bool) -> T:
+    """Return the result of `ask`. Call `ask` again while it raises Overloaded, unless `may_refuse` is true."""
+    while True:
+        try:
+            return await ask()
+        except Overloaded:
+            if may_refuse:
+                raise
+            await asyncio.sleep(RETRY_SECONDS)
+
+
+@asynccontextmanager
+async def before(deadline: float | None) -> AsyncIterator[None]:
+    """Raise DeadlineExceeded if the block has not ended by `deadline` (time.monotonic())."""
+    try:
+        async with asyncio.timeout(None if deadline is None else max(0.0, deadline - time.monotonic())):
+            yield
+    except TimeoutError as error:
+        raise DeadlineExceeded from error
+
+
+async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines concurrently and return their results, in order. An error cancels the others and is raised."""
+    if len(work) == 1:
+        return [await work[0]]
+
+    async def run_all() -> list[T]:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+        return [task.result() for task in tasks]
+
+    return await raising_one(run_all())
+
+
+async def raising_one(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of `work`. From an exception group, raise only one error, a ServiceError if there is one."""
+    try:
+        return await work
+    except BaseExceptionGroup as errors:
+        raise next(
+            (each for each in errors.exceptions if isinstance(each, ServiceError)), errors.exceptions[0]
+        ) from None

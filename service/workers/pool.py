@@ -1,0 +1,281 @@
+"""Pool of the workers of one model: distributes texts among the workers and retries the texts of dead workers."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import structlog
+
+from mt.errors import ModelError
+from service.errors import CannotTranslate, DeadlineExceeded, InternalError, shorten
+from service.workers.messages import (
+    Ready,
+    TextAnswer,
+    TextDone,
+    TextFailed,
+    TextProgress,
+    Translate,
+    WorkCounts,
+    WorkerStopped,
+)
+from service.workers.model_files import model_name
+from service.workers.pending import PendingRequest
+from service.workers.quarantine import Quarantine
+from service.workers.slot import WorkerSlot
+from service.workers.transport import Transport
+from service.workers.worker import Worker, WorkerDied, WorkerTimeouts
+
+PREFETCH = 4  # most batches of one caller's sentences that a worker has at a time
+MAX_FAILED_STARTS = 3  # failed starts in a row after which a worker without a process counts as unrecoverable
+
+TransportFactory = Callable[[Path, str], Transport]
+"""Makes the transport of a worker for a model directory and a device."""
+
+
+class WorkerPool:
+    """One worker per device, all with the same version of a model. Another version gets a pool of its own.
+
+    A worker gets at most PREFETCH batches of each caller in advance; its engine serves the callers in turn. The texts
+    of a crashed worker go to quarantine: the text that caused the crash fails, all others are translated.
+    """
+
+    def __init__(
+        self,
+        model: Path,
+        device: str,
+        new_transport: TransportFactory,
+        timeouts: WorkerTimeouts,
+        on_new_version: Callable[[], None],
+    ) -> None:
+        """Make a pool without workers.
+
+        `on_new_version` is called if a restarted worker finds another version in the model directory.
+        """
+        self.model = model
+        self.name = model_name(model)
+        self.slots: list[WorkerSlot] = []
+        self.requests: set[PendingRequest] = set()
+        self.translated = self.failed = 0  # texts
+        self.idle = asyncio.Event()  # set once the pool has a successor and no request left
+        self._device = device
+        self._new_transport = new_transport
+        self._timeouts = timeouts
+        self._on_new_version = on_new_version
+        self.loaded: Ready  # description of the model, set by `open`
+        self._ids = count(1)
+        self._request_of: dict[int, PendingRequest] = {}  # by text id
+        self._queues: dict[str, OrderedDict[int, Translate]] = {}  # by caller and text id
+        self._quarantine = Quarantine()
+        self._successor: WorkerPool | None = None
+
+    async def open(self) -> None:
+        """Start one worker on each device that the setup allows. Raises: ModelError if a worker cannot start."""
+        try:
+            self.loaded = await self._add_slot(self._device).open()
+            await asyncio.gather(*(self._add_slot(device).open() for device in self.loaded.devices[1:]))
+        except WorkerDied as error:
+            raise ModelError(f"{self.model}: {error}; perhaps the model does not fit into memory") from error
+        log = structlog.get_logger()
+        log.info("model loaded", model=self.name, version=self.loaded.version, devices=list(self.loaded.devices))
+
+    async def close(self) -> None:
+        """Stop all workers; unfinished texts are dropped."""
+        await asyncio.gather(*(slot.close() for slot in self.slots))
+
+    @property
+    def workers(self) -> list[Worker]:
+        """All ready workers."""
+        return [slot.worker for slot in self.slots if slot.worker]
+
+    @property
+    def ready(self) -> bool:
+        """True if a worker is ready."""
+        return bool(self.workers)
+
+    @property
+    def unrecoverable(self) -> bool:
+        """True if no worker is ready and MAX_FAILED_STARTS attempts in a row to start one have failed."""
+        return all(slot.worker is None and slot.failures >= MAX_FAILED_STARTS for slot in self.slots)
+
+    @property
+    def queued(self) -> int:
+        """Number of texts that have not been given to a worker."""
+        return sum(map(len, self._queues.values())) + len(self._quarantine)
+
+    @property
+    def running(self) -> int:
+        """Number of texts that have been given to a worker and are not answered."""
+        return sum(len(worker.in_flight) for worker in self.workers)
+
+    @property
+    def work(self) -> WorkCounts:
+        """Sum of the counters of all workers, including those that have ended."""
+        return sum((slot.work for slot in self.slots), WorkCounts())
+
+    def submit(self, request: PendingRequest) -> None:
+        """Queue the texts of a request."""
+        request.begin(self._ids, partial(self._withdraw, request))
+        self.requests.add(request)
+        for message in request.unfinished.values():
+            self._request_of[message.id] = request
+            if not self._quarantine.suspects(message):
+                self._enqueue(message)
+            elif self._quarantine.blocks(message):
+                request.fail(_crash_error(message))
+            else:
+                self._quarantine.add([message])
+        self._distribute()
+
+    def retire(self, successor: "WorkerPool") -> None:
+        """Finish the accepted requests and restart no workers; the successor gets the new requests.
+
+        If all workers of this pool end, the successor also takes over the unfinished requests.
+        """
+        self._successor = successor
+        if not self.ready:
+            self._hand_over(successor)
+        self._check_idle()
+
+    def answered(self, worker: Worker, answers: Sequence[TextAnswer]) -> None:
+        """Process a worker's answers; answers to withdrawn texts are ignored."""
+        for answer in answers:
+            if isinstance(answer, TextProgress):
+                if answer.id in worker.in_flight:
+                    self._request_of[answer.id].report(answer.sentences)
+            elif message := worker.release(answer.id):
+                self._quarantine.clear(message)
+                self._finish(answer)
+        self._distribute()
+
+    def ended(self, worker: Worker, last: WorkerStopped) -> None:
+        """Retry the texts of a worker that has ended, in quarantine if a text may have crashed the worker."""
+        was_ready = [slot.worker_ended(worker, restart=self._successor is None) for slot in self.slots]
+        if not last.problem or not any(was_ready):
+            return
+        messages = worker.release_all()
+        log = structlog.get_logger().bind(model=self.name, problem=last.problem, texts=len(messages))
+        if last.text_suspected:
+            log.error("worker died", isolated=worker.isolated)
+            self._quarantine.record_crash(messages, worker.isolated)
+            for message in filter(self._quarantine.blocks, messages):
+                self.failed += 1
+                self._request_of[message.id].fail(_crash_error(message))
+        else:
+            log.info("worker ended")
+            for message in messages:
+                self._enqueue(message)
+        if self._successor and not self.ready:
+            self._hand_over(self._successor)
+            self._check_idle()
+        self._distribute()
+
+    def _finish(self, answer: TextDone | TextFailed) -> None:
+        request = self._request_of.pop(answer.id)
+        if isinstance(answer, TextDone):
+            self.translated += 1
+            request.finish(answer.id, answer.translation)
+        else:
+            self.failed += 1
+            del request.unfinished[answer.id]
+            request.fail(_error(answer))
+
+    def _withdraw(self, request: PendingRequest) -> None:
+        """Drop the unfinished texts of a request that has ended or that nobody waits for."""
+        self.requests.discard(request)
+        for id, message in request.unfinished.items():
+            if self._request_of.pop(id, None) is None:
+                continue
+            for worker in self.workers:
+                worker.cancel(id)
+            self._dequeue(message)
+            self._quarantine.discard(id)
+        self._distribute()
+        self._check_idle()
+
+    def _distribute(self) -> None:
+        """Give queued texts to the workers that have room."""
+        workers = self.workers
+        isolated = self._isolated_worker(workers)
+        if isolated and self._quarantine and not isolated.in_flight:
+            isolated.isolated = True
+            for message in self._quarantine.next_group():
+                self._give(message, isolated)
+        self._empty_queues([worker for worker in workers if worker is not isolated])
+        for worker in workers:
+            worker.flush()
+
+    def _empty_queues(self, workers: Sequence[Worker]) -> None:
+        """Give each queued text to the least loaded worker that has room for the text's caller."""
+        room = PREFETCH * self.loaded.capacity
+        for caller, queue in list(self._queues.items()) if workers else []:
+            while queue:
+                message = next(iter(queue.values()))
+                free = [worker for worker in workers if worker.has_room(caller, message.text.cost, room)]
+                if not free:
+                    break
+                self._dequeue(message)
+                self._give(message, min(free, key=lambda worker: worker.load))
+
+    def _give(self, message: Translate, worker: Worker) -> None:
+        request = self._request_of[message.id]
+        request.started = request.started or time.monotonic()
+        worker.give(message)
+
+    def _isolated_worker(self, workers: Iterable[Worker]) -> Worker | None:
+        """Return the isolated worker; if none is isolated but a group waits, the worker to isolate next."""
+        for worker in workers:
+            worker.isolated = worker.isolated and bool(worker.in_flight)
+        trying = next((worker for worker in workers if worker.isolated), None)
+        if trying or not self._quarantine:
+            return trying
+        return min(workers, key=lambda worker: worker.load, default=None)
+
+    def _enqueue(self, message: Translate) -> None:
+        self._queues.setdefault(message.caller, OrderedDict())[message.id] = message
+
+    def _dequeue(self, message: Translate) -> None:
+        queue = self._queues.get(message.caller, OrderedDict())
+        queue.pop(message.id, None)
+        if not queue:
+            self._queues.pop(message.caller, None)
+
+    def _hand_over(self, successor: "WorkerPool") -> None:
+        successor._quarantine.inherit(self._quarantine)
+        for request in list(self.requests):
+            self._withdraw(request)
+            successor.submit(request)
+
+    def _check_idle(self) -> None:
+        if self._successor and not self.requests:
+            self.idle.set()
+
+    def _add_slot(self, device: str) -> WorkerSlot:
+        def new_worker() -> Worker:
+            return Worker(self._new_transport(self.model, device), self._timeouts, self)
+
+        self.slots.append(WorkerSlot(new_worker, self._on_ready))
+        return self.slots[-1]
+
+    def _on_ready(self, ready: Ready) -> bool:
+        """Return whether a restarted worker has loaded the same version of the model."""
+        if ready.version != self.loaded.version:
+            self._on_new_version()
+            return False
+        asyncio.get_running_loop().call_soon(self._distribute)  # after the slot has stored the worker
+        return True
+
+
+def _error(answer: TextFailed) -> Exception:
+    if answer.code == CannotTranslate.code:
+        return CannotTranslate(answer.message)
+    return DeadlineExceeded() if answer.code == DeadlineExceeded.code else InternalError(answer.message)
+
+
+def _crash_error(message: Translate) -> CannotTranslate:
+    return CannotTranslate(
+        f"the text that begins {shorten(message.text.text)!r} cannot be translated: it crashes the model's process"
+    )

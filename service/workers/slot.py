@@ -1,0 +1,95 @@
+"""Keeps one worker running on one device: restarts the worker whenever it ends."""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from mt.errors import ModelError
+from service.workers.messages import Ready, WorkCounts
+from service.workers.worker import Worker, WorkerDied
+
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 30.0  # between attempts; no pause before the first attempt
+
+
+class WorkerSlot:
+    """Place for one worker. Until the slot is closed, a new worker replaces each worker that ends."""
+
+    def __init__(self, new_worker: Callable[[], Worker], on_ready: Callable[[Ready], bool]) -> None:
+        """Make an empty slot.
+
+        `on_ready` gets the Ready message of each restarted worker, and returns whether the slot keeps this worker.
+        """
+        self.worker: Worker | None = None  # the ready worker
+        self.restarts = 0
+        self.failures = 0  # failed attempts in a row to start a worker
+        self._ended_work = WorkCounts()  # sum of the counters of all workers that have ended
+        self._new_worker = new_worker
+        self._on_ready = on_ready
+        self._starting: Worker | None = None
+        self._closed = False
+        self._restarting: asyncio.Task[None] | None = None
+        self._pause = 0.0
+
+    @property
+    def work(self) -> WorkCounts:
+        """Sum of the counters of all workers of this slot, including those that have ended."""
+        return self._ended_work + (self.worker.work if self.worker else WorkCounts())
+
+    async def open(self) -> Ready:
+        """Start the first worker.
+
+        Raises:
+            ModelError: the worker cannot load the model.
+            WorkerDied: the worker ended before it was ready.
+        """
+        self._starting = self._new_worker()
+        ready = await self._starting.start()
+        self.worker, self._starting = self._starting, None
+        return ready
+
+    def worker_ended(self, worker: Worker, restart: bool) -> bool:
+        """Empty the slot if `worker` is the worker of this slot, and start a new worker if `restart` is true.
+
+        Return whether `worker` was the worker of this slot.
+        """
+        if worker is not self.worker:
+            return False
+        self._ended_work += worker.work
+        self.worker = None
+        if worker.answers:
+            self._pause = 0.0
+        if restart and not self._closed:
+            self._restarting = asyncio.get_running_loop().create_task(self._restart())
+        return True
+
+    async def close(self) -> None:
+        """Stop the worker, even if it is still starting, and restart it no more."""
+        self._closed = True
+        if self._restarting:
+            self._restarting.cancel()
+            await asyncio.wait([self._restarting])
+        if self._starting:
+            await self._starting.kill()
+        if self.worker:
+            await self.worker.close()
+
+    async def _restart(self) -> None:
+        log = structlog.get_logger()
+        while True:
+            await asyncio.sleep(self._pause)
+            self._pause = min(max(FIRST_PAUSE_SECONDS, 2 * self._pause), LONGEST_PAUSE_SECONDS)
+            self.restarts += 1
+            self._starting = worker = self._new_worker()
+            try:
+                ready = await worker.start()
+            except (ModelError, WorkerDied) as error:
+                self.failures += 1
+                log.error("worker not started", attempts=self.failures, problem=str(error))
+                continue
+            if not self._on_ready(ready):
+                await worker.close()
+                continue
+            self.worker, self._starting, self.failures = worker, None, 0
+            log.info("worker restarted", restarts=self.restarts)
+            return

@@ -1,0 +1,275 @@
+"""The main loop of a worker: loads a model, tries the model, and translates until the service sends Close.
+
+The loop communicates only by the messages of messages.py. process.py connects it to a socket.
+"""
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from itertools import islice
+
+import torch
+from cachetools import LRUCache
+
+from mt.errors import ModelError, MTError
+from mt.pipeline.results import Alternative, ExplainOptions, Translation
+from mt.pipeline.text_task import TextPlanner, TextTask
+from mt.pipeline.translator import Translator
+from service.errors import CannotTranslate, DeadlineExceeded, InternalError, error_location
+from service.workers.messages import (
+    Cancel,
+    Close,
+    FromWorker,
+    Heartbeat,
+    LoadFailed,
+    ModelSetup,
+    Ping,
+    Ready,
+    TextDone,
+    TextFailed,
+    TextProgress,
+    ToWorker,
+    Translate,
+    WorkCounts,
+)
+from service.workers.model_files import model_version
+
+Load = Callable[[ModelSetup], Translator]
+Receive = Callable[[bool], Sequence[ToWorker]]
+"""Function that returns the messages that have arrived. If its argument is true, it waits for at least one message."""
+Deliver = Callable[[Sequence[FromWorker]], None]
+
+TRIAL_TEXT = "The cat sat on the mat."
+MAX_TRIALS = 8  # number of directions in which a new model is tried
+PLANNING_SECONDS = 0.01  # longest time between two decoder steps to split and encode new texts
+MAX_PLANNERS = 64  # planners in the cache; the texts of one request share a planner
+MAX_LOADS = 3  # attempts to load a model whose files change while they are read
+
+
+def work(setup: ModelSetup, load: Load, receive: Receive, deliver: Deliver) -> None:
+    """Run a worker until it receives Close. New texts join the running batch between two decoder steps."""
+    try:
+        translator, version = _load_consistently(setup, load)
+        _try_out(translator)
+    except MTError as error:
+        deliver([LoadFailed(str(error))])
+        return
+    capacity = max(1, translator.engine.max_rows // translator.options.rows)
+    devices, no_gpu = _devices(setup, translator), _why_no_gpu(setup, translator)
+    deliver([Ready(translator.directions, translator.options, version, devices, capacity, no_gpu)])
+    loop = WorkerLoop(translator)
+    while not loop.closed:
+        if messages := [*loop.take(receive(not loop.busy)), *loop.begin()]:
+            deliver(messages)
+        if messages := loop.step():
+            deliver(messages)
+    deliver([loop.heartbeat()])
+
+
+def load(setup: ModelSetup) -> Translator:
+    """Load a model directory into memory; the files are not needed afterwards. Raises: MTError if this fails."""
+    translator = Translator.load(setup.model, setup.device, setup.dtype, setup.threads, shortlist=setup.shortlist)
+    for parameter in translator.model.parameters():
+        parameter.data = parameter.data.clone()  # the loader maps the file: changing the file would crash us
+    return translator
+
+
+class WorkerLoop:
+    """A translator with its texts: queued texts and texts in translation."""
+
+    def __init__(self, translator: Translator) -> None:
+        self.translator = translator
+        self.closed = False
+        self._new: OrderedDict[int, Translate] = OrderedDict()  # by message id
+        self._tasks: dict[int, TextTask] = {}  # by message id
+        self._ids: dict[TextTask, int] = {}
+        self._reported: dict[int, TextTask] = {}  # tasks whose progress is reported, by message id
+        # Exclude the steps of the trial translations.
+        self._work = WorkCounts(steps=-translator.engine.steps, rows=-translator.engine.rows)
+        self._planners: LRUCache[tuple[bytes, bool, str], TextPlanner] = LRUCache(MAX_PLANNERS)
+
+    @property
+    def busy(self) -> bool:
+        """True if any text is unfinished."""
+        return bool(self._new) or self.translator.dispatcher.busy
+
+    def heartbeat(self) -> Heartbeat:
+        """Return a Heartbeat with the present counters."""
+        engine = self.translator.engine
+        work = self._work + WorkCounts(steps=engine.steps, rows=engine.rows)
+        return Heartbeat(work, len(self._new) + len(self._tasks), engine.progress)
+
+    def take(self, messages: Sequence[ToWorker]) -> list[FromWorker]:
+        """Process messages and return the immediate answers to them."""
+        answers: list[FromWorker] = []
+        for message in messages:
+            match message:
+                case Translate():
+                    self._new[message.id] = message
+                case Cancel():
+                    self._cancel(message.ids)
+                case Ping():
+                    answers.append(self.heartbeat())
+                case Close():
+                    self.closed = True
+        return answers
+
+    def begin(self) -> list[FromWorker]:
+        """Plan queued texts for at most PLANNING_SECONDS, and submit the planned texts to the engine.
+
+        Return the answers to texts that need no decoding or cannot be planned.
+        """
+        answers: list[FromWorker] = []
+        begun: list[TextTask] = []
+        stop = time.monotonic() + PLANNING_SECONDS
+        while self._new and (now := time.monotonic()) < stop:
+            id, message = self._new.popitem(last=False)
+            if message.deadline is not None and now >= message.deadline:
+                answers.append(TextFailed(id, DeadlineExceeded.code, ""))
+                continue
+            task = self._plan(message)
+            if isinstance(task, TextFailed):
+                answers.append(task)
+            elif task.done:  # the text has nothing to translate
+                answers.append(self._answer(id, task))
+            else:
+                self._ids[task], self._tasks[id] = id, task
+                if message.report:
+                    self._reported[id] = task
+                begun.append(task)
+        self.translator.dispatcher.submit(begun)
+        return answers
+
+    def step(self) -> list[FromWorker]:
+        """Run one decoder step and return the messages about the texts and sentences that it has finished."""
+        dispatcher = self.translator.dispatcher
+        finished = dispatcher.step() if dispatcher.busy else []
+        answers: list[FromWorker] = []
+        for id, task in self._reported.items():
+            if sentences := task.take_reports():
+                answers.append(TextProgress(id, tuple(sentences)))
+        for task in finished:
+            id = self._ids.pop(task)
+            del self._tasks[id]
+            self._reported.pop(id, None)
+            answers.append(self._answer(id, task))
+        return answers
+
+    def _plan(self, message: Translate) -> TextTask | TextFailed:
+        try:
+            return self._planner(message).task(message.text.text, kept=message.text.protected)
+        except Exception as error:  # no error of one text may stop the worker
+            return _failed(message.id, error)
+
+    def _answer(self, id: int, task: TextTask) -> TextDone | TextFailed:
+        try:
+            translation = task.translation()
+        except Exception as error:
+            return _failed(id, error)
+        self._work += WorkCounts(
+            texts=1,
+            source_tokens=sum(len(request.source) for request in task.requests),
+            target_tokens=_tokens(translation),
+        )
+        return TextDone(id, _without_pieces(translation))
+
+    def _cancel(self, ids: Sequence[int]) -> None:
+        for id in ids:
+            self._new.pop(id, None)
+            self._reported.pop(id, None)
+        tasks = [task for id in ids if (task := self._tasks.pop(id, None))]
+        self.translator.dispatcher.cancel(tasks)
+        for task in tasks:
+            del self._ids[task]
+
+    def _planner(self, message: Translate) -> TextPlanner:
+        options, aligned = message.options, message.text.aligned
+        key = options.digest, aligned, message.caller
+        planner = self._planners.get(key)
+        if planner is None:
+            digest = blake2b(message.caller.encode("utf-8", "surrogatepass"), digest_size=7).digest()
+            planner = self._planners[key] = self.translator.planner(
+                source=options.direction.source,
+                target=options.direction.target,
+                options=options.search(self.translator.options),
+                sentences=not options.split_sentences,
+                terms=options.terms,
+                explain=ExplainOptions(alignment=aligned, attention=options.attention),
+                caller=int.from_bytes(digest, "big"),
+            )
+        return planner
+
+
+def _failed(id: int, error: Exception) -> TextFailed:
+    if isinstance(error, MTError):
+        return TextFailed(id, CannotTranslate.code, str(error))
+    return TextFailed(id, InternalError.code, error_location(error))
+
+
+def _without_pieces(translation: Translation) -> Translation:
+    """Return a translation without its token pieces: no client gets them, but they would fill most of a message."""
+
+    def stripped(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
+        return tuple(replace(each, pieces=(), piece_log_probabilities=()) for each in alternatives)
+
+    return replace(
+        translation,
+        alternatives=stripped(translation.alternatives),
+        sentences=tuple(
+            replace(sentence, alternatives=stripped(sentence.alternatives)) for sentence in translation.sentences
+        ),
+    )
+
+
+def _tokens(translation: Translation) -> int:
+    return sum(len(sentence.alternatives[0].piece_log_probabilities) for sentence in translation.sentences)
+
+
+def _load_consistently(setup: ModelSetup, load: Load) -> tuple[Translator, str]:
+    """Return the model and its version. If a file changes during loading, load again, at most MAX_LOADS times.
+
+    Raises: MTError if the model cannot be loaded or its files change during every attempt.
+    """
+    for _ in range(MAX_LOADS):
+        version = model_version(setup.model)
+        translator = load(setup)
+        if model_version(setup.model) == version:
+            return translator, version
+    raise ModelError(f"{setup.model}: files of the model changed during each of {MAX_LOADS} attempts to load it")
+
+
+def _try_out(translator: Translator) -> None:
+    """Translate TRIAL_TEXT in the first MAX_TRIALS directions; this also warms up the engine.
+
+    Raises: ModelError if a trial translation fails.
+    """
+    directions = list(islice(translator.directions, MAX_TRIALS))
+    tasks = [translator.planner(source=each.source, target=each.target).task(TRIAL_TEXT) for each in directions]
+    translator.dispatcher.run(tasks)
+    for direction, task in zip(directions, tasks, strict=True):
+        problem = task.problem or ("" if math.isfinite(task.translation().score) else "its score is not a number")
+        if problem:
+            raise ModelError(
+                f"{translator.description.name} cannot translate from {direction.source} to {direction.target}: "
+                f"{problem}"
+            )
+
+
+def _devices(setup: ModelSetup, translator: Translator) -> tuple[str, ...]:
+    """Return the devices that the setup allows: the device that it names; for "cuda", and "auto" on a GPU, all GPUs."""
+    device = next(translator.model.parameters()).device
+    if device.type == "cuda" and setup.device in ("auto", "cuda"):
+        return tuple(f"cuda:{number}" for number in range(torch.cuda.device_count()))
+    return (str(device),)
+
+
+def _why_no_gpu(setup: ModelSetup, translator: Translator) -> str:
+    """Return the reason why the device "auto" is the CPU; "" if the model is on a GPU or the setup names a device."""
+    if setup.device != "auto" or next(translator.model.parameters()).device.type == "cuda":
+        return ""
+    if torch.version.cuda is None:
+        return f"torch {torch.__version__} is built without CUDA"
+    return "no NVIDIA driver or GPU was found; a container needs the option --gpus all of docker run"

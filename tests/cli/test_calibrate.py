@@ -1,0 +1,82 @@
+"""`scripts/calibrate.py` as a user types it, and what `scripts/evaluate.py` then finds."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from mt import Translator
+from mt.checkpoint import CalibrationPair, load_model, save_calibration
+from mt.cli import evaluate
+from mt.cli.calibrate import main
+from mt.errors import DataError
+from mt.training.confidence import fit_confidence
+from tests.conftest import sentences
+
+SOURCES = sentences(12)
+
+
+@pytest.fixture
+def model(small_model: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(small_model, tmp_path / "model"))
+
+
+@pytest.fixture
+def files(model: Path, tmp_path: Path) -> list[str]:
+    """A corpus whose references are what the model writes, but for every third."""
+    found = [each.text for each in Translator.load(model, "cpu").translate(SOURCES)]
+    references = ["Haus" if number % 3 == 0 else text for number, text in enumerate(found)]
+    for name, lines in {"en": [*SOURCES, ""], "de": [*references, ""]}.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return ["--source", str(tmp_path / "en"), "--reference", str(tmp_path / "de")]
+
+
+def test_a_model_is_given_its_confidence(
+    model: Path, files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(model), *files]) == 0
+    written = json.loads((model / "confidence.json").read_text(encoding="utf-8"))
+    assert written.keys() == {"slope", "intercept", "sentences"} and written["sentences"] == len(SOURCES)
+    plot = tmp_path / "plot.png"
+    assert evaluate.main([str(model), *files, "--reliability", str(plot)]) == 0
+    found = json.loads(capsys.readouterr().out)["reliability"]
+    assert sum(row["sentences"] for row in found["bins"]) == len(SOURCES)
+    means = [sum(row[name] * row["sentences"] for row in found["bins"]) for name in ("confidence", "chrf")]
+    assert means[0] == pytest.approx(means[1])  # as least squares keep the mean
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_model_is_given_text_to_check_int8_with(model: Path, files: list[str]) -> None:
+    assert Translator.load(model, "cpu").dtype == "float32"
+    pair = CalibrationPair(direction="fr-en", source="une", target="a")
+    save_calibration(model, [pair])
+    assert main([str(model), *files]) == 0
+    kept, *added = load_model(model, torch.device("cpu")).calibration
+    assert kept == pair and [each.source for each in added] == SOURCES
+    save_calibration(model, added[:2])
+    assert load_model(model, torch.device("cpu")).calibration == (pair, *added[:2])
+
+
+def test_what_cannot_be_done_is_said(
+    model: Path, files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(model), *files, "--direction", "de-en"]) == 2
+    assert "--direction is 'de-en'; accepted: en-de" in capsys.readouterr().err
+    assert evaluate.main([str(model), *files, "--reliability", str(tmp_path / "plot.png")]) == 2
+    assert "has no confidence.json" in capsys.readouterr().err
+    assert main([str(model), *files]) == 0
+    assert evaluate.main([str(model), *files, "--reliability", str(tmp_path / "no" / "plot.png")]) == 2
+    assert "plot.png: cannot be written" in capsys.readouterr().err
+
+
+def test_several_directions_share_one_line(several_directions: Path) -> None:
+    translator = Translator.load(several_directions, "cpu")
+    pairs = [
+        CalibrationPair(direction=direction, source=source, target="Haus")
+        for source, direction in zip(SOURCES, ["en-de", "en-fr", "fr-de"] * 4, strict=True)
+    ]
+    assert fit_confidence(translator, pairs).sentences == len(SOURCES)
+    with pytest.raises(DataError, match="none of the 1 pairs has a source to translate"):
+        fit_confidence(translator, [CalibrationPair(direction="en-de", source="12", target="12")])

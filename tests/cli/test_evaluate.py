@@ -1,0 +1,136 @@
+"""`scripts/evaluate.py` as a user types it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mt import Translator
+from mt.cli import evaluate
+from mt.cli.evaluate import main
+from mt.data.corpus import read_lines
+from tests.conftest import sentences, write_model
+
+SOURCES = sentences(6)
+REFERENCES = ["Das Haus.", "Der Hund bellt.", "Die Katze schläft.", "Der Fluss.", "Das Kind lacht.", "Der Zug."]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Two files and one of tabs, with the same test set, and translations of which four are right."""
+    columns = {"en": SOURCES, "de": REFERENCES, "out": [*REFERENCES[:4], "Das Kind weint.", "Der Bus."]}
+    for name, lines in columns.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    rows = zip(SOURCES, REFERENCES, ["a", "a", "a", "b", "b", "b"], strict=True)
+    (tmp_path / "test.tsv").write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    return tmp_path
+
+
+def files(corpus: Path) -> list[str]:
+    return ["--source", str(corpus / "en"), "--reference", str(corpus / "de")]
+
+
+def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(arguments) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_translations_that_are_there(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--hypothesis", str(corpus / "out"), *files(corpus), "--direction", "en-de", "--worst", "1"]
+    found = scored(capsys, *asked)
+    assert found["exact_match"] == {"exact": 4, "sentences": 6, "percent": pytest.approx(100 * 4 / 6)}
+    assert [score["name"] for score in found["scores"]] == ["BLEU", "chrF2", "TER", "BLEU-lc-moses"]
+    assert all("version:" in score["signature"] for score in found["scores"])
+    assert found["worst"][0]["source"] in SOURCES[4:]
+
+
+def test_groups_of_a_column(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = ["--tsv", str(corpus / "test.tsv"), "--columns", "en,de,kind", "--by", "kind"]
+    found = scored(capsys, "--hypothesis", str(corpus / "out"), "--direction", "en-de", *table)
+    assert [(name, match["exact"]) for name, match in found["by"]["kind"].items()] == [("a", 3), ("b", 1)]
+
+
+@pytest.mark.parametrize("column", ["en", "de"])
+def test_each_sentence_a_group_of_its_own(corpus: Path, column: str, capsys: pytest.CaptureFixture[str]) -> None:
+    table = ["--tsv", str(corpus / "test.tsv"), "--by", column]
+    found = scored(capsys, "--hypothesis", str(corpus / "out"), *table)
+    assert sorted(found["by"][column]) == sorted(SOURCES if column == "en" else REFERENCES)
+
+
+def test_a_model_scores_as_its_translations_do(
+    small_model: Path, corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = corpus / "own"
+    translator = Translator.load(small_model, "cpu")
+    options = replace(translator.options, beam_size=2)
+    translations = translator.translate(list(read_lines(corpus / "en")), options=options)
+    out.write_text("".join(f"{found.text}\n" for found in translations), encoding="utf-8")
+    model = scored(capsys, str(small_model), *files(corpus), "--beam-size", "2", "--device", "cpu")
+    there = scored(capsys, "--hypothesis", str(out), *files(corpus), "--direction", "en-de")
+    assert model["scores"] == there["scores"]
+    assert (model["direction"], model["beam_size"], model["device"]) == ("en-de", 2, "cpu")
+
+
+def test_an_ensemble_is_scored(small_model: Path, corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = write_model(corpus / "other", ["en-de"], seed=2)
+    asked = [*files(corpus), "--device", "cpu"]
+    alone = scored(capsys, str(small_model), *asked)
+    together = scored(capsys, str(small_model), "--ensemble", str(other), *asked, "--baseline", str(small_model))
+    assert together["ensemble"] == [str(other)] and alone["ensemble"] == []
+    chrf = next(each for each in together["comparison"] if each["name"] == "chrF2")
+    assert [chrf["baseline"]] == [each["value"] for each in alone["scores"] if each["name"] == "chrF2"]
+    assert chrf["system"] != chrf["baseline"]
+
+
+def test_a_model_is_no_better_than_itself(small_model: Path, corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = scored(capsys, str(small_model), *files(corpus), "--baseline", str(small_model), "--device", "cpu")
+    assert [score["p_value"] for score in found["comparison"]] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "a MODEL or --hypothesis FILE"),
+        (["MODEL"], "--source FILE and --reference FILE, or --tsv FILE"),
+        (["--hypothesis", "out", "--tsv", "t", "--baseline", "MODEL"], "--baseline requires a MODEL"),
+        (["--hypothesis", "out", "--tsv", "t", "--ensemble", "MODEL"], "--ensemble requires a MODEL"),
+        (["MODEL", "--source", "a", "--reference", "b", "--by", "c"], "--by requires --tsv"),
+        (["MODEL", "--tsv", "t", "--worst", "-1"], "at least 0"),
+    ],
+)
+def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--columns", "en,fr", "--direction", "en-de"], "--columns en,fr lacks de"),
+        (["--direction", "en_de"], "'en_de' is not a direction"),
+        (["--direction", "en-en"], "'en-en' is not a direction; accepted: two languages"),
+        (["--direction", "en-de", "--tokenize", "14a"], "tokenize is '14a' (did you mean 13a?); accepted: 13a"),
+    ],
+)
+def test_errors(corpus: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    table = ["--hypothesis", str(corpus / "out"), "--tsv", str(corpus / "test.tsv")]
+    assert main([*table, *arguments]) == 2
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert found.err.startswith("error: ") and message in found.err
+
+
+def test_ctrl_c_is_no_traceback(
+    corpus: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate, "run", interrupted)
+    assert main(["--hypothesis", str(corpus / "out"), *files(corpus)]) == 130
+    assert capsys.readouterr().err == "stopped\n"

@@ -1,0 +1,29 @@
+"""`scripts/export.py` as a user types it."""
+
+from pathlib import Path
+
+import pytest
+
+from mt.cli.export import FORMATS, main
+
+
+@pytest.mark.parametrize(("tool", "package"), [("ctranslate2", "ctranslate2"), ("onnx", "onnx")])
+def test_a_model_is_exported(small_model: Path, tmp_path: Path, tool: str, package: str) -> None:
+    pytest.importorskip(package, reason=f"{package} is not installed (extra: interop)")
+    assert main([str(small_model), str(tmp_path / "out"), "--to", tool]) == 0
+    assert "# small for " in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+
+
+def test_what_cannot_be_done_is_said(small_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(small_model), str(tmp_path / "out"), "--to", "huggingface"]) == 2
+    assert "norm is 'pre'; MarianMT accepts 'post'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([str(small_model), str(tmp_path / "out"), "--to", "onnx", "--quantization", "int8"])
+    assert "--quantization int8 requires --to ctranslate2" in capsys.readouterr().err
+
+
+def test_the_help_says_what_each_format_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    said = capsys.readouterr().out
+    assert all(f"{name} " in said and what in said for name, what in FORMATS.items())

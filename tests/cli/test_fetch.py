@@ -1,0 +1,270 @@
+import gzip
+import io
+import json
+import lzma
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from functools import partial
+from hashlib import sha256
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from rich.console import Console
+
+from mt.cli import fetch
+from mt.cli.command import command
+from mt.cli.fetch import Hosts, RemoteFile, download, mtdata_parts, run, split_of, write_source
+from mt.errors import DataError
+
+CONTENT = b"A dog.\nA cat.\n"
+CHECKSUM = sha256(CONTENT).hexdigest()
+
+
+def main(argv: Sequence[str], hosts: Hosts) -> int:
+    """Exit status of the verb with other hosts."""
+    return command(lambda arguments: run(arguments, hosts))(argv)
+
+
+class Server(SimpleHTTPRequestHandler):
+    """The files of a folder; a path that ends in .short breaks off half-way."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        if not self.path.endswith(".short"):
+            return super().do_GET()
+        self.send_response(200)
+        self.send_header("Content-Length", "1000")
+        self.end_headers()
+        self.wfile.write(b"x" * 500)
+        return None
+
+
+@pytest.fixture
+def remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Path]]:
+    """The address of a server, and the folder that it serves."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    folder = tmp_path / "remote"
+    folder.mkdir()
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=str(folder))) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", folder
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch) -> str:
+    """An address at which nothing listens."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+        return f"http://127.0.0.1:{server.server_port}"
+
+
+@pytest.fixture
+def console() -> Console:
+    return Console(file=io.StringIO())
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def test_a_file_is_fetched_and_its_uncompressed_content_checked(
+    remote: tuple[str, Path], tmp_path: Path, console: Console
+) -> None:
+    address, served = remote
+    (served / "train.gz").write_bytes(gzip.compress(CONTENT))
+    out = tmp_path / "out" / "train.gz"
+    download([RemoteFile(f"{address}/train.gz", out, CHECKSUM)], console)
+    assert gzip.decompress(out.read_bytes()) == CONTENT
+    assert names(out.parent) == ["train.gz"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [gzip.compress(b"another text\n"), gzip.compress(CONTENT)[:-9], b"<html>"],
+    ids=["another", "cut short", "no gzip"],
+)
+def test_a_wrong_file_is_refused_and_leaves_nothing(
+    remote: tuple[str, Path], tmp_path: Path, console: Console, content: bytes
+) -> None:
+    address, served = remote
+    (served / "train.gz").write_bytes(content)
+    out = tmp_path / "out" / "train.gz"
+    with pytest.raises(DataError, match=f"{address}/train.gz: the SHA-256 is .*, not {CHECKSUM}"):
+        download([RemoteFile(f"{address}/train.gz", out, CHECKSUM)], console)
+    assert names(out.parent) == []
+
+
+def test_a_wrong_file_that_is_there_is_named_and_left_alone(tmp_path: Path, console: Console) -> None:
+    path = tmp_path / "train.txt"
+    path.write_bytes(b"mine\n")
+    with pytest.raises(DataError, match="delete the file to fetch it again"):
+        download([RemoteFile("http://unused/", path, CHECKSUM)], console)
+    assert path.read_bytes() == b"mine\n"
+
+
+def test_a_good_file_that_is_there_needs_no_network(tmp_path: Path, refused: str, console: Console) -> None:
+    path = tmp_path / "train.txt"
+    path.write_bytes(CONTENT)
+    download([RemoteFile(refused, path, CHECKSUM)], console)
+    assert path.read_bytes() == CONTENT
+
+
+def test_a_broken_connection_is_noticed(remote: tuple[str, Path], tmp_path: Path, console: Console) -> None:
+    out = tmp_path / "out" / "a.short"
+    with pytest.raises(DataError, match=r"lost after 500 of 1,000 bytes|IncompleteRead"):
+        download([RemoteFile(f"{remote[0]}/a.short", out, None)], console)
+    assert names(out.parent) == []
+
+
+def test_offline_it_says_which_files_to_put_where(
+    tmp_path: Path, refused: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "multi30k"
+    assert main(["multi30k", "--out", str(out)], Hosts(multi30k=refused)) == 2
+    printed = capsys.readouterr().err
+    assert "refused" in printed
+    assert "save each at its path" in printed
+    assert "Traceback" not in printed
+    for name in fetch.MULTI30K:
+        assert f"{refused}/{name} as {out / name}" in printed
+
+
+def test_a_file_that_is_not_on_the_server(
+    remote: tuple[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["multi30k", "--out", str(tmp_path / "out")], Hosts(multi30k=remote[0])) == 2
+    assert "HTTP Error 404" in capsys.readouterr().err
+
+
+def test_an_unknown_name_lists_the_known_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["multi30", "--out", str(tmp_path)], Hosts()) == 2
+    assert "did you mean multi30k?" in capsys.readouterr().err
+
+
+def tatoeba_archive(path: Path, member: str, lines: list[str]) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("_about.txt", "about")
+        archive.writestr(member, "".join(f"{line}\n" for line in lines))
+
+
+def test_tatoeba_is_split_by_english_sentence_and_its_source_recorded(remote: tuple[str, Path], tmp_path: Path) -> None:
+    address, served = remote
+    lines = [f"Sentence {i // 2}.\tSatz {i}.\tCC-BY 2.0 (France)" for i in range(2000)]
+    tatoeba_archive(served / "deu-eng.zip", "deu.txt", lines)
+    out = tmp_path / "tatoeba"
+    assert main(["tatoeba-en-de", "--out", str(out)], Hosts(tatoeba=address)) == 0
+    splits = {}
+    for split in ("train", "dev", "test"):
+        splits[split] = lzma.decompress((out / f"{split}.en-de.tsv.xz").read_bytes()).decode().splitlines()
+    assert sorted(line for found in splits.values() for line in found) == sorted(
+        line.rpartition("\t")[0] for line in lines
+    )
+    english = {split: {line.split("\t")[0] for line in found} for split, found in splits.items()}
+    assert english["dev"] and english["test"]
+    assert not english["train"] & english["dev"] and not (english["train"] | english["dev"]) & english["test"]
+    source = json.loads((out / "SOURCE.json").read_text())
+    digest = sha256((served / "deu-eng.zip").read_bytes()).hexdigest()
+    assert source["files"] == {"deu-eng.zip": {"url": f"{address}/deu-eng.zip", "sha256": digest}}
+    assert names(out) == ["SOURCE.json", "deu-eng.zip", "dev.en-de.tsv.xz", "test.en-de.tsv.xz", "train.en-de.tsv.xz"]
+
+
+def test_an_archive_put_there_by_hand_is_used(tmp_path: Path, refused: str) -> None:
+    tatoeba_archive(tmp_path / "fra-eng.zip", "fra.txt", ["Go.\tVa !\tCC-BY"])
+    assert main(["tatoeba-en-fr", "--out", str(tmp_path)], Hosts(tatoeba=refused)) == 0
+    assert lzma.decompress((tmp_path / f"{split_of('Go.')}.en-fr.tsv.xz").read_bytes()) == b"Go.\tVa !\n"
+
+
+@pytest.mark.parametrize("damage", ["not a zip", "another member", "no tab"])
+def test_a_damaged_archive_is_named(
+    tmp_path: Path, refused: str, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    archive = tmp_path / "fra-eng.zip"
+    if damage == "not a zip":
+        archive.write_bytes(b"<html>")
+    elif damage == "another member":
+        tatoeba_archive(archive, "deu.txt", ["Go.\tGeh."])
+    else:
+        tatoeba_archive(archive, "fra.txt", ["Go."])
+    assert main(["tatoeba-en-fr", "--out", str(tmp_path)], Hosts(tatoeba=refused)) == 2
+    assert f"{archive}: damaged, or without the file fra.txt" in capsys.readouterr().err
+    assert names(tmp_path) == ["fra-eng.zip"]
+
+
+def test_tatoeba_without_such_a_language(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tatoeba-en-xx", "--out", str(tmp_path)], Hosts()) == 2
+    assert "tatoeba-en-de" in capsys.readouterr().err
+
+
+def test_the_split_of_a_sentence_never_changes() -> None:
+    assert [split_of(f"Sentence {number}.") for number in (0, 46, 89)] == ["train", "dev", "test"]
+
+
+def test_sources_of_several_fetches_are_kept_together(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(CONTENT)
+        write_source(tmp_path, "free", [RemoteFile(f"http://host/{name}", tmp_path / name, None)])
+    assert set(json.loads((tmp_path / "SOURCE.json").read_text())["files"]) == {"a", "b"}
+    (tmp_path / "SOURCE.json").write_text("mine")
+    with pytest.raises(DataError, match=r"SOURCE\.json"):
+        write_source(tmp_path, "free", [])
+
+
+def test_without_mtdata_it_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main(["Statmt-news_commentary-16-de-en", "--out", str(tmp_path)], Hosts()) == 2
+    assert "pip install 'mt-service[corpora]'" in capsys.readouterr().err
+
+
+FAKE_MTDATA = """
+import pathlib, sys
+arguments = sys.argv[1:]
+assert arguments[:5] == ["get", "--langs", "de-en", "--train", "Statmt-news_commentary-16-de-en"], arguments
+if {fails}:
+    raise ConnectionError("no route to host")
+parts = pathlib.Path(arguments[arguments.index("--out") + 1]) / "train-parts"
+parts.mkdir()
+for language, text in (("deu", "Hund"), ("eng", "dog")):
+    (parts / f"Statmt-news_commentary-16-deu-eng.{{language}}").write_text(text + "\\n")
+(parts / "Statmt-news_commentary-16-deu-eng.meta.jsonl.gz").write_bytes(b"")
+"""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_mtdata_is_asked_and_its_files_renamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fails: bool
+) -> None:
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    (modules / "mtdata.py").write_text(FAKE_MTDATA.format(fails=fails))
+    monkeypatch.setenv("PYTHONPATH", str(modules))
+    monkeypatch.setattr(sys, "path", [str(modules), *sys.path])
+    out = tmp_path / "out"
+    status = main(["Statmt-news_commentary-16-de-en", "--out", str(out)], Hosts())
+    if fails:
+        assert status == 2
+        assert "no route to host" in (printed := capsys.readouterr().err)
+        assert f"{out / 'corpus.de'} and {out / 'corpus.en'}" in printed
+        assert "Traceback" not in printed
+        assert names(out) == []
+    else:
+        assert status == 0
+        assert (out / "corpus.de").read_text() == "Hund\n"
+        assert (out / "corpus.en").read_text() == "dog\n"
+        assert names(out) == ["SOURCE.json", "corpus.de", "corpus.en"]
+
+
+def test_parts_of_mtdata_come_in_the_order_of_the_id(tmp_path: Path) -> None:
+    assert mtdata_parts(tmp_path) == []
+    for language in ("eng", "ces"):
+        (tmp_path / f"G-n-1.5-eng-ces.{language}").touch()
+    assert [part.suffix for part in mtdata_parts(tmp_path)] == [".eng", ".ces"]

@@ -1,0 +1,321 @@
+"""`scripts/translate.py` as a user types it."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mt import Translator
+from mt.cli import translate
+from mt.cli.translate import main
+from mt.evaluation import expected_chrf
+from tests.conftest import sentences, write_model
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXTS = ["The dog sees the cat.", "", "  The cat draws the dog. ", " ", "The river."]
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    """A file with empty lines, spaces at the ends and a Windows line end."""
+    file = tmp_path / "in.en"
+    file.write_bytes("\r\n".join(TEXTS).encode())
+    return file
+
+
+def output(capfd: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
+    assert main([str(argument) for argument in arguments]) == 0
+    found = capfd.readouterr()
+    assert found.err == ""
+    assert found.out.endswith("\n")
+    return found.out[:-1].split("\n")
+
+
+def test_one_line_in_one_line_out(small_model: Path, lines: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    expected = [found.text for found in Translator.load(small_model, "cpu").translate(TEXTS)]
+    assert output(capfd, small_model, lines) == expected
+    assert expected[1] == "" and expected[2].startswith("  ")
+
+
+def test_standard_input(small_model: Path) -> None:
+    """The only test in a process of its own: the others call `main`."""
+    text = "".join(line + "\n" for line in sentences(30))
+    done = subprocess.run(
+        [sys.executable, "scripts/translate.py", str(small_model), "--threads", "1"],
+        cwd=ROOT,
+        env=os.environ | {"LC_ALL": "C"},
+        input=text.encode(),
+        capture_output=True,
+    )
+    assert done.returncode == 0 and done.stderr == b""
+    expected = Translator.load(small_model, "cpu").translate(sentences(30))
+    assert done.stdout.decode("utf-8") == "".join(found.text + "\n" for found in expected)
+
+
+def test_compressed_files(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file, written = tmp_path / "in.gz", tmp_path / "out.gz"
+    file.write_bytes(gzip.compress("\n".join(sentences(9)).encode()))
+    expected = output(capfd, small_model, file)
+    assert len(expected) == 9
+    assert main([str(small_model), str(file), "--output", str(written)]) == 0
+    assert gzip.decompress(written.read_bytes()).decode() == "".join(line + "\n" for line in expected)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["in.gz", "out.gz"]
+
+
+def test_json(small_model: Path, lines: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "out.jsonl"
+    assert main([str(small_model), str(lines), "--json", "--n-best", "4", "--output", str(file)]) == 0
+    assert capfd.readouterr().out == ""
+    first, empty, *_ = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert list(first) == ["source", "translation", "score", "log_probability", "alternatives"]
+    assert first["source"] == "The dog sees the cat."
+    assert len(first["alternatives"]) == 4
+    assert first["alternatives"][0] == {name: first[name] for name in ("translation", "score", "log_probability")}
+    assert empty == {"source": "", "translation": "", "score": 0.0, "log_probability": 0.0}
+    translator = Translator.load(small_model, "cpu")
+    options = replace(translator.options, beam_size=4, n_best=4)
+    best = translator.translate("The dog sees the cat.", options=options)
+    assert (first["translation"], first["score"]) == (best.text, best.score)
+
+
+def test_search_options(small_model: Path, lines: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    translator = Translator.load(small_model, "cpu")
+    text = ["The dog sees the cat."]
+    greedy = replace(translator.options, beam_size=1)
+    assert output(capfd, small_model, lines, "--beam-size", 1)[0] == translator.translate(text, options=greedy)[0].text
+    drawn = replace(translator.options, sample=True, temperature=0.7, top_k=50, seed=5)
+    sampling = ["--sample", "--temperature", "0.7", "--top-k", "50", "--seed", "5"]
+    assert output(capfd, small_model, lines, *sampling)[0] == translator.translate(text, options=drawn)[0].text
+    best = json.loads(output(capfd, small_model, lines, "--length-penalty", 0, "--json")[0])
+    assert best["score"] == best["log_probability"]
+
+
+def test_minimum_bayes_risk(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    texts = tmp_path / "in.en"
+    texts.write_text("The dog sees the cat.\n")
+    drawn = ["--seed", "1", "--json"]
+    every = ["--sample", "--n-best", "6", "--temperature", "0.5"]
+    candidates = [
+        each["translation"] for each in json.loads(output(capfd, small_model, texts, *every, *drawn)[0])["alternatives"]
+    ]
+    expected = expected_chrf(candidates)
+    best = json.loads(output(capfd, small_model, texts, "--mbr", 6, *drawn)[0])
+    assert best["translation"] == candidates[expected.index(max(expected))] != candidates[0]
+    assert "alternatives" not in best
+    ranked = json.loads(output(capfd, small_model, texts, "--mbr", 6, "--n-best", 3, *drawn)[0])["alternatives"]
+    assert len(ranked) == 3 and ranked[0]["translation"] == best["translation"]
+
+
+def test_a_glossary(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    texts, terms = tmp_path / "in.en", tmp_path / "terms.tsv"
+    texts.write_text("The dog sees the cat.\nThe river.\n")
+    terms.write_text("dog\tPudel\n\nhorse\tGaul\n")
+    first, second = output(capfd, small_model, texts, "--glossary", terms)
+    assert "Pudel" in first and second == Translator.load(small_model, "cpu").translate(["The river."])[0].text
+
+
+def test_a_glossary_that_cannot_be_used(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    texts, terms = tmp_path / "in.en", tmp_path / "terms.tsv"
+    texts.write_text("The dog.\n")
+    terms.write_text("dog\tPudel\ncat\ndog\tHund\n")
+    assert main([str(small_model), str(texts), "--glossary", str(terms)]) == 2
+    told = capfd.readouterr().err.splitlines()
+    assert told[1:] == [
+        f"  - {terms}:2: 'cat'; accepted: a term, a tab and its translation",
+        f"  - {terms}:3: 'dog' is translated by 'Hund' here and by 'Pudel' in line 1",
+    ]
+
+
+def test_an_ensemble(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    texts, other = tmp_path / "in.en", write_model(tmp_path / "other", ["en-de"], seed=2)
+    texts.write_text("The dog sees the cat.\n")
+    together = Translator.load(small_model, "cpu", others=[other]).translate(["The dog sees the cat."])[0].text
+    assert together != Translator.load(small_model, "cpu").translate(["The dog sees the cat."])[0].text
+    assert output(capfd, small_model, texts, "--ensemble", other) == [together]
+
+
+def test_directions(several_directions: Path, lines: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    german, french = (
+        output(capfd, several_directions, lines, "--source", "en", "--target", target) for target in ("de", "fr")
+    )
+    assert german != french
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["MODEL", "no-such-file"], "corpus files are missing"),
+        (["FOLDER", "LINES"], "no model here"),
+        (["MODEL", "LINES", "--source", "de"], "de-? is not a direction of this model; accepted: en-de"),
+        (["MODEL", "LINES", "--ensemble", "MODEL", "SEVERAL"], "several has another tokenizer"),
+        (["MODEL", "LINES", "--top-k", "5"], "apply to sampling only. Set sample"),
+        (["MODEL", "LINES", "--beam-size", "0"], "beam_size is 0; accepted: at least 1"),
+        (["MODEL", "LINES", "--device", "toaster"], "device 'toaster' cannot be used"),
+        (["MODEL", "LINES", "--output", "/no/such/folder/out"], "/no/such/folder/out: cannot be written"),
+    ],
+)
+def test_errors(
+    small_model: Path,
+    several_directions: Path,
+    lines: Path,
+    capfd: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    named = {"MODEL": small_model, "SEVERAL": several_directions, "LINES": lines, "FOLDER": lines.parent}
+    assert main([str(named.get(argument, argument)) for argument in arguments]) == 2
+    found = capfd.readouterr()
+    assert found.out == ""
+    assert found.err.startswith("error: ") and message in found.err
+
+
+def test_the_run_directory_of_a_model_suggests_its_model_directory(
+    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model").symlink_to(small_model)
+    assert main([str(tmp_path), "-"]) == 2
+    assert f"did you mean {tmp_path / 'model'}?" in capfd.readouterr().err
+
+
+def test_model_and_file_may_be_left_out(
+    small_model: Path, lines: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MT_MODEL", raising=False)
+    assert main([]) == 2
+    assert "no model is named. Give MODEL, or set MT_MODEL in the environment" in capfd.readouterr().err
+    expected = output(capfd, small_model, lines)
+    monkeypatch.setenv("MT_MODEL", str(small_model))
+    assert output(capfd, lines) == expected
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["--n-best 2", "--threads 0", "--mbr 1", "--mbr 4 --beam-size 4", "--mbr 4 --json --n-best 5"],
+)
+def test_usage(small_model: Path, arguments: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([str(small_model), *arguments.split()])
+    assert ended.value.code == 2
+    assert "usage:" in capfd.readouterr().err
+
+
+def test_sentences_of_a_line(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "in"
+    file.write_text("The dog. The cat.\u2028The river.\n", encoding="utf-8")
+    found = json.loads(output(capfd, small_model, file, "--json")[0])
+    assert [each["source"] for each in found["sentences"]] == ["The dog.", "The cat.", "The river."]
+    parts = [each["translation"] for each in found["sentences"]]
+    assert found["translation"] == f"{parts[0]} {parts[1]}\u2028{parts[2]}"
+    assert output(capfd, small_model, file) == [" ".join(parts)]
+    assert "sentences" not in json.loads(output(capfd, small_model, file, "--json", "--sentences")[0])
+
+
+def test_bad_lines_leave_their_places_empty(
+    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], poison: str
+) -> None:
+    file = tmp_path / "in"
+    file.write_bytes(b"The dog.\nThe \xff cat.\npoison\nThe river.")
+    good = [found.text for found in Translator.load(small_model, "cpu").translate(["The dog.", "The river."])]
+    assert main([str(small_model), str(file)]) == 3
+    found = capfd.readouterr()
+    assert found.out == f"{good[0]}\n\n\n{good[1]}\n"
+    first, second, last = found.err.splitlines()
+    assert first.startswith(f"{file}:2: not UTF-8 at byte 5 of the line")
+    assert second.startswith(f"{file}:3: the text that begins 'poison' cannot be translated: ValueError: not this")
+    assert last == "2 of 4 lines could not be translated and are empty"
+    assert main([str(small_model), str(file), "--json"]) == 3
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert lines[1] == {"problem": first} and lines[2] == {"source": poison, "problem": second}
+    assert lines[3]["translation"] == good[1]
+
+
+def test_a_file_that_is_cut_short(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "in.gz"
+    file.write_bytes(gzip.compress("\n".join(sentences(20)).encode(), mtime=0)[:-4])
+    assert main([str(small_model), str(file)]) == 2
+    found = capfd.readouterr()
+    assert found.out.count("\n") == 19  # the twentieth has no end
+    assert found.err.startswith(f"error: {file}: the compressed file is cut short after line 19")
+
+
+def killed_after(arguments: list[str], part: Path, lines: int) -> None:
+    """Run the script and kill it, with no chance to clean up, when it has written so many lines."""
+    process = subprocess.Popen(
+        [sys.executable, "scripts/translate.py", *arguments], cwd=ROOT, stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None and (not part.exists() or part.read_bytes().count(b"\n") < lines):
+        time.sleep(0.005)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+
+
+@pytest.mark.system
+def test_after_three_kills_the_file_is_that_of_one_run(
+    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file, expected, written = (tmp_path / name for name in ("in", "expected", "out"))
+    part = tmp_path / "out.part"
+    lines = [text.encode() for text in sentences(500)] * 9
+    lines[250] = b"\xff"
+    lines[4300] = b"The \xfe cat."
+    file.write_bytes(b"\n".join(lines))
+    arguments = [str(small_model), str(file), "--beam-size", "1", "--threads", "1", "--output"]
+    assert main([*arguments, str(expected)]) == 3
+    said = capfd.readouterr().err.splitlines()[-1]
+    assert said == "2 of 4,500 lines could not be translated and are empty"
+    for lines_before in (1, 1500, 2500):
+        killed_after([*arguments, str(written)], part, lines_before)
+        assert not written.exists()
+        assert part.read_bytes().count(b"\n") < 4500
+        with part.open("ab") as cut:
+            cut.write("half a line é".encode()[:-1])
+    assert main([*arguments, str(written)]) == 3
+    found = capfd.readouterr().err
+    assert found.startswith("resuming after line ") and found.splitlines()[-1] == said
+    assert written.read_bytes() == expected.read_bytes()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["expected", "in", "out"]
+
+
+def test_what_another_job_began_is_left_alone(
+    small_model: Path, lines: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    arguments = [str(small_model), str(lines), "--output", str(out)]
+    (tmp_path / "out.part").write_text("a line\n")
+    assert main(arguments) == 2
+    assert "out.part: written by an unknown job" in capfd.readouterr().err
+    job: dict[str, object] = {}
+    (tmp_path / "out.part.jsonl").write_text(json.dumps(job) + "\n")
+    assert main([*arguments, "--beam-size", "2"]) == 2
+    said = capfd.readouterr().err
+    assert f"{out}.part was begun by another job; repeat the command of that job" in said
+    assert "\n  - beam_size: was None, now 2\n" in said
+    assert (tmp_path / "out.part").read_text() == "a line\n"
+
+
+def test_an_error_before_the_first_line_leaves_nothing(
+    small_model: Path, lines: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "in.gz"
+    file.write_bytes(b"no gzip")
+    assert main([str(small_model), str(file), "--output", str(tmp_path / "out")]) == 2
+    assert main([str(small_model), str(lines), "--source", "xx", "--output", str(tmp_path / "out")]) == 2
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["in.en", "in.gz"]
+
+
+def test_ctrl_c_is_no_traceback(
+    small_model: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(translate, "run", interrupted)
+    assert main([str(small_model)]) == 130
+    assert capfd.readouterr().err == "stopped\n"

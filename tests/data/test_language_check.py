@@ -1,0 +1,50 @@
+import pytest
+
+from mt.config import CorpusConfig
+from mt.data.language_check import SAMPLE, LanguageSample, check_languages
+
+PAIRS = [("The dog sleeps under the old tree.", "Der Hund schläft unter dem alten Baum.")] * 10
+CHINESE = [("The dog sleeps under the old tree.", "狗在花园里的那棵老树下睡着了，猫坐在旁边看着它。")] * 10
+
+
+def warnings(pairs: list[tuple[str, str]], *languages: str | None) -> list[str]:
+    sample = LanguageSample()
+    for pair in pairs:
+        sample.add(*pair)
+    return check_languages(CorpusConfig(path="corpus.{language}"), sample, languages)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "languages"),
+    [
+        (PAIRS, ("en", "de")),
+        (PAIRS, ("en-GB", "de-AT")),
+        (CHINESE, ("en", "zh")),
+        (CHINESE, ("en", "zt")),
+        (PAIRS, (None, "de")),
+        (PAIRS[:9], ("de", "en")),  # too few to be sure
+        ([("one", "eins")] * 20, ("de", "en")),  # too short
+    ],
+)
+def test_there_is_no_warning_without_need(pairs: list[tuple[str, str]], languages: tuple[str | None, str]) -> None:
+    assert warnings(pairs, *languages) == []
+
+
+def test_a_warning_tells_swapped_languages_from_others() -> None:
+    assert warnings(PAIRS, "de", "en") == [
+        "corpus.{language}: the file of 'de' reads as English ('en'); are the languages swapped?",
+        "corpus.{language}: the file of 'en' reads as German ('de'); are the languages swapped?",
+    ]
+    assert warnings(PAIRS, None, "fr") == [
+        "corpus.{language}: the file of 'fr' reads as German ('de'); is this the right file?"
+    ]
+
+
+@pytest.mark.parametrize("length", [1, 99, 100, 199, 1000])
+def test_a_sample_is_evenly_spaced(length: int) -> None:
+    sample = LanguageSample()
+    for number in range(length):
+        sample.add(str(number), "")
+    numbers = [int(source) for source, _ in sample.pairs]
+    stride = numbers[1] if length > 1 else 1
+    assert numbers == list(range(0, length, stride)) and min(length, SAMPLE // 2) <= len(numbers) < SAMPLE

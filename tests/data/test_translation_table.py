@@ -1,0 +1,121 @@
+"""IBM model 1: by hand on three sentences, and equal to the textbook's loop on any."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mt.data import translation_table
+from mt.data.translation_table import EMPTY, FlatSequences, TranslationTable, learn_translation_table
+
+DAS, HAUS, BUCH, EIN, THE, HOUSE, BOOK, A = range(4, 12)
+PAIRS = [((DAS, HAUS), (THE, HOUSE)), ((DAS, BUCH), (THE, BOOK)), ((EIN, BUCH), (A, BOOK))]
+
+Pairs = Sequence[tuple[tuple[int, ...], tuple[int, ...]]]
+
+
+def learnt(
+    pairs: Pairs, iterations: int, indices: list[int] | None = None, vocabulary_size: int = 12
+) -> TranslationTable:
+    source, target = (FlatSequences.from_lists([pair[side] for pair in pairs]) for side in (0, 1))
+    chosen = np.array(range(len(pairs)) if indices is None else indices, np.int64)
+    return learn_translation_table(source, target, chosen, vocabulary_size, iterations)
+
+
+def table(found: TranslationTable) -> dict[tuple[int, int], float]:
+    sources, targets = np.divmod(found.keys, found.vocabulary_size)
+    return dict(zip(zip(sources.tolist(), targets.tolist(), strict=True), found.probabilities.tolist(), strict=True))
+
+
+def test_first_iteration_by_hand() -> None:
+    """Each target token counts a third for each of its two source tokens and for the empty word."""
+    third = {
+        EMPTY: {THE: 2, HOUSE: 1, BOOK: 2, A: 1},
+        DAS: {THE: 2, HOUSE: 1, BOOK: 1},
+        HAUS: {THE: 1, HOUSE: 1},
+        BUCH: {THE: 1, BOOK: 2, A: 1},
+        EIN: {A: 1, BOOK: 1},
+    }
+    expected = {
+        (source, target): count / sum(counts.values())
+        for source, counts in third.items()
+        for target, count in counts.items()
+    }
+    assert table(learnt(PAIRS, 1)) == pytest.approx(expected)
+
+
+def test_second_iteration_by_hand() -> None:
+    """DAS only. In "the house" THE has 1/3 from the empty word, 1/2 from DAS, 1/2 from HAUS: 3/8 of it go to DAS."""
+    the = Fraction(3, 8) + Fraction(6, 13)  # 1/2 of 1/3 + 1/2 + 1/2, and of 1/3 + 1/2 + 1/4
+    house = Fraction(3, 11)  # 1/4 of 1/6 + 1/4 + 1/2
+    book = Fraction(3, 13)  # 1/4 of 1/3 + 1/4 + 1/2
+    found = learnt(PAIRS, 2)
+    for target, count in ((THE, the), (HOUSE, house), (BOOK, book)):
+        assert found.probability(DAS, target) == pytest.approx(float(count / (the + house + book)))
+    assert found.probability(DAS, A) == 0.0
+    assert found.probability(A, A) == 0.0
+
+
+def test_in_the_end_each_word_has_its_translation() -> None:
+    sources, targets = learnt(PAIRS, 30).best(1)
+    assert dict(zip(sources.tolist(), targets.tolist(), strict=True)) == {DAS: THE, HAUS: HOUSE, BUCH: BOOK, EIN: A}
+
+
+def test_best_and_frequent() -> None:
+    found = learnt(PAIRS, 1)
+    sources, targets = found.best(2)
+    assert sources.tolist() == [DAS, DAS, HAUS, HAUS, BUCH, BUCH, EIN, EIN]
+    assert targets.tolist() == [THE, HOUSE, THE, HOUSE, BOOK, THE, BOOK, A]  # of equals the lower id
+    sources, targets = found.best(1, besides=[THE, BOOK])
+    assert list(zip(sources, targets, strict=True)) == [(DAS, HOUSE), (HAUS, HOUSE), (BUCH, A), (EIN, A)]
+    assert found.frequent(3).tolist() == [THE, BOOK, HOUSE]
+    assert sorted(found.frequent(99).tolist()) == [THE, HOUSE, BOOK, A]
+
+
+def plain(pairs: Pairs, iterations: int) -> dict[tuple[int, int], float]:
+    """As Brown et al. write it."""
+    likely: dict[tuple[int, int], float] = defaultdict(lambda: 1.0)
+    for _ in range(iterations):
+        counts: dict[tuple[int, int], float] = defaultdict(float)
+        totals: dict[int, float] = defaultdict(float)
+        for source, target in pairs:
+            for e in target:
+                norm = sum(likely[f, e] for f in (EMPTY, *source))
+                for f in (EMPTY, *source):
+                    counts[f, e] += likely[f, e] / norm
+                    totals[f] += likely[f, e] / norm
+        likely = defaultdict(float, {(f, e): count / totals[f] for (f, e), count in counts.items()})
+    return dict(likely)
+
+
+TOKENS = st.lists(st.integers(4, 9), max_size=6).map(tuple)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(TOKENS, TOKENS), max_size=8), st.integers(1, 4), st.sampled_from([1, 20, 10**6]))
+def test_equal_to_the_plain_loop_however_the_text_is_cut(pairs: Pairs, iterations: int, cells: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(translation_table, "CELLS_PER_BLOCK", cells)
+        found = learnt(pairs, iterations)
+    assert table(found) == pytest.approx(plain(pairs, iterations))
+    assert found.keys.tolist() == sorted(set(found.keys.tolist()))
+    assert found.frequencies.sum() == sum(len(target) for _, target in pairs)
+
+
+def test_only_the_chosen_pairs_are_read() -> None:
+    assert table(learnt(PAIRS, 3, [0, 2])) == table(learnt([PAIRS[0], PAIRS[2]], 3))
+
+
+def test_a_table_is_kept_small_by_what_is_least_likely(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [*PAIRS * 10, ((DAS,), (A,))]
+    assert learnt(pairs, 3).probability(DAS, A) > 0
+    monkeypatch.setattr(translation_table, "MAX_ENTRIES", len(learnt(PAIRS, 1).keys))
+    found = learnt(pairs, 3)
+    assert found.probability(DAS, A) == 0
+    assert len(found.keys) == translation_table.MAX_ENTRIES
+    for source in (EMPTY, DAS, HAUS, BUCH, EIN):
+        assert found.probabilities[found.keys // 12 == source].sum() == pytest.approx(1)

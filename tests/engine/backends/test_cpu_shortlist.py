@@ -1,0 +1,216 @@
+"""A search that keeps to a shortlist finds what the plain search finds when it is shown no other tokens."""
+
+import ctypes
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import Any, Self
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from mt import Translator
+from mt.checkpoint import save_shortlist
+from mt.decoding.hypothesis import Hypothesis
+from mt.decoding.options import SearchOptions, SpecialIds
+from mt.decoding.scorer import ModelScorer
+from mt.engine.backends.cpu import CompiledDecoder
+from mt.engine.engine import Engine
+from mt.engine.requests import Request
+from mt.engine.scheduler import Limits
+from mt.errors import ModelError
+from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, SearchParams
+from mt.kernels.shortlist import Shortlist
+from mt.tokenizer import EOS, Tokenizer
+from tests.conftest import sentences, write_model
+from tests.decoding.reference import decode
+from tests.kernels.conftest import Ids, assert_same, compile_model, odd_model, some_sources
+
+SHORT = SearchOptions(max_length_factor=1.0, max_length_offset=6)
+BEAM = replace(SHORT, beam_size=4, n_best=4)
+
+
+def some_shortlist(vocabulary: int, always: int, allowed: int, seed: int = 0) -> Shortlist:
+    """`always` tokens in all sentences, and up to `allowed` for each token of the source."""
+    random = Random(seed)
+    each = [sorted(random.sample(range(vocabulary), random.randint(0, allowed))) for _ in range(vocabulary)]
+    return Shortlist(
+        torch.tensor(sorted({EOS, *random.sample(range(vocabulary), always)}), dtype=torch.int32),
+        torch.tensor([0, *map(len, each)]).cumsum(0),
+        torch.tensor([id for ids in each for id in ids], dtype=torch.int32),
+    )
+
+
+def whole(vocabulary: int) -> Shortlist:
+    none = torch.zeros(vocabulary + 1, dtype=torch.int64)
+    return Shortlist(torch.arange(vocabulary, dtype=torch.int32), none, torch.empty(0, dtype=torch.int32))
+
+
+def run(
+    model: CpuModel,
+    sources: Sequence[Ids],
+    options: SearchOptions,
+    shortlist: Shortlist | None,
+    limits: Limits | None = None,
+    prefix: Ids = (),
+) -> list[list[Hypothesis]]:
+    engine = Engine(CompiledDecoder(model, CpuShortlist(model, shortlist) if shortlist else None), limits)
+    for id, source in enumerate(sources):
+        engine.submit(Request(id, source, options, prefix))
+    results = {result.id: result for result in engine.drain()}
+    return [list(results[id].hypotheses) for id in range(len(sources))]
+
+
+@dataclass
+class LimitedState:
+    inner: Any
+    beams: int
+    allowed: Tensor  # bool [B, V]
+
+    def reorder(self, rows: Tensor) -> None:
+        self.inner.reorder(rows)
+
+    def select(self, sentences: Tensor) -> None:
+        self.inner.select(sentences)
+        self.allowed = self.allowed[sentences]
+
+    def extend(self, other: Self) -> None:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LimitedScorer:
+    """The plain path, in which only the tokens of a shortlist have a probability."""
+
+    scorer: ModelScorer[Any]
+    shortlist: Shortlist
+    special: SpecialIds = field(default_factory=SpecialIds)
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    def start(self, sources: Sequence[Sequence[int]], beams: int) -> LimitedState:
+        allowed = torch.zeros(len(sources), self.shortlist.vocabulary_size, dtype=torch.bool)
+        for place, source in enumerate(sources):
+            allowed[place, self.shortlist.ids(source)] = True
+        return LimitedState(self.scorer.start(sources, beams), beams, allowed)
+
+    def step(self, state: LimitedState, tokens: Tensor) -> Tensor:
+        forbidden = ~state.allowed.repeat_interleave(state.beams, 0)
+        return self.scorer.step(state.inner, tokens).masked_fill(forbidden, -math.inf)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        replace(SHORT, beam_size=1),
+        BEAM,
+        replace(SHORT, beam_size=4, n_best=2, min_length=9),
+        SearchOptions(beam_size=90, n_best=9, max_length=4),  # more beams than tokens
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    ("vocabulary", "always", "allowed"), [(77, 5, 4), (77, 0, 3), (77, 30, 70), (500, 70, 40), (500, 0, 0)]
+)
+def test_float32_is_equal_to_the_plain_search(
+    library: ctypes.CDLL, vocabulary: int, always: int, allowed: int, options: SearchOptions
+) -> None:
+    model, shortlist = odd_model(vocabulary), some_shortlist(vocabulary, always, allowed)
+    sources = some_sources(12, vocabulary)
+    expected = decode(LimitedScorer(ModelScorer(model), shortlist), sources, options)
+    assert_same(run(compile_model(library, model), sources, options, shortlist), expected)
+
+
+@pytest.mark.parametrize("int8", [False, True])
+@pytest.mark.parametrize("options", [replace(SHORT, beam_size=1), BEAM], ids=str)
+def test_all_tokens_are_no_shortlist(library: ctypes.CDLL, options: SearchOptions, int8: bool) -> None:
+    model, sources = compile_model(library, odd_model(300, d_model=48), int8), some_sources(12, 300)
+    expected = run(model, sources, options, None)
+    assert run(model, sources, options, whole(300)) == expected  # to the last bit
+    by_source = Shortlist(  # as parts of their own, which are summed in another order
+        torch.tensor([EOS], dtype=torch.int32),
+        torch.arange(301) * 300,
+        torch.arange(300, dtype=torch.int32).repeat(300),
+    )
+    assert_same(run(model, sources, options, by_source), expected)
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_a_sentence_does_not_depend_on_its_neighbours(library: ctypes.CDLL, int8: bool) -> None:
+    model = compile_model(library, odd_model(900, d_model=48, d_ff=112), int8)
+    shortlist, sources = some_shortlist(900, 60, 20), some_sources(16, 900, longest=40, seed=5)
+    alone = [run(model, [source], BEAM, shortlist)[0] for source in sources]
+    assert len({each[0].tokens for each in alone}) > 12
+    for source, found in zip(sources, alone, strict=True):
+        assert {token for each in found for token in each.tokens} <= set(shortlist.ids(source).tolist())
+
+    @settings(max_examples=15, deadline=None)
+    @given(st.permutations(range(16)), st.integers(1, 16), st.integers(1, 80))
+    def check(order: list[int], count: int, rows: int) -> None:
+        found = run(model, [sources[id] for id in order[:count]], BEAM, shortlist, Limits(rows=rows))
+        assert found == [alone[id] for id in order[:count]]
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("options", "prefix"),
+    [
+        (replace(SHORT, sample=True, n_best=3, seed=5), ()),
+        (replace(SHORT, beam_size=3, repetition_penalty=1.3), ()),
+        (BEAM, (9, 8)),
+    ],
+    ids=str,
+)
+def test_searches_outside_of_the_kernels_keep_the_vocabulary(
+    library: ctypes.CDLL, options: SearchOptions, prefix: Ids
+) -> None:
+    model, sources = compile_model(library, odd_model()), some_sources(5)
+    assert run(model, sources, options, some_shortlist(77, 3, 2), None, prefix) == run(
+        model, sources, options, None, None, prefix
+    )
+
+
+def test_logits_are_of_the_whole_vocabulary(library: ctypes.CDLL) -> None:
+    model, sources = compile_model(library, odd_model(), int8=True), some_sources(3)
+    found = []
+    for shortlist in (None, CpuShortlist(model, some_shortlist(77, 3, 2))):
+        batch = CpuBatch(model, 2, shortlist)
+        batch.join(sources, [SearchParams(longest=1, shortest=1, n_best=1)] * 3)
+        found.append(batch.logits(torch.tensor([2, 2, 4, 5, 2, 9])))
+    assert found[0].isfinite().all() and found[0].equal(found[1])
+
+
+def found_by(translator: Translator, texts: Sequence[str]) -> list[Ids]:
+    """What the engine makes of each text, before anything is asked again."""
+    requests = [request for text in texts if (request := translator.request(text)) is not None]
+    for request in requests:
+        translator.engine.submit(request)
+    results = {result.id: result.hypotheses[0].tokens for result in translator.engine.drain()}
+    return [results[request.id] for request in requests]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bfloat16"])
+def test_a_model_brings_its_shortlist_along(library: ctypes.CDLL, tmp_path: Path, dtype: str) -> None:
+    folder = write_model(tmp_path / "small", ["en-de"])
+    texts = sentences(10)
+    with pytest.raises(ModelError, match=r"the model has no shortlist; accepted: .*mt-service shortlist"):
+        Translator.load(folder, "cpu", dtype, 1, shortlist=True)
+    tokenizer = Tokenizer.load(folder / "tokenizer.model")
+    before = found_by(Translator.load(folder, "cpu", dtype, 1), texts)
+    shortlist = Shortlist.build(tokenizer.pieces(range(len(tokenizer))), EOS, [], [])
+    save_shortlist(folder, shortlist, tokenizer)
+    assert found_by(Translator.load(folder, "cpu", dtype, 1), texts) == before
+    translator = Translator.load(folder, "cpu", dtype, 1, shortlist=True)
+    found = found_by(translator, texts)
+    assert translator.shortlist == (dtype != "bfloat16"), "which is not in the kernels"
+    if not translator.shortlist:
+        assert found == before
+        return
+    assert found != before
+    for text, tokens in zip(texts, found, strict=True):
+        assert set(tokens) <= set(shortlist.ids([*tokenizer.encode(text), EOS]).tolist())

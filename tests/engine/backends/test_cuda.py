@@ -1,0 +1,431 @@
+"""Steps over static slots find what the plain path finds, run as they stand and replayed from a recording."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+from mt.config import ModelConfig
+from mt.decoding.constraints import Features
+from mt.decoding.hypothesis import Hypothesis
+from mt.decoding.options import SearchOptions, SpecialIds
+from mt.decoding.sampling import Filters
+from mt.decoding.scorer import ModelScorer
+from mt.decoding.search_state import SentenceTable
+from mt.engine.backends.cuda import GraphBatch, GraphDecoder
+from mt.engine.backends.static_batch import GraphLimits, StaticBatch
+from mt.engine.engine import Engine
+from mt.engine.requests import Request
+from mt.engine.scheduler import Limits
+from mt.errors import RequestError
+from mt.kernels.cuda.graphs import CudaGraphs, Eager, Program, Work
+from mt.kernels.cuda.static_decoder import Shape, StaticDecoder, bucket
+from mt.model.transformer import Transformer
+from tests.decoding.reference import decode
+
+CPU = torch.device("cpu")
+VOCABULARY = 50
+PLAIN = SearchOptions(beam_size=4, n_best=4, max_length_factor=1.0, max_length_offset=8)
+GREEDY = SearchOptions(beam_size=1, max_length_factor=1.0, max_length_offset=8)
+Ids = tuple[int, ...]
+
+on_gpu = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+
+
+class Recording(Eager):
+    """What CUDA graphs do, on a CPU: the second run of a work is recorded, and from then on only the record runs.
+
+    Whatever Python had decided and wherever a tensor lay then stays so.
+    """
+
+    def program(self, work: Work) -> Program:
+        return Record(work)
+
+
+class Record(TorchDispatchMode):
+    def __init__(self, work: Work) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.work = work
+        self.warm = False
+        self.calls: list[tuple[Any, Any, Any, Any]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        self.calls.append((func, args, kwargs or {}, out))
+        return out
+
+    def replay(self) -> None:
+        if not self.warm:
+            self.warm = True
+            self.work()
+        elif not self.calls:
+            with self:
+                self.work()
+        else:
+            self.run()
+
+    def run(self) -> None:
+        now: dict[int, Any] = {}  # a tensor of the recording -> its like in this run; static ones are what they were
+        for func, args, kwargs, out in self.calls:
+            args, kwargs = tree_map(lambda value: now.get(id(value), value), (args, kwargs))
+            now.update(zip(map(id, tree_leaves(out)), tree_leaves(func(*args, **kwargs)), strict=True))
+
+
+def tiny(seed: int = 0, **changes: Any) -> Transformer:
+    """A random model whose translations differ from sentence to sentence."""
+    torch.manual_seed(seed)
+    numbers = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 16, "d_ff": 24, "heads": 4, "max_length": 64}
+    model = Transformer(ModelConfig.model_validate({**numbers, "dropout": 0.0, **changes}), VOCABULARY).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter.add_(torch.randn_like(parameter), alpha=0.1)
+    return model
+
+
+def sources(count: int, longest: int = 20, seed: int = 1) -> list[Ids]:
+    random = Random(seed)
+    return [(*(random.randrange(4, VOCABULARY) for _ in range(random.randint(1, longest))), 3) for _ in range(count)]
+
+
+def ask(wanted: Sequence[tuple[Ids, SearchOptions, Ids]]) -> list[Request]:
+    return [Request(number, *asked) for number, asked in enumerate(wanted)]
+
+
+def plain(model: Transformer, requests: Sequence[Request]) -> list[list[Hypothesis]]:
+    """What each finds alone on the plain path."""
+    scorer = ModelScorer(model, device=next(model.parameters()).device)
+    return [decode(scorer, [request.source], request.options, [request.prefix])[0] for request in requests]
+
+
+def assert_same(found: Sequence[Hypothesis], expected: Sequence[Hypothesis], tolerance: float = 1e-5) -> None:
+    assert [hypothesis.tokens for hypothesis in found] == [hypothesis.tokens for hypothesis in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert one.score == pytest.approx(other.score, abs=tolerance)
+        assert one.token_log_probabilities == pytest.approx(other.token_log_probabilities, abs=10 * tolerance)
+
+
+def run(
+    decoder: GraphDecoder, waves: Sequence[Sequence[Request]], gap: int, drop: Callable[[int], bool] = lambda step: True
+) -> dict[int, list[Hypothesis]]:
+    """Waves of requests, one every `gap` steps, all in one batch; the finished leave when `drop` says so."""
+    batch: GraphBatch | None = None
+    inside: list[int] = []
+    found: dict[int, list[Hypothesis]] = {}
+    coming = list(waves)
+    for step in range(2000):
+        if coming and step % gap == 0:
+            wave = coming.pop(0)
+            joined = begin(decoder, wave)
+            if batch is None:
+                batch = joined
+            else:
+                batch.extend(joined)
+            inside += [request.id for request in wave]
+        assert batch is not None
+        places = batch.advance()
+        for place, hypotheses in zip(places, batch.results(places), strict=True):
+            assert inside[place] not in found  # told once
+            found[inside[place]] = hypotheses
+        if drop(step):
+            left = [place for place, number in enumerate(inside) if number not in found]
+            batch.select(left)
+            inside = [inside[place] for place in left]
+        if len(found) == sum(map(len, waves)):
+            return found
+    raise AssertionError(f"only {sorted(found)} finished")
+
+
+def begin(decoder: GraphDecoder, requests: Sequence[Request]) -> GraphBatch:
+    batch = decoder.begin(requests)
+    assert isinstance(batch, GraphBatch)
+    return batch
+
+
+@pytest.fixture(params=["eager", "recording", pytest.param("cuda", marks=on_gpu)])
+def decoders(request: pytest.FixtureRequest) -> Callable[..., GraphDecoder]:
+    """Builds a decoder over a model, for each way to run programs."""
+
+    def build(model: Transformer, limits: GraphLimits | None = None) -> GraphDecoder:
+        if request.param == "cuda":
+            device = torch.device("cuda")
+            return GraphDecoder(model.to(device), SpecialIds(), device, CudaGraphs(device), limits)
+        executor = Recording(CPU) if request.param == "recording" else Eager(CPU)
+        return GraphDecoder(model, SpecialIds(), CPU, executor, limits)
+
+    return build
+
+
+@pytest.mark.parametrize(("size", "least", "expected"), [(1, 1, 1), (3, 1, 3), (5, 1, 6), (7, 1, 8), (33, 16, 48)])
+def test_the_bucket_of_a_size(size: int, least: int, expected: int) -> None:
+    assert bucket(size, least) == expected
+
+
+def test_buckets_are_multiples_of_the_least() -> None:
+    assert sorted({bucket(size, 16) for size in range(1, 200)}) == [16, 32, 48, 64, 96, 128, 192, 256]
+    assert all(size <= bucket(size) < 1.5 * size for size in range(1, 1000))
+
+
+@pytest.mark.parametrize(
+    ("options", "norm"), [(replace(PLAIN, length_penalty=0.6, beam_size=2, n_best=1), "post"), (GREEDY, "pre")]
+)
+def test_a_batch_equals_the_plain_path(
+    decoders: Callable[..., GraphDecoder], options: SearchOptions, norm: str
+) -> None:
+    model = tiny(norm=norm)
+    requests = ask([(source, options, ()) for source in sources(7)])
+    found = run(decoders(model), [requests], gap=1)
+    for number, expected in enumerate(plain(model, requests)):
+        assert_same(found[number], expected)
+
+
+@pytest.mark.parametrize("options", [PLAIN, GREEDY])
+def test_sentences_join_late_leave_and_outgrow_their_static_batch(
+    decoders: Callable[..., GraphDecoder], options: SearchOptions
+) -> None:
+    model = tiny()
+    short, long = sources(6, longest=4), sources(4, longest=40, seed=2)
+    requests = ask([(source, options, ()) for source in [*short, *long, *sources(3, seed=3)]])
+    decoder = decoders(model, GraphLimits(poll_every=3))
+    assert begin(decoder, requests[:2])._needed() == Shape(4, options.rows, 32, 16)
+    waves = [requests[:2], requests[2:6], requests[6:10], requests[10:]]
+    found = run(decoder, waves, gap=5)
+    shapes = {static.shape for static in decoder.pool.idle}
+    assert len({shape.slots for shape in shapes}) > 1
+    assert {shape.columns for shape in shapes} == {32, 64} and {shape.width for shape in shapes} == {16, 32}
+    for number, expected in enumerate(plain(model, requests)):
+        assert_same(found[number], expected)
+
+
+def test_a_sentence_goes_on_into_the_next_columns(decoders: Callable[..., GraphDecoder]) -> None:
+    model = tiny()
+    requests = ask([((5, 6, 3), replace(PLAIN, min_length=40, max_length_offset=50), ())])
+    found = run(decoders(model), [requests], gap=1, drop=lambda step: False)
+    assert len(found[0][0].tokens) > 32
+    assert_same(found[0], plain(model, requests)[0])
+
+
+def test_two_batches_that_have_begun_become_one(decoders: Callable[..., GraphDecoder]) -> None:
+    model = tiny()
+    requests = ask([(source, PLAIN, ()) for source in sources(5, longest=12)])
+    decoder = decoders(model)
+    first, second = begin(decoder, requests[:2]), begin(decoder, requests[2:])
+    assert [first.advance() for _ in range(6)] == [[]] * 6  # the poll of step 4 is read at step 6
+    assert [second.advance() for _ in range(2)] == [[]] * 2
+    first.extend(second)
+    del second
+    found: dict[int, list[Hypothesis]] = {}
+    while len(found) < 5:
+        places = first.advance()
+        found.update(zip(places, first.results(places), strict=True))
+    for number, expected in enumerate(plain(model, requests)):
+        assert_same(found[number], expected)
+
+
+def test_features_follow_the_sentences_of_a_batch(decoders: Callable[..., GraphDecoder]) -> None:
+    model = tiny()
+    each_options = [
+        (PLAIN, ()),
+        (PLAIN, (7, 8, 9)),
+        (replace(PLAIN, no_repeat_ngram=2), ()),
+        (replace(PLAIN, repetition_penalty=1.5, min_length=6), (5,)),
+        (PLAIN, ()),
+    ]
+    requests = ask([(source, *options) for source, options in zip(sources(5), each_options, strict=True)])
+    found = run(decoders(model), [[request] for request in requests], gap=4)
+    for number, expected in enumerate(plain(model, requests)):
+        assert_same(found[number], expected)
+
+
+def test_samples_are_the_plain_paths_samples(decoders: Callable[..., GraphDecoder]) -> None:
+    model = tiny()
+    drawn = replace(GREEDY, sample=True, seed=5)
+    each_options = [GREEDY, drawn, replace(drawn, seed=6, top_k=5), replace(drawn, top_p=0.7, temperature=1.5), GREEDY]
+    requests = ask([(source, options, ()) for source, options in zip(sources(5), each_options, strict=True)])
+    several = ask([(source, replace(drawn, n_best=3), ()) for source in sources(3)])
+    for group in (requests, several):
+        found = run(decoders(model), [group[:2], group[2:]], gap=3)
+        for number, expected in enumerate(plain(model, group)):
+            assert_same(found[number], expected)
+
+
+def test_scores_that_are_no_numbers_stay_with_their_sentence(decoders: Callable[..., GraphDecoder]) -> None:
+    model = tiny()
+    poison = 49
+    requests = ask(
+        [((5, poison, 3), PLAIN, ()), ((5, 6, 7, 3), PLAIN, ()), ((8, 9, 3), PLAIN, ()), ((4, 3), PLAIN, ())]
+    )
+    expected = plain(model, requests)
+    decoder = decoders(model)
+    encode = decoder.decoder.encode
+
+    def poisoned(source: Tensor, mask: Tensor) -> Tensor:
+        return encode(source, mask).masked_fill((source == poison).any(1)[:, None, None, None, None, None], torch.nan)
+
+    decoder.decoder.encode = poisoned  # type: ignore[method-assign]
+    found = run(decoder, [requests[:2], requests[2:3], requests[3:]], gap=9)  # the third takes the slot
+    assert found[0] == []
+    for number in (1, 2, 3):
+        assert_same(found[number], expected[number])
+
+
+def test_what_was_cancelled_leaves_nothing_behind(decoders: Callable[..., GraphDecoder]) -> None:
+    model = tiny()
+    requests = ask([(source, PLAIN, ()) for source in sources(4)])
+    decoder = decoders(model, GraphLimits(poll_every=2))
+    batch = begin(decoder, requests)
+    batch.select([0, 1, 2])
+    for _ in range(3):
+        assert batch.advance() == []
+    batch.select([2, 0])  # 1 is given up, the others change places
+    batch.extend(begin(decoder, requests[3:]))
+    found: dict[int, list[Hypothesis]] = {}
+    while len(found) < 3:
+        places = batch.advance()
+        found.update(zip(places, batch.results(places), strict=True))
+    expected = plain(model, requests)
+    for place, number in enumerate((2, 0, 3)):
+        assert_same(found[place], expected[number])
+
+
+def test_bf16_scores_like_the_plain_path_in_bf16(decoders: Callable[..., GraphDecoder]) -> None:
+    model = tiny().bfloat16()
+    requests = ask([(source, replace(PLAIN, n_best=1), ()) for source in sources(5)])
+    found = run(decoders(model), [requests], gap=1)
+    for number, expected in enumerate(plain(model, requests)):
+        assert found[number][0].score == pytest.approx(expected[0].score, abs=0.05)
+
+
+def test_sentences_left_before_the_first_step_get_slots() -> None:
+    model = tiny()
+    requests = ask([(source, PLAIN, ()) for source in sources(4)])
+    batch = GraphDecoder(model, SpecialIds(), CPU).begin(requests)
+    batch.select([3])
+    while not (places := batch.advance()):
+        pass
+    assert_same(batch.results(places)[0], plain(model, requests[3:])[0])
+
+
+def test_the_engine_runs_on_it(decoders: Callable[..., GraphDecoder]) -> None:
+    model = tiny()
+    each_options = [PLAIN, PLAIN, PLAIN, PLAIN, PLAIN, GREEDY, GREEDY, PLAIN]
+    requests = ask([(source, options, ()) for source, options in zip(sources(8), each_options, strict=True)])
+    engine = Engine(decoders(model), Limits(rows=16, source_tokens=100))
+    found: dict[int, Sequence[Hypothesis]] = {}
+    for request in requests:
+        engine.submit(request)
+        for _ in range(3):
+            found.update((result.id, result.hypotheses) for result in engine.step())
+        if request.id == 3:
+            engine.cancel([2])
+    found.update((result.id, result.hypotheses) for result in engine.drain())
+    assert found.keys() == {0, 1, 3, 4, 5, 6, 7}
+    expected = plain(model, requests)
+    for number, hypotheses in found.items():
+        assert_same(hypotheses, expected[number])
+
+
+def test_a_useless_prefix_is_refused() -> None:
+    with pytest.raises(RequestError, match="special ids"):
+        GraphDecoder(tiny(), SpecialIds(), CPU).begin(ask([((5, 3), PLAIN, (3,))]))
+
+
+arrivals = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 25)), min_size=1, max_size=5)
+
+
+@settings(max_examples=12, deadline=None)
+@given(arrivals, st.integers(1, 7), st.integers(1, 9), st.integers(1, 5))
+@example([(3, 24), (1, 18), (1, 5), (2, 24)], 7, 7, 5)  # the longest leaves, and fewer columns are needed
+def test_any_arrivals_find_the_same(waves: list[tuple[int, int]], gap: int, look: int, drop: int) -> None:
+    model = tiny()
+    requests: list[Request] = []
+    grouped = []
+    for number, (count, longest) in enumerate(waves):
+        group = [Request(len(requests) + n, s, PLAIN) for n, s in enumerate(sources(count, longest, seed=number))]
+        requests += group
+        grouped.append(group)
+    decoder = GraphDecoder(model, SpecialIds(), CPU, limits=GraphLimits(poll_every=look))
+    found = run(decoder, grouped, gap, lambda step: step % drop == 0)
+    for number, expected in enumerate(plain(model, requests)):
+        assert_same(found[number], expected)
+
+
+def test_what_is_lent_comes_back_and_idle_memory_is_bounded() -> None:
+    requests = ask([(source, PLAIN, ()) for source in sources(6)])
+    decoder = GraphDecoder(tiny(), SpecialIds(), CPU, limits=GraphLimits(programs=2))
+    batch = begin(decoder, requests[:3])
+    batch.advance()
+    pool = decoder.pool
+    assert not pool.idle and [static.bytes > 0 for _, static in pool.lent] == [True]
+    batch.select([])
+    assert pool.idle_bytes > 0
+    again = begin(decoder, requests[:3])
+    again.advance()
+    assert len(pool.lent) == 1 and not pool.idle  # the same
+    del again  # as after an error: its static batch is lent to the next
+    begin(decoder, requests[:3]).advance()
+    assert len(pool.lent) == 1 and not pool.idle
+    run(decoder, [requests[:1], requests[1:3], requests[3:]], gap=3)
+    assert len(pool.idle) > 1
+    assert len(pool.programs) == 2
+    idle = len(pool.idle)
+    pool.limits = replace(pool.limits, idle_bytes=pool.idle_bytes - 1)
+    run(decoder, [requests[3:]], gap=1)
+    assert len(pool.idle) == idle - 1
+    pool.limits = replace(pool.limits, idle_bytes=0)
+    last = begin(decoder, requests)
+    last.advance()
+    last.select([])
+    assert not pool.idle and not pool.lent and not pool.programs
+
+
+def tables(of: Any) -> Iterator[Tensor]:
+    """Every tensor that an object, or a table in it, holds."""
+    for value in vars(of).values():
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, SentenceTable):
+            yield from tables(value)
+
+
+def to_meta(of: Any) -> None:
+    for name, value in vars(of).items():
+        if isinstance(value, Tensor):
+            setattr(of, name, value.to("meta"))
+        elif isinstance(value, SentenceTable):
+            to_meta(value)
+
+
+class OnlyMeta(TorchDispatchMode):
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        assert all(leaf.is_meta for leaf in tree_leaves((args, kwargs, out)) if isinstance(leaf, Tensor)), func
+        return out
+
+
+ALL_FEATURES = Features(minimum=True, prefix=True, repetition=True, ngram=3)
+NO_FEATURES = Features(minimum=False, prefix=False, repetition=False, ngram=0)
+
+
+@pytest.mark.parametrize("features", [NO_FEATURES, ALL_FEATURES])
+@pytest.mark.parametrize(("rows", "beams"), [(4, True), (1, False), (3, False)])
+def test_a_step_never_asks_the_host_nor_moves_a_table(features: Features, rows: int, beams: bool) -> None:
+    """Tensors without values: what reads one, or brings one from the host, fails. A capture would, too."""
+    model = tiny()
+    with torch.inference_mode():
+        static = StaticBatch(StaticDecoder(model), Shape(2, rows, 32, 16), beams, SpecialIds())
+        static.decoder = StaticDecoder(model.to("meta"))
+        to_meta(static.memory)
+        to_meta(static.search)
+        before = [id(tensor) for of in (static.memory, static.search) for tensor in tables(of)]
+        with OnlyMeta():  # type: ignore[no-untyped-call]
+            static.step(features, Filters(sample=True, top_k=True, top_p=True), 32)()
+        assert [id(tensor) for of in (static.memory, static.search) for tensor in tables(of)] == before

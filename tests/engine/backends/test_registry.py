@@ -1,0 +1,135 @@
+"""int8 is chosen only where it is shown to lose nothing, and refused where it does."""
+
+import ctypes
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from mt import Translator
+from mt.checkpoint import CalibrationPair, load_model, save_model
+from mt.decoding.scorer import ModelScorer
+from mt.engine.backends.calibration import mean_log_probability
+from mt.engine.backends.cpu import CompiledDecoder, CompiledScorer, compile_model
+from mt.engine.backends.protocol import Dtype
+from mt.engine.backends.registry import load_backend
+from mt.engine.backends.torch import SearchDecoder
+from mt.errors import ModelError
+from mt.model.layers import DecoderLayer
+from mt.scoring.pairs import score_targets
+from mt.tokenizer import EOS
+from tests.conftest import sentences
+
+CPU = torch.device("cpu")
+FROZEN = Path(__file__).resolve().parents[2] / "frozen"  # a small model that was trained
+
+
+def pairs() -> list[CalibrationPair]:
+    lines = (FROZEN / "lines.tsv").read_text(encoding="utf-8").splitlines()
+    return [
+        CalibrationPair(direction="en-de", source=source, target=target)
+        for source, target in (line.split("\t") for line in lines)
+    ]
+
+
+def with_calibration(folder: Path, outlier: float = 0) -> Path:
+    """A copy of the frozen model with a calibration text; one number in it may be an outlier that changes nothing."""
+    loaded = load_model(FROZEN / "model", CPU)
+    if outlier:
+        layer = loaded.model.decoder.layers[0]
+        assert isinstance(layer, DecoderLayer)
+        with torch.no_grad():
+            layer.feed_forward.inner.weight[0] = 0
+            layer.feed_forward.inner.bias[0] = outlier
+            layer.feed_forward.outer.weight[:, 0] = 0
+    save_model(folder, loaded.model.state_dict(), loaded.tokenizer, loaded.description, "# test\n", pairs())
+    return folder
+
+
+def test_auto_takes_int8_where_the_calibration_text_allows_it(library: ctypes.CDLL, tmp_path: Path) -> None:
+    folder = with_calibration(tmp_path / "model")
+    for dtype in ("auto", "int8"):
+        translator = Translator.load(folder, "cpu", dtype=dtype)
+        assert translator.dtype == "int8"
+        found = translator.translate([pair.source for pair in pairs()])
+        same = [each.text == pair.target for each, pair in zip(found, pairs(), strict=True)]
+        assert sum(same) >= 8, "a model with a width of 32 may stumble over rounding, but not often"
+    assert Translator.load(folder, "cpu", dtype="float32").dtype == "float32"
+
+
+def test_auto_does_not_risk_int8_without_a_calibration_text(library: ctypes.CDLL, small_model: Path) -> None:
+    assert Translator.load(small_model, "cpu").dtype == "float32"
+    assert Translator.load(small_model, "cpu", dtype="int8").dtype == "int8"
+
+
+def test_an_outlier_is_noticed(library: ctypes.CDLL, tmp_path: Path) -> None:
+    """Beside one huge number the others of its row are rounded to nothing."""
+    folder = with_calibration(tmp_path / "model", outlier=1e5)
+    translator = Translator.load(folder, "cpu")
+    assert translator.dtype == "float32"
+    texts = [pair.source for pair in pairs()]
+    plain = Translator(load_model(folder, CPU))
+    assert [each.text for each in translator.translate(texts)] == [each.text for each in plain.translate(texts)]
+    with pytest.raises(ModelError, match=r"calibration text by \d+\.\d{3} nats .* at most 0\.01") as caught:
+        Translator.load(folder, "cpu", dtype="int8")
+    assert float(str(caught.value).split(" nats")[0].split()[-1]) > 0.05
+
+
+def test_what_is_compared_is_the_mean_of_forced_tokens(library: ctypes.CDLL, tmp_path: Path) -> None:
+    loaded = load_model(with_calibration(tmp_path / "model"), CPU)
+    encode = loaded.tokenizer.encode
+    targets = [encode(pair.target) for pair in loaded.calibration]
+    plain = ModelScorer(loaded.model)
+    scores = score_targets(plain, [(*encode(pair.source), EOS) for pair in loaded.calibration], targets)
+    expected = sum(each.log_probability for each in scores) / sum(len(target) + 1 for target in targets)
+    assert mean_log_probability(plain, loaded) == pytest.approx(expected, abs=1e-4)
+    exact = CompiledScorer(compile_model(loaded, int8=False))
+    assert mean_log_probability(exact, loaded) == pytest.approx(expected, abs=1e-4)
+    rounded = CompiledScorer(compile_model(loaded, int8=True))
+    assert 1e-6 < abs(mean_log_probability(rounded, loaded) - expected) < 0.01
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [("", ""), ("the dog sees the cat " * 100, "the dog"), ("the dog", "the dog sees the cat " * 100)],
+        [("The dog sees the cat.", "The man finds the house.")],
+    ],
+    ids=["long and empty", "short"],
+)
+@pytest.mark.parametrize("direction", ["en-de", "en-fr", "fr-de"])
+def test_calibration_texts_in_any_direction_and_length(
+    library: ctypes.CDLL, several_directions: Path, direction: str, texts: list[tuple[str, str]]
+) -> None:
+    loaded = load_model(several_directions, CPU)
+    calibration = tuple(CalibrationPair(direction=direction, source=one, target=other) for one, other in texts)
+    loaded = replace(loaded, calibration=calibration)
+    expected = mean_log_probability(ModelScorer(loaded.model), loaded)
+    found = mean_log_probability(CompiledScorer(compile_model(loaded, int8=False)), loaded)
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_what_decodes(library: ctypes.CDLL, small_model: Path) -> None:
+    for dtype, kind, chosen in [
+        (Dtype.AUTO, CompiledDecoder, Dtype.FLOAT32),
+        (Dtype.FLOAT32, CompiledDecoder, Dtype.FLOAT32),
+        (Dtype.INT8, CompiledDecoder, Dtype.INT8),
+        (Dtype.BFLOAT16, SearchDecoder, Dtype.BFLOAT16),
+    ]:
+        backend = load_backend([load_model(small_model, CPU)], CPU, dtype)
+        assert isinstance(backend.decoder, kind) and backend.dtype is chosen
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_threads_and_dtypes_translate_alike(library: ctypes.CDLL, small_model: Path, dtype: str, threads: int) -> None:
+    translator = Translator.load(small_model, "cpu", dtype=dtype, threads=threads)
+    texts = sentences(40)
+    together = [found.text for found in translator.translate(texts)]
+    assert together == [translator.translate([text])[0].text for text in texts]
+
+
+def test_a_dtype_that_is_unknown(small_model: Path) -> None:
+    with pytest.raises(ModelError, match="dtype is 'int4'; accepted: auto, float32, bfloat16, int8"):
+        Translator.load(small_model, "cpu", dtype="int4")

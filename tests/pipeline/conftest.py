@@ -1,0 +1,1 @@
+from tests.kernels.conftest import library as library

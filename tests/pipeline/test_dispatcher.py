@@ -1,0 +1,209 @@
+"""Streams of texts: in order, a bounded number at a time, whatever happens to one of them."""
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from mt import Failure, Translation, Translator
+from mt.engine.requests import Request, Result
+from mt.engine.threads import AnyEngine
+from mt.errors import LanguageError, RequestError
+from mt.pipeline.dispatcher import TOKENS_PER_TEXT, ResultDispatcher
+from mt.pipeline.text_task import TextPlanner, TextTask
+from mt.scoring.attention import MAX_PAIRS, CrossAttention, Pair
+from tests.conftest import sentences
+from tests.pipeline.test_text_task import Table
+
+
+@pytest.fixture(scope="module")
+def translator(small_model: Path) -> Translator:
+    return Translator.load(small_model, device="cpu")
+
+
+@dataclass
+class Reader:
+    """Texts without end, counted as they are read."""
+
+    read: int = 0
+    texts: list[str] = field(default_factory=lambda: sentences(500))
+
+    def __iter__(self) -> Iterator[str]:
+        for number in count():
+            self.read += 1
+            yield "" if number % 7 == 3 else self.texts[number % 500]
+
+
+def text_of(found: Translation | Failure) -> str:
+    assert isinstance(found, Translation), found
+    return found.text
+
+
+def greedy(translator: Translator) -> TextPlanner:
+    return translator.planner(options=replace(translator.options, beam_size=1))
+
+
+@pytest.mark.parametrize("ahead", [1, 7, 1000])
+def test_a_stream_gives_what_translate_gives_in_order(translator: Translator, ahead: int) -> None:
+    texts = [*sentences(40), "", "Two. Sentences.", "the dog " * 200]
+    planner = translator.planner(options=replace(translator.options, beam_size=2))
+    expected = [found.text for found in translator.run(planner, texts)]
+    assert [text_of(found) for found in translator.run_stream(planner, texts, ahead)] == expected
+    assert [text_of(found) for found in translator.stream(texts, options=planner.context.options)] == expected
+
+
+def test_at_most_two_chunks_are_held(translator: Translator) -> None:
+    reader = Reader()
+    stream = translator.run_stream(greedy(translator), reader, ahead=10)
+    assert reader.read == 0
+    for place in range(1, 100):
+        next(stream)
+        assert reader.read == 10 * (math.ceil(place / 10) + 1)  # the chunk of this place, and the next
+        assert len(translator.dispatcher._waiting) <= 20
+    stream.close()  # type: ignore[attr-defined]
+    assert not translator.engine.busy and not translator.dispatcher._waiting
+
+
+def test_long_texts_make_short_chunks(translator: Translator) -> None:
+    reader = Reader(texts=["the dog, " * 60] * 500)
+    tokens = len(translator.planner().context.encode(reader.texts[0].strip()))
+    next(translator.run_stream(greedy(translator), reader, ahead=8))
+    assert tokens > 2 * TOKENS_PER_TEXT and reader.read < 2 * 8
+
+
+def test_one_that_fails_is_a_value(translator: Translator, poison: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    encode = translator.tokenizer.encode
+
+    def odd(text: str) -> list[int]:
+        if text == "unspeakable":
+            raise RuntimeError("no ids")
+        return encode(text)
+
+    monkeypatch.setattr(translator.tokenizer, "encode", odd)
+    texts = [*sentences(5), poison, f"The cat. {poison}", "unspeakable", *sentences(5, seed=1)]
+    found = list(translator.run_stream(translator.planner(), texts, ahead=4))
+    for failed, source in zip(found[5:7], texts[5:7], strict=True):
+        assert isinstance(failed, Failure) and failed.source == source
+        assert failed.problem == ("the text that begins 'poison' cannot be translated: ValueError: not this one")
+    assert found[7] == Failure("unspeakable", "RuntimeError: no ids")
+    assert all(isinstance(each, Translation) for each in (*found[:5], *found[8:]))
+    assert not translator.engine.busy
+
+
+def test_others_can_use_the_translator_meanwhile(translator: Translator) -> None:
+    texts = sentences(30)
+    expected = [found.text for found in translator.translate(texts)]
+    streams = [translator.run_stream(translator.planner(), texts, ahead=4) for _ in range(2)]
+    found: list[list[str]] = [[], []]
+    for place in range(30):
+        for stream, mine in zip(streams, found, strict=True):
+            mine.append(text_of(next(stream)))
+        assert translator.translate([texts[place]])[0].text == expected[place]
+    assert found == [expected, expected]
+
+
+def test_what_is_interrupted_leaves_nothing_behind(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(engine: AnyEngine) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(translator.engine), "step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            translator.translate(sentences(3))
+    assert not translator.engine.busy
+    assert translator.translate(sentences(1))[0].text
+
+
+def test_what_cannot_be_asked_for_is_said_at_once(translator: Translator) -> None:
+    with pytest.raises(LanguageError):
+        translator.stream([], source="xx")
+    with pytest.raises(RequestError):
+        translator.stream([], options=replace(translator.options, beam_size=0))
+
+
+def test_a_step_settles_for_a_short_time_only_one_caller_after_another(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mt.pipeline.dispatcher.STEP_SECONDS", 0.0)
+    dispatcher, texts = translator.dispatcher, [" ".join(sentences(20)), sentences(1)[0]]
+    expected = [found.text for found in translator.translate(texts)]
+    tasks = [translator.planner().task(text) for text in texts]
+    dispatcher.submit(tasks)
+    done: list[TextTask] = []
+    while len(done) < 2:
+        before = len(dispatcher._waiting)
+        done += dispatcher.step()
+        assert before - len(dispatcher._waiting) <= 1
+    assert done == tasks[::-1] and [task.translation().text for task in tasks] == expected
+    assert not dispatcher.busy
+
+
+@dataclass
+class TableEngine:
+    """An engine that answers from a table."""
+
+    table: Table
+    requests: list[Request] = field(default_factory=list)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.requests)
+
+    def submit(self, request: Request) -> None:
+        self.requests.append(request)
+
+    def cancel(self, ids: Collection[int]) -> None:
+        self.requests = [request for request in self.requests if request.id not in ids]
+
+    def step(self) -> list[Result]:
+        results = [self.table.answer(request) for request in self.requests]
+        self.requests = []
+        return results
+
+
+def test_several_texts_are_looked_at_together_and_one_that_fails_is_alone_in_it() -> None:
+    table, sizes = Table({f"see {number} men": ["sieh zwölf Mann"] for number in range(40)}), []
+
+    def attend(pairs: Sequence[Pair]) -> list[CrossAttention]:
+        sizes.append(len(pairs))
+        if any(table.words.decode(source[:-1]) == "see 7 men" for source, _ in pairs):
+            raise RuntimeError("not this one")
+        return table.attend(pairs)
+
+    dispatcher = ResultDispatcher(TableEngine(table), attend)  # type: ignore[arg-type]
+    planner = table.planner()
+    tasks = [planner.task(f"see {number} men") for number in range(40)]
+    dispatcher.run(tasks)
+    assert [task.problem.partition(": ")[2] for task in tasks if task.problem] == ["RuntimeError: not this one"]
+    assert [task.translation().text for task in tasks if not task.problem] == [
+        f"sieh {number} Mann" for number in range(40) if number != 7
+    ]
+    assert sizes == [MAX_PAIRS, *[1] * MAX_PAIRS, MAX_PAIRS, 40 - 2 * MAX_PAIRS]
+    assert not dispatcher.busy
+
+
+def test_results_that_nobody_waits_for_are_dropped(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mt.pipeline.dispatcher.STEP_SECONDS", 0.0)
+    dispatcher = translator.dispatcher
+    task = translator.planner().task(" ".join(sentences(1) * 20))
+    dispatcher.submit([task])
+    while not dispatcher._results:
+        dispatcher.step()
+    dispatcher.cancel([task])
+    while dispatcher.busy:
+        assert dispatcher.step() == []
+
+
+def test_threads_can_share_a_translator(translator: Translator) -> None:
+    texts = sentences(24, seed=5)
+    expected = [found.text for found in translator.translate(texts)]
+    with ThreadPoolExecutor(4) as pool:
+        alone = pool.map(translator.translate, texts)
+        streams = pool.map(lambda _: [text_of(found) for found in translator.stream(texts)], range(3))
+        assert [found.text for found in alone] == expected
+        assert list(streams) == [expected] * 3
+    assert not translator.dispatcher.busy

@@ -1,0 +1,249 @@
+"""Where sentences stand, which of their words translate which, and what the model looked at."""
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mt import Translator
+from mt.checkpoint import Confidence, load_model, save_confidence
+from mt.decoding.options import SearchOptions
+from mt.pipeline import explain as module
+from mt.pipeline.explain import ReducedText
+from mt.pipeline.results import ExplainOptions, Translation
+from mt.scoring.attention import AttentionPass, CrossAttention, Pair
+from tests.conftest import sentences
+from tests.pipeline.test_text_task import ODD, Table
+
+ALL = ExplainOptions(alignment=True, attention=True)
+BRIEF = SearchOptions(beam_size=2, n_best=2, max_length_factor=0, max_length_offset=8)
+
+
+@pytest.fixture(scope="module")
+def translator(small_model: Path) -> Translator:
+    return Translator.load(small_model, device="cpu")
+
+
+def seen(translator: Translator, texts: list[str], explain: ExplainOptions = ALL) -> list[Translation]:
+    return translator.run(translator.planner(options=BRIEF, explain=explain), texts)
+
+
+def check_ranges(text: str, found: Translation) -> None:
+    """Every sentence stands where it says, in order, and so do its links."""
+    ends = (0, 0)
+    for each in found.sentences:
+        (a, b), (c, d) = each.source_range, each.target_range
+        assert text[a:b] == each.source and found.text[c:d] == each.text
+        assert (ends[0] <= a, ends[1] <= c) == (True, True)
+        ends = (b, d)
+        for here, there in each.links:
+            assert a <= here[0] < here[1] <= b and c <= there[0] < there[1] <= d
+
+
+CASES = {
+    "two sentences": ("Go on. See it", [(0, 6), (7, 13)], [(0, 6), (7, 13)], "en", "de"),
+    "white space around and between": ("  a b. \n\t c\n", [(2, 6), (10, 11)], [(2, 6), (10, 11)], "en", "de"),
+    "a space that goes": ("Go on. See it", [(0, 6), (7, 13)], [(0, 6), (6, 12)], "en", "zh"),
+    "a space that comes": ("一。二", [(0, 2), (2, 3)], [(0, 2), (3, 4)], "zh", "en"),
+    "what is kept": ("12. — a", [(6, 7)], [(6, 7)], "en", "de"),
+    "a list": ("- a\n- b", [(2, 3), (6, 7)], [(2, 3), (6, 7)], "en", "de"),
+    "nothing": (" ", [], [], "en", "de"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ranges(name: str) -> None:
+    text, here, there, source, target = CASES[name]
+    table = Table({})
+    planner = table.planner()
+    planner = replace(planner, sentences=False, context=replace(planner.context, source=source, target=target))
+    found = table.run(planner.task(text)).translation()
+    assert [each.source_range for each in found.sentences] == here
+    assert [each.target_range for each in found.sentences] == there
+    check_ranges(text, found)
+
+
+def test_ranges_of_translations_of_other_lengths() -> None:
+    table = Table({"Go on.": ["drei Wörter lang."], "See it": ["x"]})
+    found = table.run(replace(table.planner(), sentences=False).task("Go on. See it")).translation()
+    assert found.text == "drei Wörter lang. x"
+    assert [each.target_range for each in found.sentences] == [(0, 17), (18, 19)]
+
+
+PARTS = st.sampled_from(
+    [*sentences(5), "THE DOG SEES", " ", "\n\n", "12 ", "{x} ", "https://x.org/a ", "😀", "。", "- "]
+)
+
+
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(PARTS | st.text(max_size=4), max_size=6).map("".join))
+def test_whatever_the_text_ranges_are_exact(translator: Translator, text: str) -> None:
+    check_ranges(text.encode("utf-8", "replace").decode(), seen(translator, [text])[0])
+
+
+@pytest.mark.parametrize("name", [name for name in ODD if "10,000" not in name])
+def test_odd_text(translator: Translator, name: str) -> None:
+    check_ranges(ODD[name].encode("utf-8", "replace").decode(), seen(translator, [ODD[name]])[0])
+
+
+def test_nobody_pays_who_did_not_ask(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("looked at")
+
+    monkeypatch.setattr(AttentionPass, "_run", refuse)
+    for found in [translator.translate(["The dog."])[0], seen(translator, ["The dog."], ExplainOptions())[0]]:
+        assert [(each.links, each.attention) for each in found.sentences] == [((), None)]
+
+
+def test_each_asked_for_comes_alone(translator: Translator) -> None:
+    text = "The dog sees the cat. The man draws."
+    for insight in (ExplainOptions(alignment=True), ExplainOptions(attention=True)):
+        for each in seen(translator, [text], insight)[0].sentences:
+            assert bool(each.links) == insight.alignment
+            assert (each.attention is not None) == insight.attention
+
+
+def test_attention_is_that_of_the_model(translator: Translator) -> None:
+    """What is told of a sentence among others, padded, is what one pass over it alone gives."""
+    text = "The dog sees the cat and the river. The man draws the bridge."
+    for each in seen(translator, [text])[0].sentences:
+        tokenizer, found = translator.tokenizer, each.attention
+        assert found is not None
+        source, target = [*tokenizer.encode(each.source), 3], tokenizer.encode(each.text)
+        weights = torch.tensor(found.weights)
+        assert found.source == tuple(tokenizer.pieces(source))
+        assert found.target == (*tokenizer.pieces(target), "</s>")
+        assert weights.shape == (1, 2, len(target) + 1, len(source))
+        assert torch.allclose(weights.sum(-1), torch.ones(weights.shape[:-1]), atol=0.01)
+        fed, mask = torch.tensor([[2, *target]]), torch.ones(1, len(source), dtype=torch.bool)
+        with torch.inference_mode():
+            expected = translator.model.cross_attention(torch.tensor([source]), mask, fed)[:, 0]
+        assert torch.allclose(weights, expected, atol=1e-3)
+
+
+def test_a_model_with_tags_shows_them(several_directions: Path) -> None:
+    translator = Translator.load(several_directions, device="cpu")
+    planner = translator.planner(source="en", target="fr", explain=ALL, options=BRIEF)
+    (each,) = translator.run(planner, ["The dog sees the cat."])[0].sentences
+    assert each.attention is not None and each.links
+    assert each.attention.source[0] == translator.tokenizer.pieces([translator.tokenizer.tag_id("fr")])[0]
+
+
+def test_what_was_carried_across_is_linked_to_itself(translator: Translator) -> None:
+    text = "The {x} dog sees https://x.org/a 12 times 😀 {x}."
+    found = seen(translator, [text])[0]
+    links = {(text[a:b], found.text[c:d]) for (a, b), (c, d) in found.sentences[0].links}
+    assert {("{x}", "{x}"), ("https://x.org/a", "https://x.org/a"), ("😀", "😀")} <= links
+    spans = {"{x}", "https://x.org/a", "😀"}
+    assert all(one == other for one, other in links if one in spans or other in spans)
+
+
+def test_words_are_linked_as_if_what_was_left_out_were_not_there(translator: Translator) -> None:
+    """An emoji is left out of what the model reads, so the rest is the same translation with the same links."""
+    texts = ["The dog sees the cat and the river.", "😀😀 The dog 😀 sees the cat and the 😀😀😀 river."]
+    words = []
+    for text, found in zip(texts, seen(translator, texts), strict=True):
+        pairs = [(text[a:b], found.text[c:d]) for (a, b), (c, d) in found.sentences[0].links]
+        words.append(sorted(pair for pair in pairs if "😀" not in pair[0]))
+    assert words[0] == words[1] != []
+
+
+def test_a_sentence_in_capitals_is_linked_as_in_small_letters(translator: Translator) -> None:
+    small, capitals = (seen(translator, [text])[0] for text in ("The dog sees the cat.", "THE DOG SEES THE CAT."))
+    assert capitals.text == small.text.upper()
+    assert capitals.sentences[0].links == small.sentences[0].links != ()
+
+
+def test_attention_of_a_text_is_bounded_and_links_are_not(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = " ".join(sentences(6))
+    sizes = [
+        torch.tensor(each.attention.weights).numel() for each in seen(translator, [text])[0].sentences if each.attention
+    ]
+    assert len(sizes) == 6
+    monkeypatch.setattr(module, "MAX_TEXT_WEIGHTS", sum(sizes[:3]))
+    found = seen(translator, [text])[0].sentences
+    assert [each.attention is not None for each in found[:3]] == [True] * 3
+    assert sum(torch.tensor(each.attention.weights).numel() for each in found if each.attention) <= sum(sizes[:3])
+    assert all(each.links for each in found)
+
+
+def test_however_sentences_are_grouped_the_same_is_seen(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = " ".join(sentences(8))
+    together = seen(translator, [text])[0]
+    monkeypatch.setattr("mt.scoring.attention.MAX_WEIGHTS", 1)
+    assert [each.links for each in seen(translator, [text])[0].sentences] == [e.links for e in together.sentences]
+    monkeypatch.setattr(module, "MAX_SENTENCE_WEIGHTS", 1)
+    assert [each.links for each in seen(translator, [text])[0].sentences] == [()] * 8
+
+
+def test_what_fails_while_it_is_looked_at_fails_its_own_text(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = AttentionPass._run
+
+    def fail(self: AttentionPass, pairs: Sequence[Pair]) -> list[CrossAttention]:
+        if len(pairs) > 1:
+            raise MemoryError("too much")
+        return run(self, pairs)
+
+    monkeypatch.setattr(AttentionPass, "_run", fail)
+    planner = translator.planner(options=BRIEF, explain=ALL)
+    tasks = [planner.task(text) for text in ("The dog. The cat.", "The dog.")]
+    translator.dispatcher.run(tasks)
+    assert "MemoryError: too much" in tasks[0].problem and not tasks[1].problem
+    assert tasks[1].translation().sentences[0].links
+
+
+def test_a_translation_travels(translator: Translator) -> None:
+    found = seen(translator, ["The dog sees the cat."])[0]
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+REDUCED = [
+    ("a {x} b", [(2, 5)], "a b", (0, 1, 6, 7)),
+    ("{x} b", [(0, 3)], "b", (4, 5)),
+    ("a {x}.", [(2, 5)], "a .", (0, 1, 5, 6)),
+    ("a{x}b", [(1, 4)], "ab", (0, 4, 5)),
+    ("a  b", [], "a  b", (0, 1, 2, 3, 4)),
+]
+
+
+@pytest.mark.parametrize(("text", "left_out", "expected", "places"), REDUCED)
+def test_a_text_without_its_spans(
+    text: str, left_out: list[tuple[int, int]], expected: str, places: tuple[int, ...]
+) -> None:
+    assert ReducedText.of(text, left_out) == ReducedText(expected, places)
+
+
+def test_confidence_is_the_mean_of_the_sentences_by_their_lengths(small_model: Path) -> None:
+    translator = Translator.load(small_model, device="cpu")
+    text = "The dog sees the cat and the river. The man draws."
+    assert translator.confidence is None
+    assert translator.translate([text])[0].confidence is None
+    translator.confidence = Confidence(slope=1, intercept=-0.1, sentences=9)
+    found = translator.translate([text, " ", "12"])
+    long, short = (each.confidence for each in found[0].sentences)
+    assert long is not None and short is not None and long != short
+    assert found[0].confidence == pytest.approx((35 * long + 14 * short) / 49)
+    assert [each.confidence for each in found[1:]] == [None, None]
+
+
+def test_a_translator_has_the_confidence_of_its_model(small_model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for file in small_model.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    confidence = Confidence(slope=0, intercept=0.25, sentences=9)
+    save_confidence(folder, confidence)
+    loaded = load_model(folder, torch.device("cpu"))
+    for translator in (Translator.load(folder, "cpu"), Translator.from_loaded(loaded)):
+        assert translator.translate(["The dog sees."])[0].confidence == 0.25

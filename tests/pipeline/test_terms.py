@@ -1,0 +1,154 @@
+"""Terms and kept ranges through small models that know nothing of them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mt import Translation, Translator
+from mt.decoding.options import SearchOptions, SpecialIds
+from mt.decoding.scorer import ModelScorer
+from mt.engine.backends.cpu import CompiledDecoder
+from mt.engine.backends.cuda import GraphDecoder
+from mt.engine.backends.torch import SearchDecoder
+from mt.engine.engine import Engine
+from mt.engine.requests import Request, Result
+from mt.engine.scheduler import Limits
+from mt.engine.threads import ThreadedEngine
+from mt.model.cache import DecoderCache
+from mt.pipeline.constraint_compiler import ConstraintCompiler
+from mt.text.terms import Terms, missing_terms
+from tests.conftest import NOUNS, sentences
+
+GLOSSARY = Terms((("dog", "Köter"), ("house", "alte Hütte"), ("river", "Bach"), ("sees", "erblickt")), ("market",))
+WORDS = st.lists(st.sampled_from([*NOUNS, "The", "sees", "and", "dogs", "{x}", "12", "Acme"]), min_size=1, max_size=8)
+
+
+@pytest.fixture(scope="module")
+def translator(small_model: Path) -> Translator:
+    return Translator.load(small_model, "cpu")
+
+
+def constrained_requests(translator: Translator, texts: Sequence[str], terms: Terms = GLOSSARY) -> list[Request]:
+    """Return the requests with constraints that these texts lead to."""
+    planner = translator.planner(terms=terms, sentences=True)
+    tasks = [planner.task(text) for text in texts]
+    translator.dispatcher.run(tasks)
+    return [request for task in tasks for request in task.requests if request.constraints is not None]
+
+
+def translated(translator: Translator, texts: list[str], **options: Any) -> list[Translation]:
+    return translator.run(translator.planner(**{"terms": GLOSSARY, **options}), texts)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(WORDS)
+def test_terms_are_always_there(translator: Translator, words: list[str]) -> None:
+    text = " ".join(words) + "."
+    options = replace(translator.options, n_best=2)
+    [found] = translated(translator, [text], sentences=True, options=options)
+    glossary = [each for each in GLOSSARY.find(text, "en") if each.translation is not None]
+    for alternative in found.alternatives:
+        assert missing_terms(glossary, alternative.text, "de") == []
+        assert alternative.text.count("market") >= words.count("market")
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(WORDS, st.data())
+def test_kept_ranges_come_back(translator: Translator, words: list[str], data: st.DataObject) -> None:
+    text = " ".join(words) + ". The man sees it."
+    begin = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(begin + 1, len(text)))
+    task = translator.planner().task(text, kept=[(begin, end)])
+    translator.dispatcher.run([task])
+    assert text[begin:end].strip() in task.translation().text
+
+
+def test_ordinary_sentences_pay_nothing(translator: Translator) -> None:
+    texts = ["The cat draws the train.", "The horse hears the cat."]
+    plain = translator.translate(texts)
+    steps = translator.engine.steps
+    translator.translate(texts)
+    usual, steps = translator.engine.steps - steps, translator.engine.steps
+    assert translated(translator, texts) == plain
+    assert translator.engine.steps - steps == usual
+
+
+def test_a_translation_that_holds_its_terms_is_not_asked_for_again(translator: Translator) -> None:
+    [found] = translator.translate(["The cat draws the train."], sentences=True)
+    word = next(word for word in re.findall(r"\w+", found.text) if word.isalpha())
+    assert constrained_requests(translator, ["The cat draws the train."], Terms((("cat", word),))) == []
+    assert translator.translate("The cat draws the train.", glossary={"cat": word}).text == found.text
+
+
+def test_capitals_terms_and_what_is_kept(translator: Translator) -> None:
+    [found] = translated(translator, ["THE DOG FOLLOWS THE MARKET BRIDGE."], sentences=True)
+    assert "KÖTER" in found.text and "MARKET" in found.text
+
+
+def test_terms_act_without_the_rest_and_on_samples(translator: Translator) -> None:
+    glossary, sampling = {"dog": "Köter"}, SearchOptions(sample=True, max_length=translator.options.max_length)
+    assert "Köter" in translator.translate("The dog sees it.", glossary=glossary, protect=False).text
+    assert "Köter" in translator.translate("The dog sees it.", glossary=glossary, options=sampling).text
+    assert "cat" in translator.translate("The dog sees the cat.", do_not_translate=["cat"], protect=False).text
+
+
+def test_long_words_have_more_nodes_than_sixteen_bits_count(translator: Translator) -> None:
+    words = [letter * 1000 for letter in "abcdefghijklmnopqr"]
+    following = ConstraintCompiler(translator.tokenizer).compile([], words, "de", 1).following
+    assert len(following) > 2**15
+    assert set(following.ravel()) == set(range(len(following)))
+
+
+def test_a_word_that_nothing_spells_is_put_in(translator: Translator) -> None:
+    assert "щ" * 300 in translator.translate("The dog sees it.", glossary={"dog": "щ" * 300}).text
+
+
+def plain_decoder(translator: Translator) -> SearchDecoder[DecoderCache]:
+    return SearchDecoder(ModelScorer(translator.model))
+
+
+def test_in_any_batch_and_on_any_decoder_a_wording_gives_one_translation(translator: Translator) -> None:
+    requests = constrained_requests(translator, sentences(30, seed=3))
+    assert len(requests) > 12
+    decoder = plain_decoder(translator)
+    alone = run(Engine(decoder, Limits(rows=1)), requests)
+    assert all(not result.problem for result in alone.values())
+    random = Random(1)
+    for rows in (12, 40, 200):
+        order = random.sample(requests, len(requests))
+        assert tokens(run(Engine(decoder, Limits(rows=rows)), order, random)) == tokens(alone)
+    assert tokens(run(ThreadedEngine(decoder, Limits(rows=40), 2), requests)) == tokens(alone)
+    graphs = GraphDecoder(translator.model, SpecialIds(), torch.device("cpu"))
+    assert tokens(run(Engine(graphs, Limits(rows=40)), requests)) == tokens(alone)
+
+
+def test_the_compiled_kernels_give_the_same_words(library: object, small_model: Path) -> None:
+    compiled, plain = (Translator.load(small_model, "cpu", dtype="float32", threads=1) for _ in range(2))
+    assert isinstance(compiled.engine, Engine) and isinstance(compiled.engine.decoder, CompiledDecoder)
+    requests = constrained_requests(plain, sentences(20, seed=4))
+    alone = run(Engine(compiled.engine.decoder, Limits(rows=1)), requests)
+    assert run(Engine(compiled.engine.decoder, Limits(rows=96)), requests, Random(2)) == alone
+    assert tokens(alone) == tokens(run(Engine(plain_decoder(plain)), requests))
+
+
+def run(engine: Engine | ThreadedEngine, requests: list[Request], random: Random | None = None) -> dict[int, Result]:
+    """All at once, or a few at a time while others are in flight."""
+    waiting: list[Request] = list(requests)
+    found: dict[int, Result] = {}
+    while waiting or engine.busy:
+        for _ in range(len(waiting) if random is None else min(len(waiting), random.randrange(4))):
+            engine.submit(waiting.pop(0))
+        found.update((result.id, result) for result in engine.step())
+    return found
+
+
+def tokens(results: dict[int, Result]) -> dict[int, list[tuple[int, ...]]]:
+    return {id: [each.tokens for each in result.hypotheses] for id, result in results.items()}

@@ -1,0 +1,375 @@
+"""Text tasks whose sentences decode more than once, over a table as model; odd texts over a small model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import cast
+
+import pytest
+import torch
+
+from mt import Translator
+from mt.decoding.hypothesis import Hypothesis
+from mt.decoding.options import SearchOptions
+from mt.engine.requests import Request, Result
+from mt.errors import RequestError
+from mt.pipeline.constraint_compiler import ConstraintCompiler
+from mt.pipeline.driver import DecodeCall
+from mt.pipeline.results import SentenceReport
+from mt.pipeline.sentence import NO_REPEAT_NGRAM, split_ranges
+from mt.pipeline.text_task import AnyRoutine, TextPlanner, TextTask, _merge_divided
+from mt.pipeline.variants import SentenceContext
+from mt.scoring.attention import CrossAttention, Pair
+from mt.text.alignment import Range
+from mt.text.segment import TextPart
+from mt.text.terms import Terms
+from mt.tokenizer import SPACE_MARK, Tokenizer
+
+FIRST = 10  # the id of the first word
+
+
+@dataclass
+class Words:
+    """A tokenizer of a word an id."""
+
+    words: list[str] = field(default_factory=list)
+
+    @property
+    def target(self) -> "Words":
+        return self
+
+    def encode(self, text: str) -> list[int]:
+        self.words += [word for word in dict.fromkeys(text.split(" ")) if word not in self.words]
+        return [FIRST + self.words.index(word) for word in text.split(" ")]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return " ".join(self.words[id - FIRST] for id in ids)
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return [SPACE_MARK + self.words[id - FIRST] if id >= FIRST else "</s>" for id in ids]
+
+
+@dataclass
+class Table:
+    """Answers requests from a table of sentences, best alternative first; what is not in it comes back as it is."""
+
+    table: dict[str, list[str]]
+    problems: set[str] = field(default_factory=set)
+    asked: list[str] = field(default_factory=list)
+    options: list[SearchOptions] = field(default_factory=list)
+    words: Words = field(default_factory=Words)
+
+    def planner(self, options: SearchOptions | None = None, longest: int = 100, protect: bool = True) -> TextPlanner:
+        tokenizer = cast(Tokenizer, self.words)
+        context = SentenceContext(
+            tokenizer, ConstraintCompiler(tokenizer), count(), 0, "en", "de", (), options or SearchOptions(), Terms()
+        )
+        return TextPlanner(context, longest, sentences=True, protect=protect)
+
+    def answer(self, request: Request) -> Result:
+        text = self.words.decode(request.source[:-1])
+        self.asked.append(text)
+        self.options.append(request.options)
+        if text in self.problems:
+            return Result(request.id, (), "no")
+        found = self.table.get(f"{text} (again)" if request.options.no_repeat_ngram else text, [text])
+        scores = [float(each[0]) if each[0].isdigit() and each[1] == "|" else 0.0 for each in found]
+        texts = [each.split("|")[-1] for each in found]
+        return Result(
+            request.id,
+            tuple(
+                Hypothesis(tuple(self.words.encode(each)), score, score, (0.0,) * (len(each.split()) + 1))
+                for each, score in zip(texts, scores, strict=True)
+            ),
+        )
+
+    def attend(self, pairs: Sequence[Pair]) -> list[CrossAttention]:
+        """Word for word."""
+        return [CrossAttention(torch.eye(len(target) + 1, len(source))[None, None]) for source, target in pairs]
+
+    def run(self, task: TextTask) -> TextTask:
+        """Answer the calls of a task until it is done."""
+        calls = task.take_calls()
+        while calls and not task.done:
+            routine = calls.pop(0)
+            if isinstance(routine.call, DecodeCall):
+                task.resume(routine, [self.answer(request) for request in routine.call.requests])
+            elif routine.call:
+                task.resume(routine, self.attend(routine.call.pairs))
+            calls += task.take_calls()
+        assert task.done
+        return task
+
+
+def translated(table: Table, text: str) -> str:
+    return table.run(table.planner().task(text)).translation().text
+
+
+CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
+    # name: table, text, what the model is asked, the translation
+    "an ordinary sentence is asked for once": ({"a man": ["ein Mann"]}, "a man", ["a man"], "ein Mann"),
+    "a copied span is left to the model": ({"a {x} man": ["ein Mann {x}"]}, "a {x} man", ["a {x} man"], "ein Mann {x}"),
+    "a span that is lost is left out and put back": (
+        {"a {x} man": ["ein X"], "a man": ["ein Mann"]},
+        "a {x} man",
+        ["a {x} man", "a man"],
+        "ein {x} Mann",
+    ),
+    "emoji are left out at once": ({"a man": ["ein Mann"]}, "a 😀 man", ["a man"], "ein 😀 Mann"),
+    "a number is exchanged": ({"see 12 men": ["sieh zwölf Mann"]}, "see 12 men", ["see 12 men"], "sieh 12 Mann"),
+    "a list's number stays outside": ({"a man": ["ein Mann"]}, "1. a man", ["a man"], "1. ein Mann"),
+    "nothing but spans is nothing to translate": ({}, "12:30 {x} https://x.y 😀", [], "12:30 {x} https://x.y 😀"),
+    "capitals": ({"Read this book": ["Lies dieses Maß"]}, "READ THIS BOOK", ["Read this book"], "LIES DIESES MASS"),
+    "a headline whose small letters do better": (
+        {"Read This Good Book": ["1|lies"], "Read this good book": ["2|Lies dieses"]},
+        "Read This Good Book",
+        ["Read This Good Book", "Read this good book"],
+        "Lies dieses",
+    ),
+    "a headline whose capitals are names": (
+        {"Read This Good Book": ["2|lies"], "Read this good book": ["1|Lies dieses"]},
+        "Read This Good Book",
+        ["Read This Good Book", "Read this good book"],
+        "lies",
+    ),
+    "a loop is decoded again": (
+        {"a man": ["ein ein ein ein ein"], "a man (again)": ["ein Mann"]},
+        "a man",
+        ["a man", "a man"],
+        "ein Mann",
+    ),
+    "a loop that stays is cut as short as it can be": (
+        {"a man": ["ein ein ein ein ein ein"], "a man (again)": ["ein ein ein ein"]},
+        "a man",
+        ["a man", "a man"],
+        "ein ein ein ein",
+    ),
+    "a dropped tail is found in halves": (
+        {
+            "when the sun is low, all of the old dogs go to the wide river": ["wenn"],
+            "when the sun is low,": ["wenn die Sonne tief steht,"],
+            "all of the old dogs go to the wide river": ["gehen alle zum Fluss"],
+        },
+        "when the sun is low, all of the old dogs go to the wide river",
+        [
+            "when the sun is low, all of the old dogs go to the wide river",
+            "when the sun is low,",
+            "all of the old dogs go to the wide river",
+        ],
+        "wenn die Sonne tief steht, gehen alle zum Fluss",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_asked_and_what_comes_of_it(name: str) -> None:
+    answers, text, asked, expected = CASES[name]
+    table = Table(answers)
+    assert translated(table, text) == expected
+    assert table.asked == asked
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_without_seeing_to_it_each_sentence_is_asked_for_once_as_it_is(name: str) -> None:
+    answers, text, _, _ = CASES[name]
+    table = Table(answers)
+    table.run(table.planner(protect=False).task(text))
+    assert table.asked == [text]
+
+
+def test_a_second_try_forbids_repetition_and_nothing_else_changes() -> None:
+    table = Table({"a man": ["ein ein ein ein ein"]})
+    table.run(table.planner(SearchOptions(beam_size=7)).task("a man"))
+    assert [(each.beam_size, each.no_repeat_ngram) for each in table.options] == [(7, 0), (7, NO_REPEAT_NGRAM)]
+
+
+@pytest.mark.parametrize("options", [SearchOptions(no_repeat_ngram=2), SearchOptions(sample=True, beam_size=1)])
+def test_who_chose_how_to_repeat_gets_it(options: SearchOptions) -> None:
+    table = Table({"a man": ["ein ein ein ein ein"], "a man (again)": ["ein ein ein ein ein"]})
+    table.run(table.planner(options).task("a man"))
+    assert len(table.asked) == 1
+
+
+def test_a_translation_that_ran_into_its_longest_length_is_tried_again() -> None:
+    table = Table({"a man": ["b c d e f g h i"], "a man (again)": ["ein Mann"]})
+    task = table.run(table.planner(SearchOptions(max_length_factor=1, max_length_offset=6)).task("a man"))  # 3 + 6 = 9
+    assert task.translation().text == "ein Mann"
+
+
+def test_every_alternative_has_its_spans() -> None:
+    table = Table({"a {x} 12 man": ["ein {x} 12 Mann", "ein Mann {x}", "der {x} 12 {x}"]})
+    found = table.run(table.planner().task("a {x} 12 man")).translation()
+    assert [sorted(each.text.split()).count("{x}") for each in found.alternatives] == [1, 1, 1]
+    assert all("12" in each.text.split() for each in found.alternatives)
+
+
+def test_a_second_question_that_fails_leaves_the_first_answer() -> None:
+    table = Table({"a {x} man": ["ein X"]}, problems={"a man"})
+    assert translated(table, "a {x} man").split().count("{x}") == 1
+
+
+def test_a_first_question_that_fails_fails_the_text() -> None:
+    table = Table({}, problems={"a man"})
+    with pytest.raises(RequestError, match="the text that begins 'a man' cannot be translated: no"):
+        table.run(table.planner().task("a man")).translation()
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"), [(ZeroDivisionError("none"), "ZeroDivisionError: none"), ([], "ValueError")]
+)
+def test_an_exception_in_a_sentence_is_the_problem_of_its_text(
+    answer: list[CrossAttention] | Exception, problem: str
+) -> None:
+    table = Table({"see 12 men": ["sieh zwölf Mann"]})
+    task = table.planner().task("see 12 men")
+    (routine,) = task.take_calls()
+    task.resume(routine, [table.answer(task.requests[0])])
+    assert not task.done and task.take_calls() == [routine]
+    task.resume(routine, answer)
+    assert task.done and problem in task.problem
+
+
+def test_requests_of_later_calls_are_listed_so_that_they_can_be_cancelled() -> None:
+    table = Table({"a {x} man": ["ein X"]})
+    task = table.planner().task("a {x} man")
+    (routine,) = task.take_calls()
+    task.resume(routine, [table.answer(task.requests[0])])
+    assert isinstance(routine.call, DecodeCall) and not task.done
+    assert task.requests[1:] == list(routine.call.requests) and len(task.requests) == 2
+
+
+def test_finished_sentences_are_reported_in_order_and_join_to_the_translation() -> None:
+    table = Table({"Go on.": ["weiter so."], "See it": ["x"], "Now": ["jetzt"]})
+    task = replace(table.planner(), sentences=False).task(" Go on. See it\n- Now\n*\n")
+    first, second, third = task.take_calls()
+
+    def finish(routine: AnyRoutine) -> list[str]:
+        assert isinstance(routine.call, DecodeCall)
+        task.resume(routine, [table.answer(request) for request in routine.call.requests])
+        reports.extend(new := task.take_reports())
+        return [report.text for report in new]
+
+    reports: list[SentenceReport] = []
+    assert [finish(second), finish(first), finish(third)] == [[], ["weiter so.", "x"], ["jetzt"]]
+    found = task.translation()
+    assert "".join(report.before + report.text + report.after for report in reports) == found.text
+    assert [report.after for report in reports] == ["", "", "\n*\n"]
+    places = [(report.source_range, report.target_range, report.text) for report in reports]
+    assert places == [(each.source_range, each.target_range, each.text) for each in found.sentences]
+    assert task.take_reports() == []
+
+
+def test_no_cut_parts_a_long_span() -> None:
+    address = "https://x.y/" + "a" * 100
+    table = Table({})
+    text = f"one two three {address} four five six"
+    assert translated(table, text) == text
+    table = Table({})
+    task = table.planner(longest=4).task(text)
+    assert table.run(task).translation().text == text
+    assert table.asked == ["one two three", "four five six"]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "expected"),  # of the parts "ab", "", "cde", "f"
+    [
+        ([], [(), (), (), ()]),
+        ([(0, 2), (2, 5), (5, 6)], [((0, 2),), (), ((0, 3),), ((0, 1),)]),
+        ([(1, 6)], [((1, 2),), (), ((0, 3),), ((0, 1),)]),
+        ([(3, 4), (0, 1), (2, 5)], [((0, 1),), (), ((1, 2), (0, 3)), ()]),
+        ([(-1, 1), (5, 9), (6, 8), (2, 2), (4, 3)], [((0, 1),), (), (), ((0, 1),)]),
+    ],
+)
+def test_ranges_are_shared_out_to_the_parts_of_a_text(ranges: list[Range], expected: list[tuple[Range, ...]]) -> None:
+    assert split_ranges(ranges, ["ab", "", "cde", "f"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ([], ["ab", "cd", "ef"]),
+        ([(0, 2), (2, 4)], ["ab", "cd", "ef"]),
+        ([(1, 3)], ["abcd", "ef"]),
+        ([(4, 6), (3, 5), (0, 1)], ["ab", "cdef"]),
+        ([(1, 5), (2, 3)], ["abcdef"]),
+    ],
+)
+def test_no_cut_parts_what_is_kept(kept: list[Range], expected: list[str]) -> None:
+    pieces = [TextPart(text, False) for text in ("ab", "cd", "ef")]
+    assert [piece.text for piece in _merge_divided(pieces, kept)] == expected
+
+
+def test_many_kept_ranges_are_gone_through_once() -> None:
+    """For each part of a text it would be quadratic: minutes, in which a worker seems to hang."""
+    text, times = "a is b ", 10_000
+    kept = [(place, place + 1) for place in range(0, times * len(text), len(text))]
+    task = Table({}).planner(longest=5).task(text * times, kept)
+    assert [part.text for part in task.parts] == ["a", " ", "is b", " "] * times
+    pieces = [TextPart("ab", False)] * 50_000
+    assert list(_merge_divided(pieces, [(place, place + 1) for place in range(100_000)])) == pieces
+
+
+ODD: dict[str, str] = {
+    "lone surrogates": "a \ud800 b\udfff \udc00\ud800",
+    "NUL": "a\0b \0",
+    "BOM": "\ufeffThe dog sees\ufeff the cat.",
+    "line separators": "The dog\u2028sees\u2029the\x85cat.",
+    "right-to-left marks": "\u202eThe dog\u202c \u200fsees\u200e \u2067the cat\u2069.",
+    "families": "The 👩‍👩‍👧‍👦 sees 👨🏽‍🚀🏴󠁧󠁢󠁳󠁣󠁴󠁿 the \u200d\u200d cat 🇩🇪🇩.",
+    "10,000 combining marks": "The dog" + "\u0301" * 10_000 + " sees.",
+    "only combining marks": "\u0301" * 10_000,
+    "spaces": " " * 10_000,
+    "newlines": "\n" * 10_000,
+    "unassigned and private": "a\ue000b\U0010ffff\U000e0041 c",
+    "escapes": "\x1b[31m red \x7f",
+    "space marks": "\u2581\u2581 the\u2581dog",
+    "brackets": "(((((" * 200 + "the dog" + ")" * 1000,
+    "placeholders": "{a} " * 300 + "the dog",
+    "numbers": "the 1 dog 2 " * 100,
+    "shouting": "THE DOG SEES THE CAT " * 50,
+}
+
+
+@pytest.fixture(scope="module")
+def translator(small_model: Path) -> Translator:
+    return Translator.load(small_model, device="cpu")
+
+
+BRIEF = SearchOptions(beam_size=1, max_length_factor=0, max_length_offset=6)
+
+
+@pytest.mark.parametrize("sentences", [False, True])
+@pytest.mark.parametrize("name", ODD)
+def test_odd_text(translator: Translator, name: str, sentences: bool) -> None:
+    text = ODD[name]
+    steps = translator.engine.steps
+    found = translator.translate([text], options=BRIEF, sentences=sentences)[0].text
+    assert found.encode("utf-8").decode("utf-8") == found
+    assert len(found) <= 12 * len(text) + 1000
+    assert translator.engine.steps - steps < 2000
+    if not text.strip() or not any(map(str.isalnum, text)):
+        assert found == text
+
+
+def test_a_token_of_a_megabyte(translator: Translator) -> None:
+    options = SearchOptions(beam_size=1, max_length=2)
+    for text in ("a" * 1_000_000, "a1." * 50_000):
+        steps = translator.engine.steps
+        found = translator.translate([text], options=options)[0].text
+        assert len(found) <= 2 * len(text)
+        assert translator.engine.steps - steps < 1000
+
+
+@pytest.mark.parametrize("text", ["", " ", "...", "— * —", "👍 👍🏽", "\n\n", "🙂"])
+def test_what_holds_no_words_comes_back(translator: Translator, text: str) -> None:
+    assert translator.translate([text])[0].text == text
+
+
+def test_spans_come_back_through_a_model_that_writes_nonsense(translator: Translator) -> None:
+    text = "The dog https://x.y/z sees @anna_b and {name} 12 times `a b` at 12:30 👩‍👩‍👧, or v1.2.3 <0>cat</0>."
+    spans = ["https://x.y/z", "@anna_b", "{name}", "`a b`", "12:30", "👩‍👩‍👧", "v1.2.3", "<0>", "</0>"]
+    options = replace(translator.options, n_best=2)
+    for found in translator.translate([text, f"- {text}", text.upper()], options=options):
+        for alternative in found.alternatives:
+            assert [alternative.text.lower().count(span.lower()) for span in spans] == [1] * len(spans)

@@ -1,0 +1,232 @@
+"""Text in, text out."""
+
+import doctest
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from mt import Translation, Translator
+from mt.data.corpus import read_lines
+from mt.decoding.options import SearchOptions
+from mt.errors import LanguageError, ModelError, RequestError
+from tests.conftest import sentences
+
+
+@pytest.fixture(scope="module")
+def translator(small_model: Path) -> Translator:
+    return Translator.load(small_model, device="cpu")
+
+
+def test_a_batch_of_64_gives_what_each_gives_alone_in_the_same_order(translator: Translator) -> None:
+    texts = sentences(64)
+    together = translator.translate(texts)
+    assert [translator.translate([text])[0].text for text in texts] == [found.text for found in together]
+    assert len({found.text for found in together}) > 32, "the model gives nearly everything the same translation"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beam_size", [1, 5])
+def test_real_sentences_alone_and_in_a_batch_of_64(beam_size: int) -> None:
+    corpora, model = os.environ.get("MT_TEST_CORPORA"), os.environ.get("MT_TEST_MODEL")
+    if not corpora or not model:
+        pytest.skip("MT_TEST_CORPORA (real corpora) and MT_TEST_MODEL (an en-de model) are not both set")
+    translator = Translator.load(model, device="cpu")
+    options = replace(translator.options, beam_size=beam_size)
+    texts = list(islice(read_lines(Path(corpora) / "multi30k" / "test_2016_flickr.en.gz"), 1000))
+    together = [
+        found.text
+        for begin in range(0, len(texts), 64)
+        for found in translator.translate(texts[begin : begin + 64], options=options)
+    ]
+    alone = [translator.translate(text, options=options).text for text in texts]
+    assert len(texts) == 1000
+    assert alone == together
+
+
+@pytest.mark.parametrize("text", ["", " ", "\t \n", "\u2003\u3000"])
+def test_what_holds_nothing_to_translate_stays_as_it_is(translator: Translator, text: str) -> None:
+    assert translator.translate([text])[0].text == text
+
+
+@pytest.mark.parametrize(("before", "after"), [("  ", ""), ("\t", " \n"), ("", "\r\n"), ("\u00a0", "\u2029")])
+def test_white_space_around_a_text_is_kept(translator: Translator, before: str, after: str) -> None:
+    bare = translator.translate(["The dog sees the cat."])[0].text
+    assert translator.translate([f"{before}The dog sees the cat.{after}"])[0].text == before + bare + after
+
+
+def test_the_translation_of_a_sentence_is_one_line(translator: Translator) -> None:
+    texts = [*sentences(200), "a\nb", "a\u2028b"]
+    found = translator.translate(texts, sentences=True)
+    assert [each.text for each in found if len(each.text.splitlines()) != 1] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["\0", "\ufeff", "\ud800", "a\udfffb", "\u202e", "👩‍👩‍👧‍👦", "e" + 50 * "\u0301", "\x1b[31m"]
+)
+def test_odd_text_gives_well_formed_text(translator: Translator, text: str) -> None:
+    translated = translator.translate([text])[0].text
+    assert translated.encode("utf-8").decode("utf-8") == translated  # a lone surrogate cannot be encoded
+
+
+def test_n_best(translator: Translator) -> None:
+    found = translator.translate("The dog sees the cat.", options=replace(translator.options, beam_size=4, n_best=4))
+    assert (found.text, found.score) == (found.alternatives[0].text, found.alternatives[0].score)
+    scores = [alternative.score for alternative in found.alternatives]
+    assert len(scores) == 4 and scores == sorted(scores, reverse=True)
+    for alternative in found.alternatives:
+        assert len(alternative.piece_log_probabilities) == len(alternative.pieces) + 1
+        assert sum(alternative.piece_log_probabilities) == pytest.approx(alternative.log_probability, abs=1e-3)
+
+
+def test_options(translator: Translator) -> None:
+    text = ["The dog sees the cat."]
+    assert translator.options.beam_size == 3
+    assert translator.translate(text, options=SearchOptions(max_length=3))[0].text != translator.translate(text)[0].text
+    drawn = [translator.translate(text, options=SearchOptions(sample=True, seed=seed))[0].text for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_sentences_are_drawn_by_numbers_of_their_own(translator: Translator) -> None:
+    """Where all began with the same number, and the model says the same of each, all would begin alike."""
+    flat = SearchOptions(sample=True, temperature=1e6, max_length=2)  # any token is as likely as another
+    texts = sentences(40)
+    drawn = [found.alternatives[0].pieces for found in translator.translate(texts, options=flat, sentences=True)]
+    assert len(set(drawn)) > 30
+    assert drawn == [
+        translator.translate([text], options=flat, sentences=True)[0].alternatives[0].pieces for text in texts
+    ]
+
+
+@pytest.mark.parametrize("asked", [{"beam_size": 0}, {"n_best": 0}, {"beam_size": 2, "n_best": 3}])
+def test_options_that_cannot_be_used(translator: Translator, asked: dict[str, Any]) -> None:
+    with pytest.raises(RequestError, match="cannot be used"):
+        translator.translate("a", options=replace(translator.options, **asked))
+
+
+ROOT = Path(__file__).resolve().parents[2]
+DOG, CAT = "The dog sees the cat.", "The cat hears the dog!"
+
+
+def test_a_text_is_translated_sentence_by_sentence(translator: Translator) -> None:
+    options = replace(translator.options, n_best=2)
+    dog, cat = translator.translate([DOG, CAT], options=options)
+    text = f" {DOG}  {CAT}\r\n\r\n\t{DOG} *** "
+    found = translator.translate(text, options=options)
+    assert found.text == f" {dog.text}  {cat.text}\r\n\r\n\t{dog.text} *** "
+    assert [(each.source, each.text) for each in found.sentences] == [
+        (DOG, dog.text),
+        (CAT, cat.text),
+        (DOG, dog.text),
+    ]
+    first, second = found.alternatives
+    assert (first.text, first.score) == (found.text, found.score)
+    others = dog.alternatives[1], cat.alternatives[1]
+    assert second.text == f" {others[0].text}  {others[1].text}\r\n\r\n\t{others[0].text} *** "
+
+
+def test_scores_of_several_sentences(translator: Translator) -> None:
+    found = translator.translate([f"{DOG} {CAT}"])[0]
+    one, two = (each.alternatives[0] for each in found.sentences)
+    assert found.alternatives[0].log_probability == one.log_probability + two.log_probability
+    assert found.alternatives[0].pieces == one.pieces + two.pieces
+    tokens = len(one.pieces) + 1, len(two.pieces) + 1
+    assert found.score == pytest.approx((one.score * tokens[0] + two.score * tokens[1]) / sum(tokens))
+
+
+def test_where_texts_are_sentences_none_is_split(translator: Translator) -> None:
+    found = translator.translate([f" {DOG} {CAT} "], sentences=True)[0]
+    assert [each.source for each in found.sentences] == [f"{DOG} {CAT}"]
+    assert found.text == f" {found.sentences[0].text} "
+    assert found.sentences[0].alternatives[0].pieces == found.alternatives[0].pieces
+
+
+@pytest.mark.parametrize("sentences", [False, True])
+def test_a_sentence_that_is_too_long_is_split_and_not_cut(translator: Translator, sentences: bool) -> None:
+    text = "the dog sees the cat " * 100
+    found = translator.translate([text], sentences=sentences)[0]
+    assert len(found.sentences) > 1
+    assert " ".join(each.source for each in found.sentences) + " " == text
+    assert " ".join(each.text for each in found.sentences) + " " == found.text
+    lengths = [len(translator.tokenizer.encode(each.source)) + 1 for each in found.sentences]
+    assert max(lengths) <= 256
+
+
+def test_texts_that_fail_are_all_named_and_nothing_is_left_behind(translator: Translator, poison: str) -> None:
+    with pytest.raises(RequestError, match="2 texts failed") as caught:
+        translator.translate([DOG, poison, f"{CAT} {poison}"])
+    assert str(caught.value).count("the text that begins 'poison' cannot be translated: ValueError: not this") == 2
+    assert not translator.engine.busy
+    with pytest.raises(RequestError, match=r"^the text that begins 'poison'"):
+        translator.translate([poison])
+
+
+def test_one_sentence_for_the_engine(translator: Translator) -> None:
+    request = translator.request("the dog")
+    assert request is not None and request.source == (*translator.tokenizer.encode("the dog"), 3)
+    assert translator.request(" ") is None
+    with pytest.raises(RequestError, match=r"begins 'dog dog .* accepted: at most 256"):
+        translator.request("dog " * 300)
+
+
+def test_directions(small_model: Path, several_directions: Path) -> None:
+    one, several = Translator.load(small_model, "cpu"), Translator.load(several_directions, "cpu")
+    assert one.direction_of(None, None) == one.direction_of("en", None) == one.direction_of(None, "de") == ("en", "de")
+    assert several.direction_of("fr", None) == ("fr", "de") and several.direction_of(None, "fr") == ("en", "fr")
+    assert several.direction_of(None, "de") == ("", "de")
+    for source, target in [("en", None), (None, None), ("fr", "en"), ("de", "en"), ("en", "zz")]:
+        with pytest.raises(LanguageError, match=r"accepted: en-de, en-fr, fr-de$"):
+            several.translate(["a"], source=source, target=target)
+    text = ["The dog sees the cat."]
+    german, french = (several.translate(text, source="en", target=target)[0].text for target in ("de", "fr"))
+    assert german != french
+
+
+def test_a_device_that_is_not_there(small_model: Path) -> None:
+    for name in ("cuda:99", "toaster", "meta"):
+        with pytest.raises(ModelError, match="cannot be used"):
+            Translator.load(small_model, device=name)
+
+
+def test_a_text_gives_one_translation_and_a_list_gives_a_list(translator: Translator) -> None:
+    one, (same, other) = translator.translate(DOG), translator.translate((DOG, CAT))
+    assert isinstance(one, Translation) and one == same != other
+    assert one.sentences[0].links == ()
+    assert translator.translate(DOG, alignment=True).sentences[0].links
+
+
+def test_a_translator_shows_what_it_is(translator: Translator) -> None:
+    dtype = str(translator.dtype)
+    assert repr(translator) == f"Translator('small', directions='en-de', device='cpu', dtype='{dtype}')"
+
+
+def test_the_package_lists_the_translator_without_importing_torch() -> None:
+    program = "import sys, mt; assert 'torch' not in sys.modules; assert 'Translator' in dir(mt) and mt.Translator.load"
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize("module", ["mt", "mt.pipeline.translator"])
+def test_the_examples_of_the_documentation_run(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    result = doctest.testmod(import_module(module))
+    assert result.attempted > 1 and result.failed == 0
+
+
+def test_a_pass_of_attention_restores_the_number_of_threads(translator: Translator) -> None:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda _: list(translator.attention([((5, 6, 3), (7, 8))] * 3)), range(50)))
+            assert set(pool.map(lambda _: torch.get_num_threads(), range(20))) == {3}
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(threads)

@@ -1,0 +1,48 @@
+"""Scores of given translations."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mt import Translator
+from mt.errors import RequestError
+from mt.languages import Direction
+from mt.scoring.pairs import PairScorer
+from tests.conftest import sentences
+
+EN_DE = Direction("en", "de")
+
+
+@pytest.fixture(scope="module")
+def translator(small_model: Path) -> Translator:
+    return Translator.load(small_model, device="cpu")
+
+
+def test_a_translation_scores_as_the_search_that_found_it_says(translator: Translator, small_model: Path) -> None:
+    sources, options = sentences(8, seed=3), replace(translator.options, beam_size=2)
+    found = [
+        translation.alternatives[0] for translation in translator.translate(sources, options=options, protect=False)
+    ]
+    kept = [
+        (source, best)
+        for source, best in zip(sources, found, strict=True)
+        if translator.tokenizer.encode(best.text.strip()) and _reads_back(translator, best.text, best.pieces)
+    ]
+    assert kept
+    scored = PairScorer.load(small_model, "cpu").score(
+        [source for source, _ in kept], [best.text for _, best in kept], EN_DE
+    )
+    for (_, best), pair in zip(kept, scored, strict=True):
+        assert pair.log_probability == pytest.approx(best.log_probability, abs=1e-3)
+        assert len(pair.token_log_probabilities) == len(best.pieces) + 1
+
+
+def test_every_pair_too_long_is_named(small_model: Path) -> None:
+    with pytest.raises(RequestError, match=r"pair 1.*\n.*pair 3"):
+        PairScorer.load(small_model, "cpu").score(["a"] * 3, ["dog " * 2000, "a", "cat " * 2000], EN_DE)
+
+
+def _reads_back(translator: Translator, text: str, pieces: tuple[str, ...]) -> bool:
+    """Whether the text, encoded, gives the pieces that the search chose: an untrained model may choose others."""
+    return tuple(translator.tokenizer.pieces(translator.tokenizer.encode(text.strip()))) == pieces

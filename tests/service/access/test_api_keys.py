@@ -1,0 +1,205 @@
+"""API keys: made, found, refused; and kept without the keys themselves."""
+
+import asyncio
+import hmac
+import json
+import sqlite3
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from mt.cli.keys import main
+from service.access import api_keys
+from service.access.api_keys import (
+    ApiKey,
+    ApiKeyError,
+    ApiKeys,
+    NewApiKey,
+    get_key,
+    list_keys,
+    make_key,
+    revoke_key,
+    same_secret,
+)
+from service.access.database import MIGRATIONS, Database, DatabaseError
+
+Run = Callable[..., tuple[int, str, str]]
+NOW = 1_800_000_000.0
+
+
+def key(**fields: object) -> ApiKey:
+    described = {"rate": None, "quota": None, "created": 0.0, "expires": None, "revoked": False} | fields
+    return ApiKey(id="12345678", name="k", **described)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("found", "valid"),
+    [
+        (key(), True),
+        (key(expires=NOW + 1), True),
+        (key(expires=NOW), False),
+        (key(expires=NOW - 1), False),
+        (key(revoked=True), False),
+        (key(revoked=True, expires=NOW + 1), False),
+    ],
+)
+def test_which_keys_are_valid(found: ApiKey, valid: bool) -> None:
+    assert found.valid(NOW) is valid
+
+
+def test_a_key_is_found_by_its_text_alone() -> None:
+    with Database.open(None) as store:
+        secret, made = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki", 5, 100, NOW)))
+        other, _ = store.run_sync(lambda connection: make_key(connection, NewApiKey("mail")))
+        keys = ApiKeys(store)
+        assert asyncio.run(keys.find(secret)) == made
+        assert (made.name, made.rate, made.quota, made.expires, made.revoked) == ("wiki", 5, 100, NOW, False)
+        assert secret != other and len(secret) > 40 and secret.startswith("mt_")
+        for wrong in ("", secret[:-1], secret + "a", secret.upper(), made.id, made.name, "\ud800", "\0", "ü" * 999):
+            assert asyncio.run(keys.find(wrong)) is None, wrong
+
+
+def test_the_whole_hash_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text whose hash only begins as a key's is not that key."""
+    compared = []
+    compare = hmac.compare_digest
+
+    def watched(one: bytes, two: bytes) -> bool:
+        compared.append((one, two))
+        return compare(one, two)
+
+    monkeypatch.setattr(hmac, "compare_digest", watched)
+    with Database.open(None) as store:
+        secret, made = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        digest = api_keys._digest(secret)
+        altered = digest[:-1] + bytes([digest[-1] ^ 1])
+        assert api_keys._id(altered) == made.id
+        assert store.run_sync(lambda connection: api_keys._find(connection, digest)) == made
+        assert store.run_sync(lambda connection: api_keys._find(connection, altered)) is None
+        assert compared == [(digest, digest), (altered, digest)]
+
+
+def test_names_are_taken_once_and_revoked_for_good() -> None:
+    with Database.open(None) as store:
+        secret, made = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        with pytest.raises(ApiKeyError, match="there is a key named 'wiki' already"):
+            store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        with pytest.raises(ApiKeyError, match="there is no key 'wikl'; accepted: wiki"):
+            store.run_sync(lambda connection: get_key(connection, "wikl"))
+        assert store.run_sync(lambda connection: revoke_key(connection, "wiki")).revoked
+        assert store.run_sync(lambda connection: revoke_key(connection, made.id)).revoked
+        found = asyncio.run(ApiKeys(store).find(secret))
+        assert found is not None and found.revoked
+        assert [each.name for each in store.run_sync(list_keys)] == ["wiki"]
+
+
+def test_the_database_holds_no_key(tmp_path: Path) -> None:
+    path = tmp_path / "service.db"
+    with Database.open(path) as store:
+        secrets = [store.run_sync(partial(make_key, new=NewApiKey(f"k{i}")))[0] for i in range(20)]
+    held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"k19" in held
+    for secret in secrets:
+        assert secret.encode() not in held and secret.removeprefix("mt_").encode() not in held
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "same"),
+    [("abc", "abc", True), ("abc", "abd", False), ("", "a", False), ("ü", "ü", True), ("a" * 1000, "a", False)],
+)
+def test_same_secret(given: str, expected: str, same: bool) -> None:
+    assert same_secret(given, expected) is same
+
+
+def test_what_fails_half_way_leaves_nothing() -> None:
+    def half(connection: sqlite3.Connection) -> None:
+        make_key(connection, NewApiKey("wiki"))
+        raise RuntimeError("half way")
+
+    with Database.open(None) as store:
+        with pytest.raises(RuntimeError, match="half way"):
+            store.run_sync(half)
+        assert store.run_sync(list_keys) == []
+
+
+def test_a_database_is_brought_up_to_date_once(tmp_path: Path) -> None:
+    path = tmp_path / "service.db"
+    for _ in range(2):
+        with Database.open(path) as store:
+            assert store.run_sync(lambda connection: connection.execute("PRAGMA user_version").fetchone()) == (
+                len(MIGRATIONS),
+            )
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_databases_that_cannot_be_used(tmp_path: Path) -> None:
+    rubbish = tmp_path / "rubbish.db"
+    rubbish.write_bytes(b"no database at all " * 100)
+    with pytest.raises(DatabaseError, match=r"rubbish\.db cannot be used: file is not a database; accepted: a file of"):
+        Database.open(rubbish)
+    with pytest.raises(DatabaseError, match="unable to open database file"):
+        Database.open(tmp_path / "no" / "such" / "folder.db")
+    later = tmp_path / "later.db"
+    with sqlite3.connect(later) as connection:
+        connection.execute("PRAGMA user_version = 999")
+    with pytest.raises(DatabaseError, match="a later release, version 999"):
+        Database.open(later)
+
+
+@pytest.fixture
+def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """`scripts/keys.py` with arguments and a database: its exit status, and what it printed to stdout and stderr."""
+    monkeypatch.setenv("MT_DATABASE", str(tmp_path / "service.db"))
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        status = main(arguments)
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return run
+
+
+def test_the_script(keys: Run, tmp_path: Path) -> None:
+    status, printed, _ = keys("add", "the wiki", "--rate", "5", "--quota", "100", "--days", "3")
+    assert status == 0
+    secret = printed.strip()
+    with Database.open(tmp_path / "service.db") as store:
+        found = asyncio.run(ApiKeys(store).find(secret))
+    assert found is not None and (found.name, found.rate, found.quota) == ("the wiki", 5, 100)
+    assert found.expires is not None and 2.9 < (found.expires - time.time()) / 86_400 < 3
+    (shown,) = json.loads(keys("show", found.id, "--json")[1])
+    assert (shown["name"], shown["state"], shown["used"]) == ("the wiki", "valid", 0)
+    (revoked,) = json.loads(keys("revoke", "the wiki", "--json")[1])
+    assert revoked["state"] == "revoked"
+    listed = keys("list")
+    assert "revoked" in listed[2] and found.id in listed[2]
+    assert secret not in f"{shown} {revoked} {listed}"
+
+
+@pytest.mark.parametrize("limit", [("--days", "9999999"), ("--rate", str(2**63)), ("--quota", "0"), ("--rate", "x")])
+def test_limits_that_cannot_be(limit: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["add", "wiki", *limit])
+    assert f"argument {limit[0]}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("add", "wiki"), "there is a key named 'wiki' already"),
+        (("add", " "), "the name is ' '"),
+        (("show", "mail"), "there is no key 'mail'; accepted: wiki"),
+        (("list", "--database", "slip.db"), "database slip.db does not exist"),
+    ],
+)
+def test_the_script_refuses(keys: Run, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    with Database.open(tmp_path / "service.db") as store:
+        store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+    status, printed, told = keys(*arguments)
+    assert status == 2 and said in told and printed == ""
+    assert not Path("slip.db").exists()

@@ -1,0 +1,363 @@
+"""Rates and quotas: what the gate lets through, and what is left of it after a restart."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from limits import strategies
+from limits.storage import memory
+
+from service.access import control
+from service.access.api_keys import ApiKey, NewApiKey, make_key, revoke_key
+from service.access.control import AccessControl, AccessPolicy, Caller, Usage, caller_network
+from service.access.database import Database
+from service.access.usage import FLUSH_SECONDS, month_of, read_usage
+from service.errors import DeepLQuotaExceeded, InvalidKey, QuotaExceeded, TooManyRequests
+
+T = TypeVar("T")
+ROOT = Path(__file__).resolve().parents[3]
+NOVEMBER = 1_795_000_000.0  # 2026-11-18
+DECEMBER = NOVEMBER + 20 * 86_400
+
+
+@dataclass
+class Clock:
+    """Instead of the `time` module."""
+
+    now: float = NOVEMBER
+
+    def time(self) -> float:
+        return self.now
+
+    def rule(self, patch: pytest.MonkeyPatch) -> None:
+        for module in (memory, strategies, control):
+            patch.setattr(module, "time", self)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    clock.rule(monkeypatch)
+    return clock
+
+
+def made(store: Database, **wanted: Any) -> tuple[str, ApiKey]:
+    return store.run_sync(lambda connection: make_key(connection, NewApiKey(**{"name": "wiki"} | wanted)))
+
+
+def ran(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)
+
+
+def refusals(access: AccessControl, secret: str | None, address: str, times: int) -> list[int]:
+    """Of so many requests, for each that is refused, after how many seconds to come again."""
+    found = []
+    for _ in range(times):
+        try:
+            ran(access.admit(secret, address))
+        except TooManyRequests as error:
+            found.append(int(error.headers["Retry-After"]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("address", "known_as"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("", "unknown"),
+        ("testclient", "unknown"),
+        ("x" * 1000, "unknown"),
+    ],
+)
+def test_addresses(address: str, known_as: str) -> None:
+    assert caller_network(address) == known_as
+
+
+def test_months() -> None:
+    assert [month_of(time) for time in (NOVEMBER, DECEMBER, 1_796_083_199, 1_796_083_200)] == [
+        "2026-11",
+        "2026-12",
+        "2026-11",
+        "2026-12",
+    ]
+
+
+@pytest.mark.parametrize(("require", "keys"), [(False, False), (False, True), (True, True), (True, False)])
+def test_who_is_let_in(require: bool, keys: bool) -> None:
+    """Without a key, if none is required; with a wrong one, if there are none at all, as clients that must send one."""
+    with Database.open(None) as store:
+        if keys:
+            made(store)
+        access = AccessControl(store, AccessPolicy(require_key=require))
+
+        def outcome(secret: str | None) -> str:
+            try:
+                return ran(access.admit(secret, "192.0.2.7")).id
+            except InvalidKey as error:
+                return error.message
+
+        nobody, wrong = outcome(None), outcome("mt_wrong")
+        assert outcome("") == nobody
+        assert nobody == ("Please contact the server operator to get an API key" if require else "192.0.2.7")
+        assert wrong == ("Invalid API key" if require or keys else "192.0.2.7")
+
+
+def test_keys_that_are_no_longer_valid() -> None:
+    clock = Clock()
+    with Database.open(None) as store:
+        access = AccessControl(store, AccessPolicy(), clock.time)
+        secret, key = made(store, expires=NOVEMBER + 10)
+        caller = ran(access.admit(secret, "192.0.2.7"))
+        assert caller == Caller(f"key:{key.id}", key)
+        clock.now += 10
+        with pytest.raises(InvalidKey, match=r"^Invalid API key$"):
+            ran(access.admit(secret, ""))
+        secret, key = made(store, name="mail")
+        assert ran(access.admit(secret, "")).key == key
+        store.run_sync(lambda connection: revoke_key(connection, "mail"))
+        with pytest.raises(InvalidKey):
+            ran(access.admit(secret, ""))
+
+
+def test_each_caller_has_a_rate_of_its_own(clock: Clock) -> None:
+    with Database.open(None) as store:
+        access = AccessControl(store, AccessPolicy(anonymous_rate=3))
+        slow, fast, free = (made(store, name=str(rate), rate=rate)[0] for rate in (2, 4, None))
+        for _ in range(2):  # it does not matter who comes first
+            clock.now += 1000
+            assert len(refusals(access, None, "192.0.2.7", 10)) == 7
+            assert len(refusals(access, None, "192.0.2.8", 10)) == 7
+            assert len(refusals(access, None, "2001:db8::1", 2) + refusals(access, None, "2001:db8::2", 2)) == 1
+            assert len(refusals(access, slow, "192.0.2.7", 10)) == 8
+            assert len(refusals(access, fast, "192.0.2.7", 10)) == 6
+            assert refusals(access, free, "192.0.2.7", 1000) == []
+
+
+@pytest.mark.parametrize("offset", [0.001, 0.5, 17.0, 59.0, 59.999])
+@pytest.mark.parametrize("rate", [1, 7, 600])
+def test_who_waits_as_told_is_let_in(clock: Clock, rate: int, offset: float) -> None:
+    """Wherever in the clock's minute the requests begin."""
+    clock.now += offset - clock.now % 60
+    with Database.open(None) as store:
+        access = AccessControl(store, AccessPolicy(anonymous_rate=rate))
+        assert refusals(access, None, "192.0.2.7", rate) == []
+        (wait,) = refusals(access, None, "192.0.2.7", 1)
+        assert 1 <= wait <= 61
+        clock.now += wait
+        assert refusals(access, None, "192.0.2.7", 1) == []
+
+
+@given(st.lists(st.floats(0, 40), min_size=1, max_size=60), st.integers(1, 9))
+def test_after_any_past_too(pauses: list[float], rate: int) -> None:
+    clock = Clock()
+    with pytest.MonkeyPatch.context() as patch, Database.open(None) as store:
+        clock.rule(patch)
+        access = AccessControl(store, AccessPolicy(anonymous_rate=rate))
+        for pause in pauses:
+            clock.now += pause
+            for wait in refusals(access, None, "192.0.2.7", 1):
+                clock.now += wait
+                assert refusals(access, None, "192.0.2.7", 1) == []
+
+
+def test_memory_of_those_who_have_gone_is_freed(clock: Clock) -> None:
+    with Database.open(None) as store:
+        access = AccessControl(store, AccessPolicy(anonymous_rate=3))
+        storage = access._rates.storage
+        assert isinstance(storage, memory.MemoryStorage)
+        for host in range(200):
+            ran(access.admit(None, f"192.0.2.{host}"))
+        assert len(storage.storage) == 200
+        clock.now += 121
+        storage.timer.join()
+        ran(access.admit(None, "192.0.2.1"))
+        storage.timer.join()
+        assert len(storage.storage) == 1
+
+
+def test_a_quota_is_spent_to_the_last_character() -> None:
+    with Database.open(None) as store:
+        access = AccessControl(store, AccessPolicy())
+        caller = ran(access.admit(made(store, quota=100)[0], ""))
+        ran(access.charge(caller, 60))
+        with pytest.raises(QuotaExceeded, match="60 of 100 characters are used this month, and the request has 41"):
+            ran(access.charge(caller, 41))
+        ran(access.charge(caller, 40))
+        ran(access.charge(caller, 0))
+        assert ran(access.usage(caller)) == Usage(100, 100)
+        with pytest.raises(QuotaExceeded):
+            ran(access.charge(caller, 1))
+
+
+def test_statuses_of_a_quota() -> None:
+    """Mastodon takes LibreTranslate's 403, and DeepL's 456, for a quota."""
+    assert (QuotaExceeded.status, DeepLQuotaExceeded.status) == (403, 456)
+    assert issubclass(DeepLQuotaExceeded, QuotaExceeded)
+
+
+def test_a_new_month_begins_with_nothing() -> None:
+    clock = Clock()
+    with Database.open(None) as store:
+        access = AccessControl(store, AccessPolicy(), clock.time)
+        caller = ran(access.admit(made(store, quota=100)[0], ""))
+        ran(access.charge(caller, 100))
+        clock.now = DECEMBER
+        assert ran(access.usage(caller)) == Usage(0, 100)
+        ran(access.charge(caller, 100))
+        clock.now = NOVEMBER
+        assert ran(access.usage(caller)) == Usage(100, 100)
+
+
+def test_what_fails_is_given_back() -> None:
+    async def use(access: AccessControl, caller: Caller) -> Usage:
+        async with access.charged(caller, 30):
+            pass
+        with suppress(ValueError):
+            async with access.charged(caller, 50):
+                assert (await access.usage(caller)).characters == 80
+                raise ValueError("no translation")
+        return await access.usage(caller)
+
+    with Database.open(None) as store:
+        access = AccessControl(store, AccessPolicy())
+        assert ran(use(access, ran(access.admit(made(store)[0], "")))) == Usage(30, None)
+
+
+def test_what_fails_is_given_back_to_the_month_that_it_was_charged_to() -> None:
+    clock = Clock()
+
+    async def use(access: AccessControl, caller: Caller) -> None:
+        with suppress(ValueError):
+            async with access.charged(caller, 50):
+                clock.now = DECEMBER
+                await access.charge(caller, 70)
+                raise ValueError("no translation")
+
+    with Database.open(None) as store:
+        access = AccessControl(store, AccessPolicy(), clock.time)
+        caller = ran(access.admit(made(store)[0], ""))
+        ran(use(access, caller))
+        assert ran(access.usage(caller)).characters == 70
+        clock.now = NOVEMBER
+        assert ran(access.usage(caller)).characters == 0
+
+
+def test_those_without_a_key_are_not_counted() -> None:
+    with Database.open(None) as store:
+        access = AccessControl(store, AccessPolicy())
+        caller = ran(access.admit(None, "192.0.2.7"))
+        ran(access.charge(caller, 10**9))
+        ran(access.refund(caller.id, NOVEMBER, 10**9))
+        assert ran(access.usage(caller)) == Usage(0, None)
+
+
+def test_requests_at_the_same_time_do_not_spend_the_same_characters() -> None:
+    """50 ask for 7 of 100 characters, before anything is known of the key: 14 get them."""
+
+    async def charge(access: AccessControl, caller: Caller) -> list[BaseException | None]:
+        return await asyncio.gather(*(access.charge(caller, 7) for _ in range(50)), return_exceptions=True)
+
+    with Database.open(None) as store:
+        access = AccessControl(store, AccessPolicy())
+        caller = ran(access.admit(made(store, quota=100)[0], ""))
+        found = ran(charge(access, caller))
+        assert sum(outcome is None for outcome in found) == 14
+        assert sum(isinstance(outcome, QuotaExceeded) for outcome in found) == 36
+        assert ran(access.usage(caller)).characters == 98
+
+
+async def spend(access: AccessControl, secret: str, times: int) -> Usage:
+    async with access.open():
+        caller = await access.admit(secret, "")
+        for _ in range(times):
+            await access.charge(caller, 3)
+        return await access.usage(caller)
+
+
+def test_usage_outlives_the_service(tmp_path: Path) -> None:
+    path = tmp_path / "service.db"
+    with Database.open(path) as store:
+        secret, key = made(store)
+        assert ran(spend(AccessControl(store, AccessPolicy()), secret, 5)).characters == 15
+    with Database.open(path) as store:
+        assert ran(spend(AccessControl(store, AccessPolicy()), secret, 2)).characters == 21
+        assert store.run_sync(lambda connection: read_usage(connection, key.id, month_of(time.time()))) == 21
+        assert store.run_sync(lambda connection: read_usage(connection, key.id, "1999-12")) == 0
+
+
+def test_two_services_with_one_database_add_up(tmp_path: Path) -> None:
+    path = tmp_path / "service.db"
+
+    async def together(one: AccessControl, two: AccessControl, secret: str) -> list[Usage]:
+        return list(await asyncio.gather(spend(one, secret, 10), spend(two, secret, 20)))
+
+    with Database.open(path) as store, Database.open(path) as other:
+        secret, _ = made(store)
+        ran(together(AccessControl(store, AccessPolicy()), AccessControl(other, AccessPolicy()), secret))
+        assert ran(spend(AccessControl(store, AccessPolicy()), secret, 0)).characters == 90
+
+
+def test_a_write_that_fails_is_tried_again() -> None:
+    with Database.open(None) as store:
+        access = AccessControl(store, AccessPolicy())
+        secret, key = made(store)
+        full = "CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT RAISE(ABORT, 'no space'); END"
+        store.run_sync(lambda connection: connection.execute(full))
+        assert ran(spend(access, secret, 4)).characters == 12
+        assert store.run_sync(lambda connection: connection.execute("SELECT * FROM usage").fetchall()) == []
+        store.run_sync(lambda connection: connection.execute("DROP TRIGGER full"))
+        assert ran(spend(access, secret, 1)).characters == 15
+        assert store.run_sync(lambda connection: read_usage(connection, key.id, month_of(time.time()))) == 15
+
+
+SPENDER = """
+import asyncio, sys
+from pathlib import Path
+from service.access.control import AccessControl, AccessPolicy
+from service.access.database import Database
+
+async def main() -> None:
+    access = AccessControl(Database.open(Path(sys.argv[1])), AccessPolicy())
+    async with access.open():
+        caller = await access.admit(sys.argv[2], "")
+        for number in range(1, 1_000_000):
+            await access.charge(caller, 1)
+            print(number, flush=True)
+            await asyncio.sleep(0.01)
+
+asyncio.run(main())
+"""
+
+
+def test_a_kill_loses_a_second_at_most(tmp_path: Path) -> None:
+    """A character each 10 ms or more slowly: the last second has at most 100."""
+    assert FLUSH_SECONDS < 1
+    path = tmp_path / "service.db"
+    with Database.open(path) as store:
+        secret, _ = made(store)
+    command = [sys.executable, "-c", SPENDER, str(path), secret]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if int(line) >= 200:
+                process.send_signal(signal.SIGKILL)
+                break
+        spent = max([200, *map(int, process.stdout.read().split())])
+    with Database.open(path) as store:
+        ((written,),) = store.run_sync(lambda connection: connection.execute("SELECT characters FROM usage").fetchall())
+    assert spent - 100 <= written <= spent

@@ -1,0 +1,54 @@
+"""A parser process with operations that exceed each limit."""
+
+import contextlib
+import os
+import sys
+import time
+from typing import Any
+
+from service.parsers import process
+from service.parsers.operations import OPERATIONS
+
+
+def spin(seconds: float) -> float:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    return seconds
+
+
+def sleep(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+def allocate(size: int) -> int:
+    return len(bytearray(size))
+
+
+def nest(depth: int) -> int:
+    return 0 if depth == 0 else 1 + nest(depth - 1)
+
+
+def die(code: int) -> None:
+    os._exit(code)
+
+
+def fail(message: str) -> None:
+    raise ValueError(message)
+
+
+def identity(value: Any) -> Any:
+    return value
+
+
+def environment(name: str) -> str | None:
+    return os.environ.get(name)
+
+
+OPERATIONS.update({f.__name__: f for f in (spin, sleep, allocate, nest, die, fail, identity, environment)})
+
+if __name__ == "__main__":
+    with contextlib.suppress(EOFError, OSError):
+        process.main(int(sys.argv[1]))
+    os._exit(0)

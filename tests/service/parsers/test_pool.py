@@ -1,0 +1,141 @@
+"""Operations in parser processes: limits, isolation, turns."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from mt.text.documents import DocumentOptions
+from mt.text.markup import MarkupOptions, TranslatedSegment
+from service.parsers.operations import read_document, read_markup, write_document, write_markup
+from service.parsers.pool import ParserLimits, ParserPool, ParsingError, ParsingLimitExceeded
+from tests.service.parsers.hostile_process import allocate, die, environment, fail, identity, nest, sleep, spin
+
+T = TypeVar("T")
+LIMITS = ParserLimits(processes=1, wall_seconds=20, cpu_seconds=2, memory_bytes=200 << 20, result_bytes=1 << 20)
+
+
+@contextmanager
+def pool(limits: ParserLimits = LIMITS) -> Iterator[ParserPool]:
+    opened = ParserPool(limits, "tests.service.parsers.hostile_process")
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def run(test: Callable[[ParserPool], Awaitable[T]], limits: ParserLimits = LIMITS) -> T:
+    async def tested() -> T:
+        with pool(limits) as opened:
+            return await test(opened)
+
+    return asyncio.run(tested())
+
+
+def children() -> set[str]:
+    return set(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split())
+
+
+EXCEEDED: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
+    "processor time": (spin, 60, "more than 2 s of processor time"),
+    "memory": (allocate, 1 << 30, "more than 200 MiB of memory"),
+    "nesting": (nest, 100_000, "nested too deeply"),
+    "result": (identity, b"a" * (2 << 20), "more than 1,048,576 bytes"),
+}
+
+
+@pytest.mark.parametrize(("operation", "argument", "message"), EXCEEDED.values(), ids=EXCEEDED.keys())
+def test_exceeded_limits_are_named_and_the_next_operation_works(
+    operation: Callable[[Any], Any], argument: Any, message: str
+) -> None:
+    async def test(opened: ParserPool) -> None:
+        for _ in range(2):
+            with pytest.raises(ParsingLimitExceeded, match=message):
+                await opened.run("a", operation, argument)
+            assert await opened.run("a", identity, 7) == 7
+
+    run(test)
+
+
+def test_wall_time_is_limited() -> None:
+    async def test(opened: ParserPool) -> None:
+        with pytest.raises(ParsingLimitExceeded, match=r"longer than 0\.5 s"):
+            await opened.run("a", sleep, 60)
+
+    run(test, ParserLimits(wall_seconds=0.5))
+
+
+@pytest.mark.parametrize(("operation", "argument"), [(die, 3), (fail, "a secret")], ids=["exit", "exception"])
+def test_failures_do_not_reveal_the_input(operation: Callable[[Any], Any], argument: Any) -> None:
+    async def test(opened: ParserPool) -> None:
+        with pytest.raises(ParsingError, match=r"^the parser failed on this input$"):
+            await opened.run("a", operation, argument)
+        assert await opened.run("a", identity, 7) == 7
+
+    run(test)
+
+
+def test_callers_take_turns() -> None:
+    """One caller's five operations do not delay another's by more than the one that runs."""
+
+    async def test(opened: ParserPool) -> list[str]:
+        order: list[str] = []
+
+        async def call(caller: str, number: int) -> None:
+            await opened.run(caller, sleep, 0.05)
+            order.append(f"{caller}{number}")
+
+        calls = [call("a", number) for number in range(4)] + [call("b", number) for number in range(2)]
+        await asyncio.gather(*calls)
+        return order
+
+    assert run(test) == ["a0", "a1", "b0", "a2", "b1", "a3"]
+
+
+def test_a_cancelled_operation_is_killed_and_frees_its_place() -> None:
+    async def test(opened: ParserPool) -> None:
+        others = children()
+        await opened.run("a", identity, 7)
+        parsers = children() - others
+        running, waiting = (asyncio.create_task(opened.run("a", sleep, 60)) for _ in range(2))
+        await asyncio.sleep(0.1)
+        waiting.cancel()
+        running.cancel()
+        await asyncio.gather(running, waiting, return_exceptions=True)
+        assert parsers and not parsers & children()
+        assert await opened.run("a", identity, 7) == 7
+
+    run(test)
+
+
+def test_processes_do_not_inherit_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MT_ADMIN_KEY", "secret-secret-secret")
+    assert run(lambda opened: opened.run("a", environment, "MT_ADMIN_KEY")) is None
+
+
+def test_documents_and_markup_round_trip() -> None:
+    async def test(opened: ParserPool) -> None:
+        name, content, options = "a.txt", b"One house.\n\nTwo dogs.\n", DocumentOptions()
+        segments = await opened.run("a", read_document, name, content, options)
+        assert [segment.text for segment in segments] == ["One house.", "Two dogs."]
+        translations = [TranslatedSegment(segment.text.upper()) for segment in segments]
+        written = await opened.run("a", write_document, name, content, options, translations)
+        assert written == b"ONE HOUSE.\n\nTWO DOGS.\n"
+        html = "<p>One <b>house</b>.</p>"
+        (segment,) = await opened.run("a", read_markup, html, False, MarkupOptions())
+        same = [TranslatedSegment(segment.text)]
+        assert await opened.run("a", write_markup, html, False, MarkupOptions(), [same]) == [html]
+
+    run(test, ParserLimits())
+
+
+def test_wrong_documents_are_refused_with_the_reason() -> None:
+    async def test(opened: ParserPool) -> None:
+        with pytest.raises(ParsingError, match="accepted"):
+            await opened.run("a", read_document, "a.exe", b"", DocumentOptions())
+
+    run(test)

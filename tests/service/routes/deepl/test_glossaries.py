@@ -1,0 +1,137 @@
+"""The official SDK: glossaries of one pair of languages, and of several."""
+
+from typing import Any, cast
+
+import deepl
+import httpx
+import pytest
+from deepl.api_data import MultilingualGlossaryDictionaryEntries as Entries
+
+from tests.service.capitals import Running, single
+
+
+def test_a_glossary_lives_from_create_to_delete(client: deepl.DeepLClient) -> None:
+    entries = {"dog": "Hund", '"so"': "also", "A%=&": "B&=%", "\u0394\u3041": "\u6df1", "\U0001faa8": "Stein"}
+    made = client.create_glossary("animals", "EN", "DE", entries)
+    assert (made.name, made.ready, made.source_lang, made.target_lang) == ("animals", True, "EN", "DE")
+    assert made.entry_count == len(entries)
+    assert [each.glossary_id for each in client.list_glossaries()] == [made.glossary_id]
+    assert client.get_glossary(made.glossary_id).creation_time == made.creation_time
+    assert client.get_glossary_entries(made) == entries
+    client.delete_glossary(made)
+    assert client.list_glossaries() == []
+    with pytest.raises(deepl.GlossaryNotFoundException, match="There is no glossary"):
+        client.get_glossary(made.glossary_id)
+
+
+def test_a_text_is_translated_with_a_glossary(client: deepl.DeepLClient) -> None:
+    made = client.create_glossary("animals", "DE", "EN", {"Hund": "hound"})
+    assert single(client.translate_text_with_glossary("Ein Hund.", made)).text == "EIN HOUND."
+    named = client.translate_text("Hund", source_lang="DE", target_lang="EN-US", glossary=made.glossary_id)
+    assert single(named).text == "HOUND"
+
+
+def test_of_several_glossaries_the_first_holds(client: deepl.DeepLClient) -> None:
+    first = client.create_glossary("first", "EN", "DE", {"dog": "Hund"})
+    second = client.create_glossary("second", "EN", "DE", {"dog": "Köter", "cat": "Katze"})
+    both = client.translate_text("dog cat", source_lang="EN", target_lang="DE", glossary_ids=[first, second])
+    assert single(both).text == "HUND KATZE"
+
+
+def test_a_glossary_may_come_as_csv(client: deepl.DeepLClient) -> None:
+    made = client.create_glossary_from_csv("csv", "EN", "DE", '"dog, big",Hund,en,de\r\n\r\n"say ""so""",also\r\n')
+    assert client.get_glossary_entries(made) == {"dog, big": "Hund", 'say "so"': "also"}
+
+
+def test_a_glossary_belongs_to_its_key(running: Running, client: deepl.DeepLClient) -> None:
+    made = client.create_glossary("mine", "EN", "DE", {"dog": "Hund"})
+    other = running.client("poor")
+    assert other.list_glossaries() == []
+    for attempt in (other.get_glossary, other.get_glossary_entries, other.delete_glossary):
+        with pytest.raises(deepl.GlossaryNotFoundException):
+            attempt(made.glossary_id)
+    with pytest.raises(deepl.DeepLException, match="There is no glossary"):
+        other.translate_text("dog", source_lang="EN", target_lang="DE", glossary=made)
+    assert client.get_glossary(made.glossary_id).name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        ("dog\tHund\ndog\tKöter", "line 2: 'dog' is already on line 1"),
+        ("dog\tHund\n\ncat", "line 3: no tab between a term and its translation"),
+        ("dog\tHund\tbig", "line 1: more than one tab"),
+        ("dog\t ", "line 1: the translation is empty"),
+        ("\tHund", "line 1: the term is empty"),
+        ("do\u0007g\tHund", "line 1: the term has a control character"),
+        ("dog\tHu\u2028nd", "line 1: the translation has a control character"),
+        ("dog\t" + "ü" * 501, "line 1: the translation has more than 500 characters"),
+        ("dog\t!", "line 1: the translation has no letter or digit"),
+        ("a\nb\nc", "line 3: no tab"),
+        ("", "entries must not be empty"),
+        ("\n".join(f"{number}\tx" for number in range(21)), "the glossary would have 21 entries of at most 20"),
+    ],
+)
+def test_entries_that_cannot_be_used_are_named(raw: httpx.Client, entries: str, said: str) -> None:
+    fields = {"name": "x", "source_lang": "en", "target_lang": "de", "entries": entries, "entries_format": "tsv"}
+    answer = raw.post("/v2/glossaries", json=fields)
+    assert answer.status_code == 400
+    assert said in answer.json()["message"]
+    assert raw.get("/v2/glossaries").json() == {"glossaries": []}
+
+
+def test_a_quotation_mark_that_nothing_closes_is_named(raw: httpx.Client) -> None:
+    fields = {"name": "x", "source_lang": "en", "target_lang": "de", "entries": 'a,b\n"c,d', "entries_format": "csv"}
+    answer = raw.post("/v2/glossaries", data=fields)
+    assert (answer.status_code, "line 2: " in answer.json()["message"]) == (400, True)
+
+
+def test_glossaries_are_for_languages_that_are_there(client: deepl.DeepLClient) -> None:
+    pairs = {(pair.source_lang, pair.target_lang) for pair in client.get_glossary_languages()}
+    assert {("en", "de"), ("en", "pt"), ("en", "zh"), ("de", "en"), ("fr", "en"), ("fr", "de")} <= pairs
+    assert not any(target == "fr" for _, target in pairs)
+    with pytest.raises(deepl.DeepLException, match="not supported: 'XX'"):
+        client.create_glossary("x", "EN", "XX", {"a": "b"})
+    with pytest.raises(deepl.DeepLException, match="language pair: de-de; accepted: de-en, "):
+        client.create_glossary("x", "DE", "DE", {"a": "b"})
+
+
+def test_a_key_has_only_so_many_glossaries(client: deepl.DeepLClient) -> None:
+    for number in range(5):
+        client.create_glossary(str(number), "EN", "DE", {"a": "b"})
+    with pytest.raises(deepl.DeepLException, match="there are 5 glossaries; accepted: at most 5"):
+        client.create_glossary("one more", "EN", "DE", {"a": "b"})
+
+
+def test_a_multilingual_glossary_lives_from_create_to_delete(client: deepl.DeepLClient) -> None:
+    made = client.create_multilingual_glossary(
+        "both", [Entries("EN", "DE", {"dog": "Hund"}), Entries("DE", "EN", {"Hund": "dog"})]
+    )
+    assert [(each.source_lang, each.entry_count) for each in made.dictionaries] == [("EN", 1), ("DE", 1)]
+    assert client.get_multilingual_glossary(made.glossary_id).creation_time == made.creation_time
+    assert [each.name for each in client.list_multilingual_glossaries()] == ["both"]
+    assert client.list_glossaries() == []  # the older calls cannot show it
+
+    more = client.update_multilingual_glossary_dictionary(made, Entries("EN", "DE", {"dog": "Köter", "cat": "Katze"}))
+    assert [each.entry_count for each in more.dictionaries] == [2, 1]
+    assert client.update_multilingual_glossary_name(made, "new").name == "new"
+    assert client.replace_multilingual_glossary_dictionary(made, Entries("DE", "EN", {"Kuh": "cow"})).entry_count == 1
+    assert entries_of(client, made, "EN", "DE") == {"dog": "Köter", "cat": "Katze"}
+    assert entries_of(client, made, "DE", "EN") == {"Kuh": "cow"}
+    cow = client.translate_text("Kuh", source_lang="DE", target_lang="EN-GB", glossary=made.glossary_id)
+    assert single(cow).text == "COW"
+
+    client.delete_multilingual_glossary_dictionary(made, source_lang="DE", target_lang="EN")
+    assert len(client.get_multilingual_glossary(made.glossary_id).dictionaries) == 1
+    with pytest.raises(deepl.GlossaryNotFoundException, match="no dictionary from de to en"):
+        entries_of(client, made, "DE", "EN")
+    assert [each.name for each in client.list_glossaries()] == ["new"]
+    client.delete_multilingual_glossary(made)
+    with pytest.raises(deepl.GlossaryNotFoundException):
+        client.get_multilingual_glossary(made.glossary_id)
+
+
+def entries_of(client: deepl.DeepLClient, glossary: Any, source: str, target: str) -> dict[str, str]:
+    (found,) = client.get_multilingual_glossary_entries(glossary, source, target).dictionaries
+    # The SDK annotates the entries as a dict, but leaves them as TSV.
+    return dict(deepl.convert_tsv_to_dict(cast(str, found.entries)))

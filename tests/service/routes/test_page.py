@@ -1,0 +1,70 @@
+"""GET / and the files of the page, without a browser."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from service.routes import page
+
+HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+FILES = sorted(path.relative_to(page.WEB).as_posix() for path in page.WEB.rglob("*") if path.is_file())
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    app = FastAPI()
+    app.include_router(page.router)
+    with TestClient(app) as client:
+        yield client
+
+
+def test_a_browser_gets_the_page_and_a_program_what_answers_here(client: TestClient) -> None:
+    assert client.get("/", headers=HTML).headers["content-type"] == "text/html; charset=utf-8"
+    assert client.get("/", headers=HTML).text == (page.WEB / "index.html").read_text(encoding="utf-8")
+    assert client.get("/").json()["name"] == "mt-service"
+    assert client.get("/", headers={"Accept": "application/json"}).json()["documentation"] == "/openapi.json"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_file_is_served_as_what_it_is(client: TestClient, name: str) -> None:
+    response = client.get(f"/web/{name}")
+    assert response.status_code == 200
+    assert response.content == (page.WEB / name).read_bytes()
+    assert response.headers["content-type"] == page.MEDIA_TYPES[Path(name).suffix]
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'self'" in response.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("path", ["/", "/web/modules/main.js"])
+def test_what_a_browser_has_is_not_sent_again(client: TestClient, path: str) -> None:
+    tag = client.get(path, headers=HTML).headers["etag"]
+    for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+        again = client.get(path, headers={**HTML, "If-None-Match": known})
+        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    assert client.get(path, headers={**HTML, "If-None-Match": '"other"'}).status_code == 200
+    assert client.head(path, headers=HTML).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "name", ["", "modules", "none.js", "../app.py", "..%2Fapp.py", "modules/../../app.py", "/etc/passwd", "%00.js"]
+)
+def test_nothing_else_is_served(client: TestClient, name: str) -> None:
+    assert client.get(f"/web/{name}").status_code == 404
+
+
+def test_modules_are_fetched_in_one_go() -> None:
+    """A module that is not named in the page would be fetched only when the one that imports it has come."""
+    html = (page.WEB / "index.html").read_text(encoding="utf-8")
+    named = set(re.findall(r'(?:href|src)="web/(modules/[^"]+)"', html))
+    assert named == {name for name in FILES if name.startswith("modules/")}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_foreign_host_and_nothing_inline(name: str) -> None:
+    text = (page.WEB / name).read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"https?://|//\w+\.\w+/", text)
+    assert not re.search(r"<style|<script(?![^>]*\bsrc=)|\sstyle=|\son\w+=\"|eval\(|innerHTML", text)

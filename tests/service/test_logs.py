@@ -1,0 +1,26 @@
+"""Events of the log."""
+
+import ast
+from pathlib import Path
+
+import service
+from service.logs import LOG_EVENTS
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+def test_every_event_is_described_and_every_description_is_of_an_event() -> None:
+    root = Path(service.__path__[0])
+    calls = (node for path in root.rglob("*.py") for node in ast.walk(ast.parse(path.read_text("utf-8"))))
+    events = {
+        call.args[0].value
+        for call in calls
+        if isinstance(call, ast.Call)
+        and (
+            (isinstance(call.func, ast.Attribute) and call.func.attr in LEVELS)
+            or getattr(call.func, "id", "") == "write"
+        )
+        and call.args
+        and isinstance(call.args[0], ast.Constant)
+    }
+    assert events == set(LOG_EVENTS)

@@ -1,0 +1,76 @@
+"""Work that is shared, under callers who come, leave and fail in any order."""
+
+import asyncio
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
+from service.translation.cache import TranslationCache
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("capacity", [0, 5])
+def test_everybody_gets_their_own_or_their_own_error(seed: int, capacity: int) -> None:
+    random = Random(seed)
+    working = 0
+
+    async def work(keys: Sequence[int]) -> list[str]:
+        """Nobody can translate 0; now and then there is no room."""
+        nonlocal working
+        working += 1
+        try:
+            for _ in range(random.randrange(6)):
+                await asyncio.sleep(0)
+            if random.random() < 0.1:
+                raise random.choice([Overloaded(1), DeadlineExceeded()])
+            if 0 in keys:
+                raise CannotTranslate("0")
+            return [f"<{key}>" for key in keys]
+        finally:
+            working -= 1
+
+    async def ask(shared: TranslationCache[int, str]) -> None:
+        for _ in range(random.randrange(10)):
+            await asyncio.sleep(0)
+        keys = [random.randrange(8) for _ in range(random.randrange(1, 5))]
+        try:
+            assert await shared.get(keys, work) == [f"<{key}>" for key in keys]
+            assert 0 not in keys
+        except CannotTranslate:
+            assert 0 in keys
+        except (Overloaded, DeadlineExceeded):
+            pass
+
+    async def crowd() -> None:
+        shared: TranslationCache[int, str] = TranslationCache(capacity, lambda key, value: 1)
+        tasks = [asyncio.create_task(ask(shared)) for _ in range(60)]
+        for _ in range(10):
+            await asyncio.sleep(0)
+            random.choice(tasks).cancel()
+        await asyncio.wait(tasks, timeout=30)
+        for task in tasks:
+            assert task.done()
+            assert task.cancelled() or task.exception() is None
+        await asyncio.sleep(0)
+        assert working == 0 and not shared._flights
+        assert shared.size <= capacity
+
+    asyncio.run(crowd())
+
+
+def test_what_is_counted() -> None:
+    async def work(keys: Sequence[str]) -> list[str]:
+        await asyncio.sleep(0)
+        return [key.upper() for key in keys]
+
+    async def ask() -> None:
+        shared: TranslationCache[str, str] = TranslationCache(100, lambda key, value: len(key + value))
+        both = await asyncio.gather(shared.get(["a", "b"], work), shared.get(["b", "c", "b"], work))
+        assert list(both) == [["A", "B"], ["B", "C", "B"]]
+        assert await shared.get(["c", "d"], work) == ["C", "D"]
+        assert (shared.misses, shared.joined, shared.hits) == (4, 1, 1)
+        assert shared.size == 8
+
+    asyncio.run(ask())

@@ -1,0 +1,382 @@
+"""Documents between upload and download, over a store and a translation that tests control."""
+
+import asyncio
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mt.text.documents import DocumentOptions
+from mt.text.terms import Terms
+from service.access import database as database_module
+from service.access.api_keys import NewApiKey, make_key
+from service.access.control import AccessControl, AccessPolicy
+from service.access.database import Database
+from service.errors import CannotTranslate, NotFound, Overloaded, TooManyRequests, Unavailable
+from service.translation import document_jobs as module
+from service.translation.document_jobs import (
+    MAX_ATTEMPTS,
+    MAX_WORKING,
+    MAX_WORKING_PER_CALLER,
+    DocumentCallbacks,
+    DocumentCredentials,
+    DocumentJobLimits,
+    DocumentJobs,
+)
+from service.translation.documents import DocumentTranslator, OpenedDocument
+from service.translation.jobs import Job
+
+JOB = Job(texts=(), source=None, target="de", terms=Terms((("dog", "Hund"),), ("cat",)), caller="key:a")
+TEXT = "A dog."
+
+
+@dataclass
+class Translator:
+    """Writes capitals, once `go` is set."""
+
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+    jobs: list[Job] = field(default_factory=list)
+    failing: list[Exception] = field(default_factory=list)
+    given_back: list[tuple[str, int]] = field(default_factory=list)
+    charged: list[float] = field(default_factory=list)  # when what is given back was charged
+    reported: list[str] = field(default_factory=list)
+
+    @property
+    def means(self) -> DocumentCallbacks:
+        return DocumentCallbacks(self.translate, self.refund, self.reported.append)
+
+    async def refund(self, caller: str, when: float, characters: int) -> None:
+        self.given_back.append((caller, characters))
+        self.charged.append(when)
+
+    async def translate(self, name: str, content: bytes, job: Job) -> bytes:
+        self.jobs.append(job)
+        if self.failing:
+            raise self.failing.pop()
+        await self.go.wait()
+        return content.upper()
+
+
+async def opened(text: str = TEXT) -> OpenedDocument:
+    return await DocumentTranslator(DocumentOptions()).open("a.txt", text.encode())
+
+
+def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(test())
+
+
+async def lived(path: Path, translator: Translator, then: Callable[[DocumentJobs], Awaitable[None]]) -> None:
+    """A service that begins, does that, and ends."""
+    with Database.open(path) as store:
+        document_jobs = DocumentJobs(store, DocumentJobLimits(), translator.means)
+        async with document_jobs.open():
+            await then(document_jobs)
+
+
+def test_what_was_not_done_is_begun_anew_and_what_was_done_is_there(tmp_path: Path) -> None:
+    handles: list[DocumentCredentials] = []
+
+    async def first(document_jobs: DocumentJobs) -> None:
+        handles.append(await document_jobs.put(await opened(), JOB))
+        handles.append(await document_jobs.put(await opened("Two."), JOB))
+        while len(stuck.jobs) < 2:
+            await asyncio.sleep(0)
+        assert not (await document_jobs.find("key:a", handles[0], patience=0.01)).settled
+
+    async def second(document_jobs: DocumentJobs) -> None:
+        for handle, content in zip(handles, (b"A DOG.", b"TWO."), strict=True):
+            found = await document_jobs.find("key:a", handle, patience=9.0)
+            assert (found.done, found.error, found.name, found.characters) == (True, "", "a.txt", len(content))
+            assert await document_jobs.content(handle.id) == content
+        assert [job == JOB for job in free.jobs] == [True, True]
+
+    async def third(document_jobs: DocumentJobs) -> None:
+        assert (await document_jobs.find("key:a", handles[1])).done
+        await document_jobs.remove(handles[1].id)
+        with pytest.raises(NotFound):
+            await document_jobs.content(handles[1].id)
+        assert (await document_jobs.find("key:a", handles[0])).done
+
+    stuck, free, unused = Translator(), Translator(), Translator()
+
+    async def test() -> None:
+        await lived(tmp_path / "service.db", stuck, first)
+        free.go.set()
+        await lived(tmp_path / "service.db", free, second)
+        await lived(tmp_path / "service.db", unused, third)
+        assert not unused.jobs
+
+    run(test)
+    assert not stuck.given_back and not free.given_back
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_one_that_kills_the_service_does_so_only_so_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    """A service that ends as it should has not died of what it was translating."""
+    translator = Translator()
+    handles: list[DocumentCredentials] = []
+    if killed:
+        monkeypatch.setattr(module, "_undo_attempts", lambda connection, ids: None)
+
+    async def taken(times: int, _: DocumentJobs | None = None) -> None:
+        while len(translator.jobs) < times:
+            await asyncio.sleep(0)
+
+    async def upload(document_jobs: DocumentJobs) -> None:
+        handles.append(await document_jobs.put(await opened(), JOB))
+        await taken(1)
+
+    async def last(document_jobs: DocumentJobs) -> None:
+        translator.go.set()
+        found = await document_jobs.find("key:a", handles[0], patience=9.0)
+        assert found.done is not killed and (f"ended {MAX_ATTEMPTS} times" in found.error) is killed
+
+    async def test() -> None:
+        await lived(tmp_path / "service.db", translator, upload)
+        for times in range(2, MAX_ATTEMPTS + 1):
+            await lived(tmp_path / "service.db", translator, partial(taken, times))
+        await lived(tmp_path / "service.db", translator, last)
+
+    run(test)
+    assert translator.given_back == ([("key:a", len(TEXT))] if killed else [])
+
+
+def test_one_that_cannot_be_translated_while_the_service_ends_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
+    ending, next_one = Translator(failing=[Unavailable() for _ in range(10**4)]), Translator()
+    handles: list[DocumentCredentials] = []
+
+    async def upload(document_jobs: DocumentJobs) -> None:
+        handles.append(await document_jobs.put(await opened(), JOB))
+        while len(ending.jobs) < 3:
+            await asyncio.sleep(0.01)
+
+    async def fetch(document_jobs: DocumentJobs) -> None:
+        assert (await document_jobs.find("key:a", handles[0], patience=9.0)).done
+
+    async def test() -> None:
+        await lived(tmp_path / "service.db", ending, upload)
+        next_one.go.set()
+        await lived(tmp_path / "service.db", next_one, fetch)
+
+    run(test)
+
+
+def test_two_processes_with_one_store_settle_a_document_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The later answer changes nothing, and what failed is given back once."""
+    first, second = Translator(failing=[CannotTranslate("never")]), Translator(failing=[CannotTranslate("nor here")])
+    path = tmp_path / "service.db"
+
+    async def test() -> None:
+        with Database.open(path) as one, Database.open(path) as two:
+            slow = DocumentJobs(one, DocumentJobLimits(), first.means)
+            held = asyncio.Event()
+            patiently = slow._when_admitted
+
+            async def later(*given: Any) -> bytes:
+                await held.wait()
+                return await patiently(*given)
+
+            monkeypatch.setattr(slow, "_when_admitted", later)
+            async with slow.open():
+                handle = await slow.put(await opened(), JOB)
+                while not slow._attempted:
+                    await asyncio.sleep(0)
+                quick = DocumentJobs(two, DocumentJobLimits(), second.means)
+                async with quick.open():
+                    assert (await quick.find("key:a", handle, patience=9.0)).error == "nor here"
+                    held.set()
+                    await asyncio.gather(*slow._tasks.values())
+                    assert (await quick.find("key:a", handle)).error == "nor here"
+
+    run(test)
+    assert second.given_back == [("key:a", len(TEXT))] and not first.given_back and first.jobs
+
+
+def test_not_all_of_them_are_in_work_at_once_and_nobody_has_all_turns(tmp_path: Path) -> None:
+    translator = Translator()
+    callers = ["key:a"] * (MAX_WORKING + 3) + ["key:b"] * (MAX_WORKING + 3)
+
+    async def use(document_jobs: DocumentJobs) -> None:
+        for caller in callers:
+            await document_jobs.put(await opened(), replace(JOB, caller=caller))
+        while len(translator.jobs) < MAX_WORKING:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.05)
+        assert Counter(job.caller for job in translator.jobs) == {
+            "key:a": MAX_WORKING_PER_CALLER,
+            "key:b": MAX_WORKING - MAX_WORKING_PER_CALLER,
+        }
+        translator.go.set()
+        while len(translator.jobs) < len(callers):
+            await asyncio.sleep(0)
+
+    run(lambda: lived(tmp_path / "service.db", translator, use))
+
+
+def test_a_store_that_cannot_be_written_to_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(database_module, "BUSY_SECONDS", 0.01)
+    translator = Translator()
+
+    async def use(document_jobs: DocumentJobs) -> None:
+        handle = await document_jobs.put(await opened(), JOB)
+        while not translator.jobs:
+            await asyncio.sleep(0)
+        other = sqlite3.connect(tmp_path / "service.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        translator.go.set()
+        while not translator.reported:
+            await asyncio.sleep(0.01)
+        other.execute("ROLLBACK")
+        assert (await document_jobs.find("key:a", handle, patience=9.0)).done
+
+    run(lambda: lived(tmp_path / "service.db", translator, use))
+
+
+def test_the_service_ends_though_its_store_cannot_be_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "BUSY_SECONDS", 0.01)
+    translator = Translator()
+
+    async def use(document_jobs: DocumentJobs) -> None:
+        await document_jobs.put(await opened(), JOB)
+        while not translator.jobs:
+            await asyncio.sleep(0)
+        other.execute("BEGIN IMMEDIATE")
+
+    with Database.open(tmp_path / "service.db"):
+        other = sqlite3.connect(tmp_path / "service.db", isolation_level=None)
+    run(lambda: asyncio.wait_for(lived(tmp_path / "service.db", translator, use), 30))
+    other.execute("ROLLBACK")
+    assert other.execute("SELECT attempts, done, error FROM documents").fetchall() == [(1, 0, "")]
+
+
+def test_what_an_earlier_process_charged_is_given_back() -> None:
+    async def test() -> None:
+        with Database.open(None) as store:
+            secret, _ = store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+            before = AccessControl(store, AccessPolicy())
+            async with before.open():
+                caller = await before.admit(secret, "")
+                await before.charge(caller, 500)
+            after = AccessControl(store, AccessPolicy())
+            async with after.open():
+                await after.refund(caller.id, time.time(), 400)
+                assert (await after.usage(caller)).characters == 100
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "reported"),
+    [(CannotTranslate("never"), "never", 0), (ValueError("our mistake"), "Internal error", 1)],
+)
+def test_one_that_fails_says_why_and_costs_nothing(tmp_path: Path, error: Exception, said: str, reported: int) -> None:
+    translator = Translator(failing=[error])
+
+    async def use(document_jobs: DocumentJobs) -> None:
+        found = await document_jobs.find("key:a", await document_jobs.put(await opened(), JOB), patience=9.0)
+        assert (found.done, found.error) == (False, said)
+
+    begun = time.time()
+    run(lambda: lived(tmp_path / "service.db", translator, use))
+    assert translator.given_back == [("key:a", len(TEXT))] and len(translator.reported) == reported
+    assert begun <= translator.charged[0] <= time.time()
+
+
+def test_nobody_else_finds_it_and_the_store_cannot_tell_its_key(tmp_path: Path) -> None:
+    translator = Translator()
+
+    async def use(document_jobs: DocumentJobs) -> None:
+        handle = await document_jobs.put(await opened(), JOB)
+        wrong_ones = (DocumentCredentials(handle.id, "0" * 64), DocumentCredentials("x", "y"))
+        for owner, wrong in (("key:b", handle), *(("key:a", wrong) for wrong in wrong_ones)):
+            with pytest.raises(NotFound, match="There is no document"):
+                await document_jobs.find(owner, wrong)
+        kept = list(sqlite3.connect(tmp_path / "service.db").execute("SELECT * FROM documents"))
+        assert len(kept) == 1 and handle.id in kept[0] and handle.key not in str(kept)
+
+    run(lambda: lived(tmp_path / "service.db", translator, use))
+
+
+def test_what_is_too_old_goes_though_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = Translator()
+    monkeypatch.setattr(module, "CLEANUP_SECONDS", 0.01)
+
+    async def test() -> None:
+        with Database.open(None) as store:
+            document_jobs = DocumentJobs(store, DocumentJobLimits(seconds=0.2), translator.means)
+            async with document_jobs.open():
+                handle = await document_jobs.put(await opened(), JOB)
+                while not translator.jobs:
+                    await asyncio.sleep(0)
+                while await store.run(lambda connection: connection.execute("SELECT * FROM documents").fetchall()):
+                    await asyncio.sleep(0.01)
+                with pytest.raises(NotFound, match="fetched or expired"):
+                    await document_jobs.find("key:a", handle)
+        assert translator.given_back == [("key:a", len(TEXT))]
+
+    run(test)
+
+
+def test_those_that_failed_take_nobodys_place_and_of_one_caller_few_stay(tmp_path: Path) -> None:
+    limits = DocumentJobLimits(documents_per_caller=2, documents=3)
+    translator = Translator(failing=[CannotTranslate("never") for _ in range(5)])
+
+    async def test() -> None:
+        with Database.open(None) as store:
+            document_jobs = DocumentJobs(store, limits, translator.means)
+            async with document_jobs.open():
+                failed = []
+                for _ in range(5):
+                    failed.append(await document_jobs.put(await opened(), JOB))
+                    assert (await document_jobs.find("key:a", failed[-1], patience=9.0)).error == "never"
+                translator.go.set()
+                for caller in ("key:b", "key:b", "key:a"):
+                    await document_jobs.put(await opened(), replace(JOB, caller=caller))
+                with pytest.raises(Overloaded):
+                    await document_jobs.put(await opened(), JOB)
+                for handle in failed[:-2]:
+                    with pytest.raises(NotFound):
+                        await document_jobs.find("key:a", handle)
+                for handle in failed[-2:]:
+                    assert (await document_jobs.find("key:a", handle)).error == "never"
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("limits", "refusal"),
+    [
+        (DocumentJobLimits(documents_per_caller=1), TooManyRequests),
+        (DocumentJobLimits(bytes_per_caller=2 * len(TEXT) - 1), TooManyRequests),
+        (DocumentJobLimits(documents=1), Overloaded),
+        (DocumentJobLimits(bytes=2 * len(TEXT) - 1), Overloaded),
+    ],
+)
+def test_too_many_are_refused_and_leave_nothing(limits: DocumentJobLimits, refusal: type[Exception]) -> None:
+    translator = Translator()
+
+    async def test() -> None:
+        with Database.open(None) as store:
+            document_jobs = DocumentJobs(store, limits, translator.means)
+            async with document_jobs.open():
+                first = await document_jobs.put(await opened(), JOB)
+                with pytest.raises(refusal):
+                    await document_jobs.put(await opened(), JOB)
+                await document_jobs.remove(first.id)
+                await document_jobs.put(await opened(), JOB)
+
+    run(test)

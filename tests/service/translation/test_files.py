@@ -1,0 +1,50 @@
+"""Translated files that wait to be fetched."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from service.errors import NotFound
+from service.translation.files import FileLimits, FileStore
+
+Put = tuple[str, str, int]  # owner, name, bytes
+
+
+@pytest.mark.parametrize(
+    ("puts", "left"),
+    [
+        ([("a", "1", 60), ("a", "2", 60)], "2"),
+        ([("a", "1", 40), ("b", "2", 30), ("b", "3", 30)], "123"),
+        ([("a", "1", 40), ("b", "2", 30), ("b", "3", 31)], "13"),  # who has most loses the oldest of theirs
+        ([("a", "1", 10), ("b", "2", 90), ("b", "3", 90)], "13"),
+        ([("a", "1", 10), ("b", "2", 101)], "1"),  # what is larger than all of the room
+    ],
+)
+def test_who_has_most_makes_room(puts: Sequence[Put], left: str) -> None:
+    assert _left(FileStore(FileLimits(bytes=100)), puts) == left
+
+
+def test_files_go_when_their_time_is_over() -> None:
+    time = [0.0]
+    files = FileStore(FileLimits(seconds=10), clock=lambda: time[0])
+    name = asyncio.run(files.put("a.txt", b"a", "me"))
+    time[0] = 9.9
+    assert files.path(name).read_bytes() == b"a"
+    time[0] = 10.0
+    with pytest.raises(NotFound):
+        files.path(name)
+    files.close()
+
+
+def _left(files: FileStore, puts: Sequence[Put]) -> str:
+    """The names of those that are still there when all have been put."""
+    kept = {name: asyncio.run(files.put(name, b"x" * size, owner)) for owner, name, size in puts}
+    found = ""
+    for name, address in kept.items():
+        try:
+            found += name * files.path(address).is_file()
+        except NotFound:
+            continue
+    files.close()
+    return found

@@ -1,0 +1,619 @@
+"""The core over models that a person can follow: one writes words in capitals, another puts them in reverse order."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mt.languages import Direction
+from mt.text.documents import DocumentOptions
+from mt.text.terms import Terms
+from service.errors import CannotTranslate, DeadlineExceeded, InvalidDocument, Overloaded, UnsupportedLanguage
+from service.translation import documents, service
+from service.translation.documents import DocumentTranslator
+from service.translation.jobs import Answer, Format, Job, OutputOptions, StreamedSentence, StreamEnd
+from service.translation.service import TranslationService
+from tests.service.doubles import Guesses, WordModels, backwards, upper
+
+DIRECT = {"en-de": upper}
+BRIDGED = {"en-de": upper, "de-fr": backwards}
+
+
+def over(models: WordModels, cache: int = 0) -> TranslationService:
+    return TranslationService(models, cache, detector=Guesses)
+
+
+def job(*texts: str, **more: Any) -> Job:
+    return Job(texts, **{"source": "en", "target": "de", **more})
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(work)
+
+
+def translated(models: WordModels, asked: Job) -> list[Answer]:
+    found: list[Answer] = run(over(models).translate(asked))
+    return found
+
+
+def texts_of(answers: list[Answer]) -> list[str]:
+    return [answer.text for answer in answers]
+
+
+def test_order_is_kept_and_texts_go_together() -> None:
+    models = WordModels()
+    assert texts_of(translated(models, job("a b", "", "c", "a b"))) == ["A B", "", "C", "A B"]
+    assert [[text.text for text in call.texts] for call in models.calls] == [["a b", "c"]]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "...", "👍", "— …", "\u200b"])
+def test_what_has_no_words_reaches_no_model(text: str) -> None:
+    models = WordModels()
+    (answer,) = translated(models, job(text))
+    assert answer.text == text and answer.confidence == 1.0 and answer.alternatives == ()
+    assert not models.calls
+
+
+def test_what_a_job_asks_for_reaches_the_model() -> None:
+    models = WordModels()
+    terms = Terms((("cat", "Katze"),), ("dog",))
+    asked = job("the cat sees a dog", terms=terms, beam_size=2, split_sentences=False, caller="me", deadline=1e12)
+    (answer,) = translated(models, replace(asked, output=OutputOptions(alternatives=3, alignment=True)))
+    assert answer.text == "THE Katze SEES A dog"
+    assert answer.alternatives == tuple(answer.text + end for end in ("~1", "~2", "~3"))
+    (call,) = models.calls
+    assert (call.caller, call.deadline) == ("me", 1e12)
+    assert (call.options.terms, call.options.split_sentences) == (terms, False)
+    assert (call.options.beam_size, call.options.n_best) == (4, 4), "four are asked for, so the search is as wide"
+    assert call.texts[0].aligned and not call.options.attention
+    assert answer.sentences[0].links[1] == ((4, 7), (4, 9))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ("zz", "de", "zz is not supported; accepted: de, en"),
+        ("yy", "zz", "yy is not supported; zz is not supported; accepted: de, en"),
+        ("de", "en", "English (en) is not available as a target language from German (de); accepted: none"),
+        (None, "zz", "zz is not supported; accepted: de, en"),
+    ],
+)
+def test_languages_that_there_are_not(source: str | None, target: str, message: str) -> None:
+    for texts in ((), ("a",)):
+        with pytest.raises(UnsupportedLanguage) as raised:
+            translated(WordModels(), Job(texts, source, target))
+        assert raised.value.message == message
+
+
+def test_into_its_own_language_a_text_stays_as_it_is() -> None:
+    models = WordModels()
+    assert texts_of(translated(models, job("a &lt; b", source="de", format=Format.HTML))) == ["a &lt; b"]
+    assert not models.calls
+
+
+# Languages told
+
+
+def test_each_text_has_a_language_of_its_own() -> None:
+    models = WordModels({"en-de": upper, "fr-de": backwards})
+    found = translated(models, job("see the dog", "voici le chien", "da ist der Hund", source=None))
+    assert texts_of(found) == ["SEE THE DOG", "chien le voici", "da ist der Hund"]
+    assert [(answer.source, answer.detected.language) for answer in found if answer.detected] == [
+        ("en", "en"),
+        ("fr", "fr"),
+        ("de", "de"),
+    ]
+    assert sorted([text.text for text in call.texts] for call in models.calls) == [["see the dog"], ["voici le chien"]]
+
+
+def test_the_language_of_markup_is_that_of_its_words() -> None:
+    (answer,) = translated(WordModels(), job('<p class="der der der">the dog</p>', source=None, format=Format.HTML))
+    assert answer.detected and answer.detected.language == "en"
+    assert answer.text == '<p class="der der der">THE DOG</p>'
+
+
+def test_a_text_without_letters_is_in_any_language() -> None:
+    (answer,) = translated(WordModels({"fr-de": upper}), job("12 !", source=None))
+    assert answer.text == "12 !" and answer.detected and answer.detected.confidence == 0
+
+
+def test_a_language_that_nothing_leads_from_is_said() -> None:
+    with pytest.raises(UnsupportedLanguage, match=r"English \(en\) is not available .* from German \(de\)"):
+        translated(WordModels({"en-de": upper, "fr-en": upper}), job("da ist der Hund", source=None, target="en"))
+
+
+def test_in_doubt_a_language_that_can_be_translated_is_taken() -> None:
+    class Unsure(Guesses):
+        def detect(self, text: str) -> list[tuple[str, float]]:
+            return [("de", 0.5), ("fr", 0.4), ("en", 0.1)]
+
+    translations = TranslationService(WordModels({"en-de": upper, "fr-en": upper}), detector=Unsure)
+    (answer,) = run(translations.translate(job("ok", source=None, target="en")))
+    assert (answer.source, answer.text) == ("fr", "OK")
+
+
+# Bridges
+
+
+def test_pairs_are_those_of_the_models_and_those_that_meet() -> None:
+    translations = over(WordModels({"en-de": upper, "de-fr": upper, "fr-en": upper}))
+    assert {source: translations.routes.targets_of(source) for source in translations.routes.source_languages} == {
+        "de": ("en", "fr"),
+        "en": ("de", "fr"),
+        "fr": ("de", "en"),
+    }
+
+
+def test_through_a_bridge_and_said_so() -> None:
+    models = WordModels(BRIDGED)
+    asked = job("one two. three four.\n\n- five", target="fr", output=OutputOptions(alternatives=1, alignment=True))
+    (answer,) = translated(models, asked)
+    assert answer.text == "TWO ONE. FOUR THREE.\n\n- FIVE"
+    assert (answer.source, answer.bridge, answer.confidence) == ("en", "de", 0.25)
+    assert [(call.options.direction, call.options.n_best) for call in models.calls] == [
+        (Direction("en", "de"), 1),
+        (Direction("de", "fr"), 2),
+    ]
+    assert [each.source_range for each in answer.sentences] == [(0, 8), (9, 20), (22, 28)]
+    words = [(asked.texts[0][a:b], answer.text[c:d]) for each in answer.sentences for (a, b), (c, d) in each.links]
+    assert sorted(words) == [("five", "FIVE"), ("four", "FOUR"), ("one", "ONE"), ("three", "THREE"), ("two", "TWO")]
+    assert answer.alternatives == ("TWO ONE.~1 FOUR THREE.~1\n\n- FIVE~1",)
+
+
+def test_a_direct_model_goes_before_a_bridge_and_english_before_others() -> None:
+    ways = {"en-fr": upper, "en-de": upper, "de-fr": backwards, "it-en": upper, "it-de": upper}
+    assert translated(WordModels(ways), job("a b", target="fr"))[0].bridge == ""
+    assert translated(WordModels(ways), job("a b", source="it", target="fr"))[0].bridge == "en"
+
+
+def test_terms_across_a_bridge() -> None:
+    """The first model carries them across as they are, so that the last, which knows them, finds them."""
+    models = WordModels(BRIDGED)
+    terms = Terms((("cat", "chat"),), ("Rex",))
+    assert texts_of(translated(models, job("a cat and Rex", target="fr", terms=terms))) == ["Rex AND chat A"]
+    assert [call.options.terms for call in models.calls] == [Terms((), ("Rex", "cat")), terms]
+
+
+def test_what_is_kept_is_kept_across_a_bridge() -> None:
+    html = 'see <b>the</b> <code>x y</code> now. and <span translate="no">so on</span>'
+    (answer,) = translated(WordModels(BRIDGED), job(html, target="fr", format=Format.HTML))
+    assert answer.bridge == "de"
+    assert "<code>x y</code>" in answer.text and '<span translate="no">so on</span>' in answer.text
+    assert "<b>THE</b>" in answer.text
+
+
+# Markup
+
+
+def test_tags_follow_their_words_and_nothing_is_unescaped() -> None:
+    models = WordModels({"en-de": backwards})
+    html = '<p class=x>one <b>two</b> three &lt;script&gt; <!-- no --></p>\n<p title="a b">four</p>'
+    (answer,) = translated(models, job(html, format=Format.HTML))
+    assert answer.text == ('<p class=x>&lt;script&gt; three <b>two</b> one <!-- no --></p>\n<p title="b a">four</p>')
+    assert answer.sentences == ()
+
+
+def test_only_where_there_are_marks_the_alignment_is_asked_for() -> None:
+    models = WordModels()
+    translated(models, job("<p>one</p><p>two <i>three</i></p><p>four</p>", format=Format.HTML))
+    (call,) = models.calls
+    assert [(text.text, text.aligned) for text in call.texts] == [("one", False), ("two three", True), ("four", False)]
+
+
+def test_xml_and_its_options() -> None:
+    asked = job("<a><x>one</x><y>two</y></a>", format=Format.XML)
+    asked = replace(asked, markup=replace(asked.markup, ignore_tags=frozenset({"x"})))
+    assert texts_of(translated(WordModels(), asked)) == ["<a><x>one</x><y>TWO</y></a>"]
+
+
+def test_alternatives_of_markup() -> None:
+    (answer,) = translated(
+        WordModels(), job("<p>a</p><p>b</p>", format=Format.HTML, output=OutputOptions(alternatives=1))
+    )
+    assert answer.alternatives == ("<p>A~1</p><p>B~1</p>",)
+
+
+def test_much_markup_is_taken_apart_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    asides: list[Callable[[], Any]] = []
+    to_thread = asyncio.to_thread
+
+    async def spying(work: Callable[[], Any]) -> Any:
+        asides.append(work)
+        return await to_thread(work)
+
+    monkeypatch.setattr(asyncio, "to_thread", spying)
+    translated(WordModels(), job("<p>a</p>", format=Format.HTML))
+    assert not asides
+    translated(WordModels(), job("<p>a</p>" * 1000, format=Format.HTML))
+    assert len(asides) == 2, "to read it and to write it"
+
+
+# The same work, once
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0)
+
+
+def test_the_same_text_in_flight_is_translated_once() -> None:
+    async def both() -> None:
+        models = WordModels()
+        translations = over(models)
+        models.gate.clear()
+        one = asyncio.create_task(translations.translate(job("a", "b")))
+        await until(lambda: len(models.calls) == 1)
+        two = asyncio.create_task(translations.translate(job("b", "c", caller="another")))
+        await until(lambda: len(models.calls) == 2)
+        models.gate.set()
+        assert texts_of(await one) == ["A", "B"] and texts_of(await two) == ["B", "C"]
+        assert [[text.text for text in call.texts] for call in models.calls] == [["a", "b"], ["c"]]
+        await translations.translate(job("a"))
+        assert len(models.calls) == 3, "without a cache nothing is kept"
+
+    run(both())
+
+
+def test_one_text_does_not_wait_for_anothers_many() -> None:
+    async def both() -> None:
+        models = WordModels()
+        translations = over(models)
+        models.gate.clear()
+        many = asyncio.create_task(translations.translate(job("a", "b", "c")))
+        await until(lambda: len(models.calls) == 1)
+        one = asyncio.create_task(translations.translate(job("b")))
+        as_many = asyncio.create_task(translations.translate(job("c", "a", "d")))
+        await until(lambda: len(models.calls) == 3)
+        models.gate.set()
+        assert [texts_of(await each) for each in (many, one, as_many)] == [["A", "B", "C"], ["B"], ["C", "A", "D"]]
+        assert [[text.text for text in call.texts] for call in models.calls] == [["a", "b", "c"], ["b"], ["d"]]
+
+    run(both())
+
+
+@pytest.mark.parametrize("who", ["first", "second"])
+def test_one_who_leaves_takes_nothing_from_the_others(who: str) -> None:
+    async def leave() -> None:
+        models = WordModels()
+        translations = over(models)
+        models.gate.clear()
+        one = asyncio.create_task(translations.translate(job("a")))
+        await until(lambda: len(models.calls) == 1)
+        two = asyncio.create_task(translations.translate(job("a")))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        leaving, staying = (one, two) if who == "first" else (two, one)
+        leaving.cancel()
+        await asyncio.wait([leaving])
+        models.gate.set()
+        assert texts_of(await staying) == ["A"]
+        assert [call.cancelled for call in models.calls] == [False]
+
+    run(leave())
+
+
+def test_when_the_last_one_leaves_the_work_ends() -> None:
+    async def leave() -> None:
+        models = WordModels()
+        translations = over(models)
+        models.gate.clear()
+        tasks = [asyncio.create_task(translations.translate(job("a"))) for _ in range(3)]
+        await until(lambda: len(models.calls) == 1)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        late = asyncio.create_task(translations.translate(job("a")))
+        await until(lambda: len(models.calls) == 2)
+        assert models.calls[0].cancelled
+        models.gate.set()
+        assert texts_of(await late) == ["A"], "who comes later does not wait for what was cancelled"
+
+    run(leave())
+
+
+def test_the_error_of_anothers_text_is_not_mine() -> None:
+    async def both() -> None:
+        models = WordModels()
+        translations = over(models)
+        models.gate.clear()
+        one = asyncio.create_task(translations.translate(job("good", "poison")))
+        await until(lambda: len(models.calls) == 1)
+        two = asyncio.create_task(translations.translate(job("good")))
+        three = asyncio.create_task(translations.translate(job("poison")))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        models.gate.set()
+        results = await asyncio.gather(one, two, three, return_exceptions=True)
+        assert isinstance(results[0], CannotTranslate) and isinstance(results[2], CannotTranslate)
+        assert not isinstance(results[1], BaseException) and texts_of(results[1]) == ["GOOD"]
+
+    run(both())
+
+
+def test_anothers_deadline_is_not_mine() -> None:
+    async def both() -> None:
+        models = WordModels(errors=[DeadlineExceeded()])
+        translations = over(models)
+        models.gate.clear()
+        one = asyncio.create_task(translations.translate(job("a", deadline=time.monotonic() + 60)))
+        await until(lambda: len(models.calls) == 1)
+        two = asyncio.create_task(translations.translate(job("a")))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        models.gate.set()
+        with pytest.raises(DeadlineExceeded):
+            await one
+        assert texts_of(await two) == ["A"]
+        assert [call.deadline is None for call in models.calls] == [False, True]
+
+    run(both())
+
+
+def test_a_deadline_ends_the_work() -> None:
+    async def late() -> None:
+        models = WordModels()
+        models.gate.clear()
+        with pytest.raises(DeadlineExceeded):
+            await over(models).translate(job("a", deadline=time.monotonic() + 0.05))
+        await asyncio.sleep(0)
+        assert models.calls[0].cancelled
+
+    run(late())
+
+
+def test_errors_of_the_models_come_through() -> None:
+    with pytest.raises(Overloaded):
+        translated(WordModels(errors=[Overloaded(3)]), job("a"))
+    mixed = "<p>a</p><p>b <i>c</i></p>"
+    with pytest.raises(CannotTranslate):
+        translated(WordModels(), job(mixed, "poison", format=Format.HTML))
+
+
+ALIKE: list[dict[str, Any]] = [{"caller": "another"}, {"deadline": 1e12}, {"format": Format.HTML}]
+DIFFERENT: list[dict[str, Any]] = [
+    {"beam_size": 2},
+    {"split_sentences": False},
+    {"terms": Terms((("a", "b"),))},
+    {"terms": Terms((), ("a",))},
+    {"output": OutputOptions(alternatives=1)},
+    {"output": OutputOptions(alignment=True)},
+    {"output": OutputOptions(attention=True)},
+]
+
+
+def test_what_the_cache_knows_apart() -> None:
+    async def ask() -> None:
+        models = WordModels({"en-de": upper, "en-fr": backwards})
+        translations = over(models, cache=100_000)
+        first = await translations.translate(job("a b"))
+        assert await translations.translate(job("a b")) == first
+        for more in ALIKE:
+            await translations.translate(job("a b", **more))
+        assert len(models.calls) == 1
+        for more in DIFFERENT:
+            await translations.translate(job("a b", **more))
+        assert len(models.calls) == 1 + len(DIFFERENT)
+        assert texts_of(await translations.translate(job("a b", target="fr"))) == ["b a"]
+        assert texts_of(await translations.translate(job("a b "))) == ["A B "]
+        models.revision = 2  # another model answers now
+        await translations.translate(job("a b"))
+        assert len(models.calls) == 4 + len(DIFFERENT)
+
+    run(ask())
+
+
+def test_kept_ranges_are_part_of_the_key() -> None:
+    async def ask() -> None:
+        translations = over(WordModels(), cache=100_000)
+        plain = await translations.translate(job("<p>a b</p>", format=Format.HTML))
+        kept = await translations.translate(job("<p>a <code>b</code></p>", format=Format.HTML))
+        assert texts_of(plain + kept) == ["<p>A B</p>", "<p>A <code>b</code></p>"]
+
+    run(ask())
+
+
+def test_the_cache_is_bounded() -> None:
+    async def ask() -> None:
+        models = WordModels()
+        translations = over(models, cache=3000)
+        for number in range(50):
+            await translations.translate(job(f"text {number}"))
+        assert 0 < translations.work.size <= 3000
+        await translations.translate(job("text 49"))
+        assert len(models.calls) == 50
+        await translations.translate(job("text 0"))
+        assert len(models.calls) == 51
+        await translations.translate(job("b" * 5000))
+        assert translations.work.size <= 3000
+
+    run(ask())
+
+
+# Streams
+
+
+async def streamed(translations: TranslationService, asked: Job) -> tuple[list[StreamedSentence], tuple[Answer, ...]]:
+    found = [each async for each in translations.stream(asked)]
+    assert isinstance(found[-1], StreamEnd)
+    return [each for each in found[:-1] if isinstance(each, StreamedSentence)], found[-1].answers
+
+
+STREAMS = [
+    "",
+    "  \n ",
+    "one two. three four.",
+    "  One two.  Three four!\r\n\r\n- five six\n1. Seven. 2. Eight? \n",
+    "...\nOne.\n...",
+    "no end",
+]
+
+
+@pytest.mark.parametrize("ways", [DIRECT, BRIDGED], ids=["direct", "bridged"])
+@pytest.mark.parametrize("text", STREAMS)
+def test_a_stream_joins_to_the_answer(ways: dict[str, Any], text: str) -> None:
+    async def compare() -> None:
+        asked = job(
+            text, text, target="de" if ways is DIRECT else "fr", output=OutputOptions(alternatives=1, alignment=True)
+        )
+        sentences, answers = await streamed(over(WordModels(ways)), asked)
+        whole = await over(WordModels(ways)).translate(asked)
+        assert texts_of(list(answers)) == texts_of(whole)
+        assert [each.sentences for each in answers] == [each.sentences for each in whole]
+        for number in (0, 1):
+            mine = [each for each in sentences if each.text == number]
+            assert [each.index for each in mine] == list(range(len(mine))) and mine
+            assert "".join(each.translation for each in mine) == whole[number].text
+            assert "".join(text[slice(*each.source)] for each in mine) == text
+
+    run(compare())
+
+
+@given(st.text("ab .!?\n-1", max_size=60))
+@settings(max_examples=60, deadline=None)
+def test_any_stream_joins_to_the_answer(text: str) -> None:
+    async def compare() -> None:
+        sentences, answers = await streamed(over(WordModels()), job(text))
+        assert answers[0].text == "".join(each.translation for each in sentences)
+        assert texts_of(list(answers)) == texts_of(await over(WordModels()).translate(job(text)))
+
+    run(compare())
+
+
+def test_sentences_come_as_soon_as_they_can_and_no_sooner_than_they_may() -> None:
+    async def watch() -> None:
+        models = WordModels()
+        stream = over(models).stream(job(" ".join(f"Sentence number {n}." for n in range(40))))
+        first = await anext(stream)
+        assert isinstance(first, StreamedSentence) and first.translation == "SENTENCE NUMBER 0."
+        assert models.finished == 0, "the rest of the text is still in work"
+        assert [each.index async for each in stream if isinstance(each, StreamedSentence)] == list(range(1, 40))
+
+    run(watch())
+
+
+def test_a_stream_is_refused_at_its_beginning_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "RETRY_SECONDS", 0.01)
+
+    async def watch() -> None:
+        with pytest.raises(Overloaded):
+            await streamed(over(WordModels(errors=[Overloaded(1)])), job("One. Two."))
+        models = WordModels()
+        stream = over(models).stream(job("One. Two.", "<p>three</p>", "Four.", format=Format.HTML))
+        found = [await anext(stream)]
+        models.errors = [Overloaded(1), Overloaded(1)]
+        found += [each async for each in stream]
+        assert isinstance(found[-1], StreamEnd)
+        assert texts_of(list(found[-1].answers)) == ["ONE. TWO.", "<p>THREE</p>", "FOUR."]
+        models = WordModels(BRIDGED)
+        count = 2 * service.MAX_BRIDGED
+        stream = over(models).stream(job(" ".join(f"Number {n}." for n in range(count)), target="fr"))
+        await anext(stream)
+        models.errors = [Overloaded(1)]
+        assert len([each async for each in stream]) == count  # the end is one of them
+
+    run(watch())
+
+
+def test_a_stream_that_is_left_ends_its_work() -> None:
+    async def leave() -> None:
+        models = WordModels()
+        models.gate.clear()
+        stream = over(models).stream(job("One. Two. Three."))
+        reading = asyncio.ensure_future(anext(stream))
+        await until(lambda: len(models.calls) == 1)
+        reading.cancel()
+        await asyncio.wait([reading])
+        await until(lambda: models.calls[0].cancelled)
+        assert len(models.calls) == 1, "nothing more was begun for it"
+
+    run(leave())
+
+
+def test_markup_streams_as_one() -> None:
+    sentences, answers = run(streamed(over(WordModels()), job("<p>a. b.</p>", format=Format.HTML)))
+    assert [each.translation for each in sentences] == ["<p>A. B.</p>"] == texts_of(answers)
+
+
+# Documents
+
+
+def test_a_document_in_its_own_language_told_as_a_whole() -> None:
+    async def ask() -> None:
+        translations = over(WordModels())
+        content = b"the first line\nsecond\n\n  third: x \n"
+        asked = job(source=None)
+        assert (
+            await translations.translate_document("a.txt", content, asked) == b"THE FIRST LINE\nSECOND\n\n  THIRD: X \n"
+        )
+        german = b"da ist der Hund\nzwei"
+        assert await translations.translate_document("a.txt", german, asked) == german
+
+    run(ask())
+
+
+def test_the_rest_of_a_file_survives_a_bad_line() -> None:
+    models = WordModels()
+    content = b"one\npoison\nthree"
+    assert run(over(models).translate_document("a.txt", content, job())) == b"ONE\npoison\nTHREE"
+
+
+def test_a_long_document_goes_in_parts_and_waits_for_its_turn() -> None:
+    async def ask() -> None:
+        models = WordModels()
+        content = "\n".join(f"line {number}" for number in range(500)).encode()
+        found = await over(models).translate_document("a.txt", content, job())
+        assert found == content.upper()
+        assert len(models.calls) == 3
+        models = WordModels(errors=[Overloaded(1)])
+        with pytest.raises(Overloaded):
+            await over(models).translate_document("a.txt", b"one", job())
+
+    run(ask())
+
+
+def test_what_is_too_much_at_a_time_is_asked_for_in_halves() -> None:
+    async def ask() -> None:
+        models = WordModels(errors=[DeadlineExceeded(), DeadlineExceeded()])
+        found = await over(models).translate_document("a.txt", b"one\ntwo\nthree\nfour", job())
+        assert found == b"ONE\nTWO\nTHREE\nFOUR"
+        assert [len(call.texts) for call in models.calls] == [4, 2, 1, 1, 2]
+        models = WordModels(errors=[DeadlineExceeded()])
+        with pytest.raises(DeadlineExceeded):
+            await over(models).translate_document("a.txt", b"one", job())
+
+    run(ask())
+
+
+def test_a_file_that_waits_for_a_thread_is_not_called_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "THREAD_SECONDS", 1.0)
+
+    async def ask() -> None:
+        slow = DocumentTranslator(DocumentOptions())
+        work = [slow._in_thread("a.txt", partial(time.sleep, 0.3)) for _ in range(4 * documents.THREADS)]
+        await asyncio.gather(*work)
+        with pytest.raises(InvalidDocument, match=r"a\.txt takes longer than 1 s to read or write"):
+            await slow._in_thread("a.txt", partial(time.sleep, 1.4))
+
+    run(ask())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.exe", b"x", "'a.exe' has the suffix '.exe'"),
+        ("a.docx", b"no zip", "a.docx"),
+        ("a.txt", b"\xff\xfe\xfa", "a.txt"),
+        ("a.json", b"{", "a.json"),
+    ],
+)
+def test_a_file_that_is_none_is_named(name: str, content: bytes, message: str) -> None:
+    with pytest.raises(InvalidDocument, match=message):
+        run(over(WordModels()).translate_document(name, content, job()))

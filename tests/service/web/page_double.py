@@ -1,0 +1,205 @@
+"""A service without a model, with the answers of the public API: what the page is tested against.
+
+It translates word by word, or by a few sentences that it knows; what a text says may make it slow (SLOW), busy (BUSY),
+or fail (FAIL). `asked` are the bodies of the translations asked for, in order.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.datastructures import UploadFile
+
+from service.routes import page
+
+NAMES = {"ar": "Arabic", "de": "German", "en": "English", "fr": "French"}
+TARGETS = {"ar": ["en"], "de": ["en"], "en": ["ar", "de", "fr"], "fr": ["de"]}
+KEY = "secret"
+LIMIT = 2000
+
+WORDS = {
+    ("en", "de"): {
+        "a": "ein",
+        "the": "der",
+        "dog": "Hund",
+        "cat": "Katze",
+        "runs": "läuft",
+        "sleeps": "schläft",
+        "on": "auf",
+        "beach": "Strand",
+        "sees": "sieht",
+        "and": "und",
+        "man": "Mann",
+        "hello": "hallo",
+    },
+    ("en", "ar"): {"the": "ال", "dog": "كلب", "sleeps": "ينام", "hello": "مرحبا"},
+    ("de", "en"): {"der": "the", "hund": "dog", "schläft": "sleeps", "hallo": "hello", "läuft": "runs"},
+}
+UNSURE = {"beach": 52, "and": 31}
+"""Words that make a sentence less sure."""
+
+Links = list[list[list[int]]]
+
+
+@dataclass
+class Double:
+    """What it was asked, and what it is told to lack."""
+
+    key_required: bool = False
+    plain: bool = False  # no extensions: what an older service answers
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+    refused: int = 0
+
+    def translate(self, text: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer to one text."""
+        source = body["source"] if body["source"] != "auto" else detected(text)
+        segments, translation, read = [], "", 0
+        for found in re.finditer(r"[^\s.!?][^.!?\n]*[.!?]*", text):
+            translation += text[read : found.start()]
+            read = found.end()
+            segment, written = self.segment(found, len(translation), (source, body["target"]), body)
+            segments.append(segment)
+            translation += written
+        translation += text[read:]
+        answer: dict[str, Any] = {"translatedText": translation}
+        if body["source"] == "auto":
+            answer["detectedLanguage"] = {"language": source, "confidence": 97}
+        if body.get("alternatives"):
+            answer["alternatives"] = [f"{start}{translation}" for start in ("Nun: ", "Also: ", "Ja, ")]
+        if body.get("quality") and not self.plain:
+            answer["quality"] = sum(each["quality"] for each in segments) / max(len(segments), 1)
+        if body.get("segments") and not self.plain:
+            answer["segments"] = segments
+        return answer
+
+    def segment(
+        self, found: re.Match[str], start: int, pair: tuple[str, str], body: dict[str, Any]
+    ) -> tuple[dict[str, Any], str]:
+        """A sentence, with offsets in the whole texts, and its translation."""
+        glossary = {term.lower(): wording for term, wording in body.get("glossary", {}).items()}
+        known = {**WORDS.get(pair, {}), **glossary, **{word.lower(): word for word in body.get("do_not_translate", [])}}
+        written, links, read, pieces = "", [], 0, []
+        for word in re.finditer(r"\w+", found.group()):
+            written += found.group()[read : word.start()]
+            wording = known.get(word.group().lower(), word.group())
+            begin = start + len(written)
+            source = [found.start() + word.start(), found.start() + word.end()]
+            links.append([source, [begin, begin + len(wording)]])
+            pieces.append((word.group(), wording))
+            written += wording
+            read = word.end()
+        written += found.group()[read:]
+        quality = min((UNSURE.get(word.lower(), 88) for word, _ in pieces), default=88)
+        segment: dict[str, Any] = {
+            "source": [found.start(), found.end()],
+            "target": [start, start + len(written)],
+            "quality": quality,
+        }
+        if body.get("alignment"):
+            segment["alignment"] = links
+        if body.get("attention"):
+            sides = ([*(f"▁{word}" for word in side), "</s>"] for side in zip(*pieces, strict=True))
+            segment["attention"] = attention(*sides)
+        return segment, written
+
+
+def attention(source: list[str], target: list[str]) -> dict[str, Any]:
+    """Two layers of four heads, each looking at the same place or some places further on."""
+
+    def row(place: int, spread: int) -> list[float]:
+        weights = [1 / (1 + (spread + 1) * abs(column - place)) ** 2 for column in range(len(source))]
+        return [weight / sum(weights) for weight in weights]
+
+    def layer(number: int) -> list[list[list[float]]]:
+        return [[row(place + head - number, head) for place in range(len(target))] for head in range(4)]
+
+    return {"source": source, "target": target, "weights": [layer(0), layer(1)]}
+
+
+def detected(text: str) -> str:
+    words = re.findall(r"\w+", text.lower())
+    german = sum(word in WORDS["de", "en"] for word in words)
+    return "de" if german > sum(word in WORDS["en", "de"] for word in words) else "en"
+
+
+def problem(status: int, message: str, retry_after: int | None = None) -> JSONResponse:
+    headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+    return JSONResponse({"error": message, "message": message, "status": status}, status, headers)
+
+
+def create_double(double: Double) -> FastAPI:
+    app = FastAPI()
+    app.include_router(page.router)
+
+    @app.get("/languages")
+    def languages() -> list[dict[str, Any]]:
+        return [{"code": code, "name": name, "targets": TARGETS[code]} for code, name in NAMES.items()]
+
+    @app.get("/frontend/settings")
+    def settings() -> dict[str, Any]:
+        return {
+            "charLimit": LIMIT,
+            "frontendTimeout": 300,
+            "apiKeys": double.key_required,
+            "keyRequired": double.key_required,
+            "suggestions": False,
+            "filesTranslation": not double.plain,
+            "supportedFilesFormat": [".txt", ".html", ".docx"],
+            "language": {"source": {"code": "en", "name": "English"}, "target": {"code": "de", "name": "German"}},
+        }
+
+    @app.post("/translate")
+    async def translate(request: Request) -> Response:
+        body = await request.json()
+        double.asked.append(body)
+        if double.key_required and body.get("api_key") != KEY:
+            return problem(403, "Invalid API key")
+        if "BUSY" in body["q"] and not double.refused:
+            double.refused += 1
+            return problem(503, "The service is busy: try again in 1 s", 1)
+        if "FAIL" in body["q"]:
+            return problem(500, "Internal error")
+        if "SLOW" in body["q"]:
+            await asyncio.sleep(1.2)
+        answer = double.translate(body["q"], body)
+        if body.get("stream") and not double.plain:
+            return StreamingResponse(streamed(body["q"], answer), media_type="text/event-stream")
+        return JSONResponse(answer)
+
+    @app.post("/translate_file")
+    async def translate_file(request: Request) -> Response:
+        async with request.form() as form:
+            file = form["file"]
+            assert isinstance(file, UploadFile) and file.filename is not None
+            name, content = file.filename, await file.read()
+            body = {"source": form["source"], "target": form["target"]}
+        double.files[name] = double.translate(content.decode(), body)["translatedText"].encode()
+        return JSONResponse({"translatedFileUrl": str(request.url_for("download", name=name))})
+
+    @app.get("/download_file/{name}")
+    def download(name: str) -> Response:
+        return Response(double.files[name], media_type="text/plain; charset=utf-8")
+
+    return app
+
+
+async def streamed(text: str, answer: dict[str, Any]) -> AsyncIterator[str]:
+    def event(name: str, data: Any) -> str:
+        return f"event: {name}\ndata: {json.dumps(data)}\n\n"
+
+    segments = answer["segments"]
+    read = written = 0
+    for index, segment in enumerate(segments):
+        last = index == len(segments) - 1
+        end, stop = (len(text), len(answer["translatedText"])) if last else (segment["source"][1], segment["target"][1])
+        part = {"index": index, "source": [read, end], "quality": segment["quality"]}
+        yield event("segment", {**part, "translatedText": answer["translatedText"][written:stop]})
+        read, written = end, stop
+        await asyncio.sleep(0.01)
+    yield event("done", answer)

@@ -1,0 +1,575 @@
+"""The page in Chromium, around a service without a model (page_double.py): what a person does, and what comes of it.
+
+Every visit ends with a look at what the browser complained of, and at where it sent requests.
+"""
+
+import re
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from threading import Thread
+from typing import Any
+
+import pytest
+import uvicorn
+
+from tests.service.web.page_double import KEY, LIMIT, Double, create_double
+
+playwright = pytest.importorskip("playwright.sync_api")
+axe = pytest.importorskip("axe_core_python.base")
+expect = playwright.expect
+
+CHROMIUM = shutil.which("chromium")
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: apt-get install chromium)"),
+]
+
+TEXT = "A man runs on the beach. The dog sleeps."
+TRANSLATION = "ein Mann läuft auf der Strand. der Hund schläft."
+PANELS = ("files", "glossary", "inside", "history")
+NOT_LOADED = "Failed to load resource"
+
+
+@dataclass
+class Visit:
+    """A page, and what its browser noticed."""
+
+    page: Any
+    url: str
+    complaints: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    refusals: bool = False  # whether the test has the service refuse something, which the browser reports
+
+    def watch(self) -> None:
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", lambda message: self._heard(message))
+        self.page.on("request", lambda request: self._asked(request.url))
+
+    def _heard(self, message: Any) -> None:
+        if message.type in ("error", "warning") and not (self.refusals and NOT_LOADED in message.text):
+            self.complaints.append(message.text)
+
+    def _asked(self, url: str) -> None:
+        if not url.startswith((self.url, "blob:")):
+            self.foreign.append(url)
+
+    def type(self, text: str, translation: str | None = None) -> None:
+        self.page.fill("#source-text", text)
+        if translation is not None:
+            self.translated(translation)
+
+    def translated(self, text: str) -> None:
+        expect(self.page.locator("#output")).to_have_text(text, use_inner_text=True)
+
+    def stored(self, name: str) -> Any:
+        return self.page.evaluate("name => JSON.parse(localStorage.getItem(`translate.${name}`))", name)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def double() -> Double:
+    return Double()
+
+
+@pytest.fixture
+def url(double: Double) -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(create_double(double), log_config=None))
+        thread = Thread(target=server.run, args=([listener],))
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def visit(browser: Any, url: str) -> Iterator[Callable[..., Visit]]:
+    """Opens the page: `visit("#en/fr", viewport=...)`."""
+    visits: list[Visit] = []
+
+    def open_page(fragment: str = "", **options: Any) -> Visit:
+        context = browser.new_context(**{"reduced_motion": "reduce", **options})
+        context.set_default_timeout(10_000)
+        visit = Visit(context.new_page(), url)
+        visits.append(visit)
+        visit.watch()
+        visit.page.goto(f"{url}/{fragment}")
+        return visit
+
+    yield open_page
+    for visit in visits:
+        visit.page.context.close()
+        assert visit.complaints == []
+        assert visit.foreign == []
+
+
+def test_typing_translates(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit()
+    seen.page.locator("#source-text").press_sequentially("The dog sleeps.", delay=20)
+    seen.translated("der Hund schläft.")
+    assert len(double.asked) < len("The dog sleeps.")  # a pause, not every key, sends the text
+    assert double.asked[-1]["q"] == "The dog sleeps."
+    expect(seen.page.locator("#result")).to_have_text("der Hund schläft.")  # what a screen reader says
+    assert seen.page.url.endswith("#en/de")
+
+
+def test_an_older_answer_never_replaces_a_newer_one(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit()
+    seen.type("SLOW dog")
+    expect(seen.page.locator("#target-pane")).to_have_attribute("aria-busy", "true")
+    seen.type("The cat", "der Katze")
+    seen.page.wait_for_timeout(1500)
+    seen.translated("der Katze")
+    assert [body["q"] for body in double.asked] == ["SLOW dog", "The cat"]
+
+
+def test_shift_enter_does_not_wait(visit: Callable[..., Visit]) -> None:
+    seen = visit()
+    seen.page.clock.install()
+    seen.page.clock.pause_at("2100-01-01")
+    seen.type("The dog")
+    for keys in ("Shift+Enter", "Control+Enter"):
+        with seen.page.expect_request("**/translate"):
+            seen.page.press("#source-text", keys)
+            seen.page.clock.run_for(1)
+    assert seen.page.input_value("#source-text") == "The dog"
+
+
+def test_swapping(visit: Callable[..., Visit]) -> None:
+    seen = visit()
+    seen.type("The dog sleeps.", "der Hund schläft.")
+    seen.page.click("#swap")
+    assert seen.page.input_value("#source-text") == "der Hund schläft."
+    seen.translated("the dog sleeps.")
+    assert seen.page.url.endswith("#de/en")
+    seen.page.keyboard.press("Alt+s")
+    assert seen.page.url.endswith("#en/de")
+
+
+def test_no_way_back_no_swap(visit: Callable[..., Visit]) -> None:
+    seen = visit("#en/fr")
+    swap = seen.page.locator("#swap")
+    expect(swap).to_have_attribute("aria-disabled", "true")
+    expect(swap).to_have_attribute("title", "No model translates from French into English")
+    swap.click(force=True)
+    assert seen.page.url.endswith("#en/fr")
+
+
+def test_detection(visit: Callable[..., Visit]) -> None:
+    seen = visit("#auto/en")
+    seen.type("Der Hund schläft.", "the dog sleeps.")
+    expect(seen.page.locator("#detected")).to_have_text("Detected: German (97%)")
+    seen.page.click("#swap")
+    assert seen.page.url.endswith("#en/de")
+
+
+def test_languages_that_fit_each_other(visit: Callable[..., Visit]) -> None:
+    seen = visit("#de/en")
+    source, target = seen.page.locator("#source-language"), seen.page.locator("#target-language")
+    expect(source).to_have_value("de")
+    assert source.locator("option").all_text_contents() == ["Detect language", "Arabic", "English", "French", "German"]
+    source.select_option("en")  # the target of now: so the other way round
+    expect(target).to_have_value("de")
+    assert target.locator("option").all_text_contents() == ["Arabic", "French", "German"]
+    source.select_option("fr")
+    assert target.locator("option").all_text_contents() == ["German"]
+    seen.page.reload()
+    expect(source).to_have_value("fr")
+
+
+def test_counting_characters_as_the_service_does(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit()
+    seen.type("😀😀")
+    expect(seen.page.locator("#count")).to_have_text(f"2 / {LIMIT:,} characters")
+    seen.page.wait_for_timeout(500)
+    asked = len(double.asked)
+    seen.type("😀" * LIMIT + "!")
+    expect(seen.page.locator("#count")).to_have_text(f"{LIMIT + 1:,} / {LIMIT:,}: 1 too many characters")
+    expect(seen.page.locator("#trouble")).to_be_visible()
+    seen.page.wait_for_timeout(500)
+    assert len(double.asked) == asked
+
+
+def test_copy_and_clear(visit: Callable[..., Visit]) -> None:
+    seen = visit(permissions=["clipboard-read", "clipboard-write"])
+    seen.type("Hello", "hallo")
+    seen.page.click("#copy")
+    expect(seen.page.locator("#result")).to_have_text("Copied.")
+    assert seen.page.evaluate("navigator.clipboard.readText()") == "hallo"
+    seen.page.click("#clear")
+    seen.translated("")
+    assert seen.page.evaluate("document.activeElement.id") == "source-text"
+
+
+def test_alternatives(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit()
+    seen.type(TEXT, TRANSLATION)
+    seen.page.click("#output .sentence >> nth=0", position={"x": 2, "y": 5})
+    popover = seen.page.locator("#alternatives")
+    expect(popover).to_contain_text("Confidence 52 of 100, less sure")
+    choices = popover.locator("li button")
+    expect(choices).to_have_count(4)
+    assert double.asked[-1]["q"] == "A man runs on the beach." and double.asked[-1]["alternatives"] > 1
+    choices.nth(1).click()
+    seen.translated("Nun: ein Mann läuft auf der Strand. der Hund schläft.")
+    expect(popover).not_to_be_visible()
+    seen.page.hover("#output .piece >> nth=1")  # what stands behind the new wording has moved along
+    expect(seen.page.locator("#readout")).to_have_text("dog → Hund")
+    seen.page.keyboard.press("Enter")  # the sentence has the focus again
+    expect(choices.nth(1)).to_have_attribute("aria-pressed", "true")
+    choices.nth(0).click()
+    seen.translated(TRANSLATION)
+
+
+def test_alternatives_by_keyboard(visit: Callable[..., Visit]) -> None:
+    seen = visit()
+    seen.type(TEXT, TRANSLATION)
+    keys = seen.page.keyboard
+    keys.press("Alt+t")
+    keys.press("ArrowDown")
+    keys.press("ArrowRight")
+    expect(seen.page.locator("#readout")).to_have_text("The → der")
+    keys.press("ArrowRight")
+    expect(seen.page.locator("#readout")).to_have_text("dog → Hund")
+    keys.press("Enter")
+    expect(seen.page.locator("#alternatives li button")).to_have_count(4)
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    seen.translated("ein Mann läuft auf der Strand. Nun: der Hund schläft.")
+    keys.press("Enter")
+    keys.press("Escape")
+    expect(seen.page.locator("#alternatives")).not_to_be_visible()
+    assert seen.page.evaluate("document.activeElement.dataset.index") == "1"
+
+
+def test_alignment_in_both_panes(visit: Callable[..., Visit]) -> None:
+    seen = visit()
+    seen.type("😀 The 👩‍👧 dog 😀 sleeps.", "😀 der 👩‍👧 Hund 😀 schläft.")
+    lit = ".lit >> visible=true"
+    seen.page.hover("#output .piece >> nth=1")
+    assert seen.page.locator(lit).all_text_contents() == ["dog", "Hund"]
+    expect(seen.page.locator("#threads path")).to_have_count(1)
+    box = seen.page.locator("#mirror .piece >> nth=2").bounding_box()
+    seen.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert seen.page.locator(lit).all_text_contents() == ["sleeps", "schläft"]
+    seen.page.mouse.move(1, 1)
+    expect(seen.page.locator(".lit")).to_have_count(0)
+    seen.page.evaluate("document.querySelector('#source-text').setSelectionRange(4, 4)")  # the caret in "The"
+    expect(seen.page.locator("#readout")).to_have_text("The → der")
+
+
+def test_words_lie_behind_the_text_field_where_they_seem_to_lie(visit: Callable[..., Visit]) -> None:
+    seen = visit(viewport={"width": 700, "height": 900})
+    seen.type("The dog sees the cat. " * 40)
+    seen.page.wait_for_selector("#mirror .piece")
+    field, mirror = (seen.page.locator(name).bounding_box() for name in ("#source-text", "#mirror"))
+    assert field == mirror
+    assert seen.page.evaluate(
+        "(() => { const field = document.querySelector('#source-text');"
+        " return field.scrollHeight <= field.clientHeight; })()"
+    )
+
+
+def test_confidence_in_words_and_lines(visit: Callable[..., Visit]) -> None:
+    seen = visit()
+    seen.type(f"{TEXT} Cat and dog.", f"{TRANSLATION} Katze und Hund.")
+    sentences = seen.page.locator("#output .sentence")
+    assert [re.sub("sentence ?", "", each.get_attribute("class")) for each in sentences.all()] == [
+        "unsure",
+        "",
+        "doubtful",
+    ]
+    notes = [seen.page.locator(f"#{each.get_attribute('aria-describedby')}").text_content() for each in sentences.all()]
+    assert notes == ["Confidence 52 of 100, less sure", "Confidence 88 of 100", "Confidence 31 of 100, doubtful"]
+    lines = sentences.evaluate_all("all => all.map(each => getComputedStyle(each).textDecorationStyle)")
+    assert len({lines[0], lines[2]}) == 2  # told apart without colour, too
+    expect(seen.page.locator("#legend")).to_be_visible()
+    expect(seen.page.locator("#confidence")).to_have_text("Confidence 57 of 100")
+    expect(seen.page.locator("#result")).to_contain_text("(2 of 3 sentences less sure)")
+
+
+def test_attention(visit: Callable[..., Visit]) -> None:
+    seen = visit()
+    seen.type(TEXT, TRANSLATION)
+    seen.page.click("text=Look inside")
+    seen.page.select_option("#inside-sentence", "1")
+    cells = seen.page.locator("#map .cell")
+    expect(cells).to_have_count(4 * 4)  # The dog sleeps </s>
+    before = cells.evaluate_all("all => all.map(each => each.getAttribute('fill-opacity'))")
+    seen.page.select_option("#inside-layer", "0")
+    seen.page.select_option("#inside-head", "0")
+    assert before != cells.evaluate_all("all => all.map(each => each.getAttribute('fill-opacity'))")
+    cells.nth(5).hover()
+    expect(seen.page.locator("#inside-note")).to_contain_text("“Hund” looks at “dog”")
+    expect(seen.page.locator("#inside-list li").nth(1)).to_contain_text("“Hund” looks at “dog”")
+
+
+def test_glossary(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit()
+    seen.type(TEXT, TRANSLATION)
+    seen.page.click("text=Glossary")
+    seen.page.click("#add-term")
+    seen.page.fill("#terms input >> nth=0", "dog")
+    seen.page.fill("#terms input >> nth=1", "Köter")
+    seen.page.fill("#kept-word", "beach")
+    seen.page.press("#kept-word", "Enter")
+    seen.translated("ein Mann läuft auf der beach. der Köter schläft.")
+    assert double.asked[-1]["glossary"] == {"dog": "Köter"} and double.asked[-1]["do_not_translate"] == ["beach"]
+    expect(seen.page.locator("#glossary-badge")).to_have_text("2")
+    seen.page.reload()
+    seen.type(TEXT, "ein Mann läuft auf der beach. der Köter schläft.")
+    seen.page.click("text=Glossary")
+    seen.page.click("[aria-label='Remove the term dog']")
+    seen.page.click("[aria-label='Translate beach again']")
+    seen.translated(TRANSLATION)
+    assert "glossary" not in double.asked[-1] and "do_not_translate" not in double.asked[-1]
+
+
+DROP = """([name, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name, {type: "text/plain"}));
+  for (const type of ["dragenter", "dragover", "drop"]) {
+    document.body.dispatchEvent(new DragEvent(type, {dataTransfer: data, bubbles: true, cancelable: true}));
+  }
+}"""
+
+
+def test_files_by_drop_and_by_button(visit: Callable[..., Visit]) -> None:
+    seen = visit()
+    expect(seen.page.locator("#count")).to_contain_text("/")  # the service has told its settings
+    seen.page.evaluate(DROP, ["note.txt", "The dog sleeps."])
+    expect(seen.page.locator("#jobs li")).to_contain_text("Translated")
+    with seen.page.expect_download() as download:
+        seen.page.click("#jobs a")
+    assert download.value.suggested_filename == "note.de.txt"
+    assert download.value.path().read_text() == "der Hund schläft."
+    seen.page.set_input_files("#file-input", {"name": "a.exe", "mimeType": "text/plain", "buffer": b"x"})
+    expect(seen.page.locator("#jobs li").first).to_contain_text("Accepted: .txt, .html, .docx")
+    seen.page.click("#jobs button")
+    expect(seen.page.locator("#jobs li")).to_have_count(1)
+
+
+def test_history(visit: Callable[..., Visit]) -> None:
+    seen = visit()
+    for text, translation in (("The dog", "der Hund"), ("The dog sleeps", "der Hund schläft"), ("A cat", "ein Katze")):
+        seen.type(text, translation)
+        expect(seen.page.locator("#result")).to_have_text(translation)
+    assert [entry["text"] for entry in seen.stored("history")] == ["A cat", "The dog sleeps"]
+    seen.page.click("text=History")
+    seen.page.click("#past button >> nth=1")
+    seen.translated("der Hund schläft")
+    seen.page.click("#history-clear")
+    assert seen.stored("history") is None
+    seen.page.click("text=Keep a history")
+    seen.type("A dog", "ein Hund")
+    expect(seen.page.locator("#result")).to_have_text("ein Hund")
+    assert seen.stored("history") is None
+
+
+def test_dark_and_light(visit: Callable[..., Visit]) -> None:
+    seen = visit(color_scheme="dark")
+    paper = seen.page.locator("html")
+    dark, light = "rgb(14, 20, 18)", "rgb(242, 240, 232)"
+    expect(paper).to_have_css("background-color", dark)
+    seen.page.click("#theme")
+    expect(paper).to_have_css("background-color", light)
+    seen.page.reload()
+    expect(paper).to_have_css("background-color", light)
+    seen.page.click("#theme")
+    expect(paper).to_have_css("background-color", dark)
+    assert seen.stored("theme") is None  # the system's again
+    seen.page.emulate_media(color_scheme="light")
+    expect(paper).to_have_css("background-color", light)
+
+
+@pytest.mark.parametrize("width", [320, 360, 768])
+def test_nothing_sticks_out(visit: Callable[..., Visit], width: int) -> None:
+    seen = visit(viewport={"width": width, "height": 740})
+    seen.type(f"{TEXT} {'x' * 200}")
+    seen.page.wait_for_selector("#output .sentence")
+    for panel in PANELS:
+        seen.page.click(f"[aria-controls={panel}]")
+        seen.page.wait_for_timeout(100)
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_right_to_left(visit: Callable[..., Visit]) -> None:
+    seen = visit("#en/ar")
+    seen.type("hello the dog sleeps.", "مرحبا ال كلب ينام.")
+    output = seen.page.locator("#output")
+    expect(output).to_have_attribute("lang", "ar")
+    pane, word = output.bounding_box(), output.locator(".piece").first.bounding_box()
+    assert word["x"] > pane["x"] + pane["width"] / 2  # it begins at the right
+
+
+def test_busy_is_tried_again(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit()
+    seen.refusals = True
+    seen.type("BUSY dog")
+    expect(seen.page.locator("#trouble")).to_contain_text("The service is busy. Trying again.")
+    seen.translated("BUSY Hund")
+    expect(seen.page.locator("#trouble")).not_to_be_visible()
+    assert len(double.asked) == 2
+
+
+def test_failure_is_said_and_can_be_repeated(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit()
+    seen.refusals = True
+    seen.type("FAIL dog")
+    expect(seen.page.get_by_role("alert")).to_contain_text("Internal error")
+    seen.page.click("text=Try again")
+    seen.page.wait_for_timeout(300)
+    assert len(double.asked) == 2
+
+
+def test_offline(visit: Callable[..., Visit]) -> None:
+    seen = visit()
+    seen.refusals = True
+    expect(seen.page.locator("#count")).to_contain_text("/")
+    seen.page.context.set_offline(True)
+    seen.type("The dog")
+    expect(seen.page.get_by_role("alert")).to_contain_text("No network")
+    seen.page.context.set_offline(False)
+    seen.translated("der Hund")
+
+
+def test_long_texts_come_sentence_by_sentence(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit()
+    seen.type("The 😀 dog sleeps.\n" * 60)
+    expect(seen.page.locator("#output .sentence")).to_have_count(60)
+    assert double.asked[-1]["stream"] is True
+    seen.translated("der 😀 Hund schläft.\n" * 60)
+
+
+class TestWithKeys:
+    @pytest.fixture
+    def double(self) -> Double:
+        return Double(key_required=True)
+
+    def test_the_key_is_asked_for_and_lives_with_the_tab(self, visit: Callable[..., Visit]) -> None:
+        seen = visit()
+        seen.refusals = True
+        seen.type("The dog")
+        expect(seen.page.get_by_role("alert")).to_contain_text("Invalid API key")
+        seen.page.fill("#key", KEY)
+        seen.page.press("#key", "Enter")
+        seen.translated("der Hund")
+        assert KEY not in seen.page.evaluate("JSON.stringify(localStorage)")
+
+
+class TestWithoutExtensions:
+    @pytest.fixture
+    def double(self) -> Double:
+        return Double(plain=True)
+
+    def test_the_page_does_without_what_is_not_offered(self, visit: Callable[..., Visit]) -> None:
+        seen = visit()
+        seen.type(TEXT, TRANSLATION)
+        expect(seen.page.locator("#confidence")).not_to_be_visible()
+        expect(seen.page.locator("[aria-controls=files]")).not_to_be_visible()
+        seen.page.click("#output .sentence")
+        seen.page.click("#alternatives li button >> nth=2")
+        seen.translated(f"Also: {TRANSLATION}")
+        seen.page.click("text=Look inside")
+        expect(seen.page.locator("#inside-note")).to_have_text("This service does not show its attention.")
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1280, "light"),
+        (360, "dark"),
+        pytest.param(1280, "dark", marks=pytest.mark.slow),
+        pytest.param(360, "light", marks=pytest.mark.slow),
+    ],
+)
+def test_accessibility(visit: Callable[..., Visit], scheme: str, width: int) -> None:
+    """No serious finding of axe-core, whatever is open."""
+    seen = visit(color_scheme=scheme, viewport={"width": width, "height": 800})
+    seen.refusals = True
+    seen.page.evaluate(axe.AXE_SCRIPT)
+
+    def check(state: str) -> None:
+        found = seen.page.evaluate("axe.run()")
+        assert found["passes"]
+        serious = [
+            (state, each["id"], [node["html"] for node in each["nodes"]])
+            for each in found["violations"]
+            if each["impact"] in ("serious", "critical")
+        ]
+        assert serious == []
+
+    check("empty")
+    seen.type(f"{TEXT} Cat and dog.", f"{TRANSLATION} Katze und Hund.")
+    check("translated")
+    for panel in PANELS:
+        seen.page.click(f"[aria-controls={panel}]")
+        if panel == "glossary":
+            seen.page.click("#add-term")
+            seen.page.fill("#kept-word", "beach")
+            seen.page.press("#kept-word", "Enter")
+        if panel == "inside":
+            seen.page.wait_for_selector("#map .cell")
+        if panel == "files":
+            for name in ("a.txt", "b.exe"):
+                seen.page.set_input_files("#file-input", {"name": name, "mimeType": "text/plain", "buffer": b"The dog"})
+            seen.page.wait_for_selector("#jobs a")
+        check(panel)
+    seen.page.click("#output .sentence >> nth=0", position={"x": 2, "y": 5})
+    expect(seen.page.locator("#alternatives li button")).to_have_count(4)
+    check("alternatives")
+    seen.page.keyboard.press("Escape")
+    seen.page.click("#shortcuts-button")
+    check("shortcuts")
+    seen.page.keyboard.press("Escape")
+    seen.type("FAIL")
+    expect(seen.page.get_by_role("alert")).to_be_visible()
+    check("trouble")
+
+
+class TestWithTheRealService:
+    """The same page over a model: what the double promises, the service keeps."""
+
+    @pytest.fixture
+    def url(self, service: Any) -> str:
+        return str(service.url)
+
+    def test_all_of_it(self, visit: Callable[..., Visit]) -> None:
+        seen = visit("#en/de")
+        expect(seen.page.locator("#source-language")).to_have_value("en")
+        with seen.page.expect_response("**/translate") as answered:
+            seen.type("The dog sees the cat.\nThe cat follows the dog.")
+        answer = answered.value.json()
+        seen.translated(answer["translatedText"])
+        expect(seen.page.locator("#output .sentence")).to_have_count(2)
+        seen.page.hover("#output .piece >> nth=0")
+        assert seen.page.locator("#mirror .lit").count() and seen.page.locator("#output .lit").count()
+        seen.page.click("#output .sentence >> nth=1", position={"x": 2, "y": 5})
+        expect(seen.page.locator("#alternatives-note")).not_to_have_text("Looking for other wordings …")
+        assert seen.page.locator("#alternatives li button").count() > 1
+        seen.page.click("#alternatives-inside")
+        expect(seen.page.locator("#map .cell").first).to_be_visible()
+        seen.page.set_input_files(
+            "#file-input", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"The dog sees the cat."}
+        )
+        with seen.page.expect_download() as download:
+            seen.page.click("#jobs a")
+        assert download.value.path().read_text().strip()
+
+    def test_a_long_text_comes_in_parts_and_ends_the_same(self, visit: Callable[..., Visit]) -> None:
+        seen = visit("#en/de")
+        lines = ["The dog sees the cat.", "", "The cat follows the dog.  The dog sees the cat."] * 12
+        seen.type("\n".join(lines))
+        expect(seen.page.locator("#target-pane")).to_have_attribute("aria-busy", "false")
+        expect(seen.page.locator("#output .sentence")).to_have_count(36)
+        assert seen.page.locator("#output").text_content().count("\n") == len(lines) - 1

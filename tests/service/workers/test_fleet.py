@@ -1,0 +1,514 @@
+"""Several models in processes of their own: what happens when they die, hang, are exchanged, and are asked too much."""
+
+import asyncio
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from mt import Translator
+from mt.checkpoint import load_weights, save_weights
+from mt.engine.scheduler import Limits
+from mt.errors import ModelError
+from mt.languages import Direction
+from service.errors import (
+    CannotTranslate,
+    DeadlineExceeded,
+    InvalidRequest,
+    Overloaded,
+    ReloadRefused,
+    Unavailable,
+    UnsupportedLanguage,
+)
+from service.workers.admission import Admission, RequestSize, Throughput
+from service.workers.fleet import Fleet, FleetConfig
+from service.workers.messages import ModelSetup, SourceText, TranslateOptions
+from service.workers.pool import TransportFactory
+from service.workers.transport import ProcessTransport
+from service.workers.worker import WorkerTimeouts
+from tests.conftest import sentences, write_model
+from tests.service.controlled import Control, Rigged
+
+FROZEN = Path(__file__).resolve().parents[2] / "frozen" / "model"
+EN_DE = Direction("en", "de")
+Load = Callable[[ModelSetup], Any]
+
+
+@dataclass
+class Processes:
+    """Hires real ones, and remembers them."""
+
+    load: Load | None = None
+    started: list[ProcessTransport] = field(default_factory=list)
+
+    def hire(self, model: Path, device: str) -> ProcessTransport:
+        self.started.append(ProcessTransport(ModelSetup(model, device, threads=1), self.load))
+        return self.started[-1]
+
+    def kill(self) -> None:
+        """The newest one."""
+        os.kill(self.started[-1].pid, signal.SIGKILL)
+
+
+def plan(*models: Path, **changes: Any) -> FleetConfig:
+    limits, timeouts = RequestSize(1000, 20_000, 1_000_000), WorkerTimeouts(start=120, step=60)
+    usual = FleetConfig(models, "cpu", limits, timeouts, request_seconds=120)
+    return replace(usual, **changes)
+
+
+async def ask(fleet: Fleet, *texts: str, caller: str = "", deadline: float | None = None) -> list[str]:
+    requested = list(map(SourceText, texts))
+    found = await fleet.translate(requested, TranslateOptions(EN_DE), caller=caller, deadline=deadline)
+    return [each.text for each in found]
+
+
+def begin(fleet: Fleet, texts: Sequence[str], caller: str = "") -> "list[asyncio.Task[list[str]]]":
+    """A request for each."""
+    return [asyncio.create_task(ask(fleet, text, caller=caller)) for text in texts]
+
+
+def has_restarted(fleet: Fleet, times: int) -> bool:
+    return fleet.stats().restarts >= times
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Gives up after a minute: a test that fails must not hang."""
+    for _ in range(12_000):
+        if condition():
+            return
+        await asyncio.sleep(0.005)
+    pytest.fail("what the test waits for does not happen")
+
+
+def expected(texts: Sequence[str], model: Path) -> list[list[str]]:
+    return [[found.text] for found in Translator.load(model, "cpu", threads=1).translate(list(texts))]
+
+
+def run(test: Callable[[Fleet], Coroutine[Any, Any, None]], hire: TransportFactory, how: FleetConfig) -> None:
+    async def running() -> None:
+        async with Fleet(how, hire) as fleet:
+            await test(fleet)
+
+    asyncio.run(running())
+
+
+def test_killed_in_mid_decode_nothing_is_lost(small_model: Path) -> None:
+    processes = Processes(Rigged(step_seconds=0.01))
+    texts = sentences(120)
+
+    async def test(fleet: Fleet) -> None:
+        asked = begin(fleet, texts)
+        await until(lambda: fleet.stats().finished >= 10)
+        assert fleet.stats().running > 10
+        processes.kill()
+        await until(lambda: not fleet.ready)
+        late = begin(fleet, ["The dog."])
+        assert not any(each.done() and each.exception() for each in asked)
+        assert await asyncio.gather(*asked, *late) == expected([*texts, "The dog."], small_model)
+        assert fleet.ready
+        stats = await fleet.fresh_stats()
+        assert (stats.restarts, stats.requests, stats.finished) == (1, 0, 121)
+
+    run(test, processes.hire, plan(small_model))
+
+
+@pytest.mark.slow
+def test_a_text_that_kills_is_found_and_all_others_are_translated(small_model: Path, tmp_path: Path) -> None:
+    texts = sentences(40)
+    processes = Processes(Rigged(kills=("poison",), loads=tmp_path / "loads"))
+
+    async def test(fleet: Fleet) -> None:
+        good, bad = begin(fleet, texts), begin(fleet, ["poison"])
+        assert await asyncio.gather(*good) == expected(texts, small_model)
+        with pytest.raises(CannotTranslate, match="'poison' cannot be translated: it crashes the model's process"):
+            await bad[0]
+        await until(lambda: fleet.ready)
+        deaths = len((tmp_path / "loads").read_text().splitlines()) - 1
+        assert 2 <= deaths <= 6  # together twice, then in parts, at last alone, and once more
+        with pytest.raises(CannotTranslate, match="poison"):
+            await ask(fleet, "poison", caller="another")
+        assert await ask(fleet, texts[0]) == expected(texts[:1], small_model)[0]
+        assert len((tmp_path / "loads").read_text().splitlines()) - 1 == deaths  # it is known now
+
+    run(test, processes.hire, plan(small_model))
+
+
+@pytest.mark.slow
+def test_alone_two_deaths_are_enough(small_model: Path, tmp_path: Path) -> None:
+    processes = Processes(Rigged(kills=("poison",), loads=tmp_path / "loads"))
+
+    async def test(fleet: Fleet) -> None:
+        with pytest.raises(CannotTranslate):
+            await ask(fleet, "poison")
+        await until(lambda: fleet.ready)
+        assert fleet.stats().restarts == 2
+
+    run(test, processes.hire, plan(small_model))
+
+
+@pytest.mark.slow
+def test_a_poison_whose_client_leaves_is_remembered(small_model: Path) -> None:
+    """A client that gives up after 10 s and sends the text again would kill for ever else."""
+    processes = Processes(Rigged(kills=("poison",)))
+
+    async def test(fleet: Fleet) -> None:
+        for times in (1, 2):
+            asked = begin(fleet, ["poison"])
+            await until(partial(has_restarted, fleet, times))
+            asked[0].cancel()
+            await asyncio.wait(asked)
+        with pytest.raises(CannotTranslate):
+            await ask(fleet, "poison")
+        await until(lambda: fleet.ready)
+        assert fleet.stats().restarts == 2
+
+    run(test, processes.hire, plan(small_model))
+
+
+@pytest.mark.slow
+def test_one_that_hangs_is_replaced(small_model: Path) -> None:
+    processes = Processes(Rigged(hangs=("poison",)))
+
+    async def test(fleet: Fleet) -> None:
+        good, bad = begin(fleet, sentences(3)), begin(fleet, ["poison"])
+        assert await asyncio.gather(*good) == expected(sentences(3), small_model)
+        with pytest.raises(CannotTranslate):
+            await bad[0]
+
+    run(test, processes.hire, plan(small_model, timeouts=WorkerTimeouts(start=60, step=2)))
+
+
+def test_one_that_is_stopped_and_goes_on_has_not_hung(small_model: Path) -> None:
+    processes = Processes()
+
+    async def test(fleet: Fleet) -> None:
+        os.kill(processes.started[0].pid, signal.SIGSTOP)
+        asked = begin(fleet, sentences(3))
+        await asyncio.sleep(2)
+        os.kill(processes.started[0].pid, signal.SIGCONT)
+        assert await asyncio.gather(*asked) == expected(sentences(3), small_model)
+        assert fleet.stats().restarts == 0
+
+    run(test, processes.hire, plan(small_model))
+
+
+def test_a_worker_ends_with_the_service(small_model: Path) -> None:
+    """By itself, however that ends: all that it sees of it is the end of its socket."""
+    processes = Processes()
+
+    async def test(fleet: Fleet) -> None:
+        worker = processes.started[0]
+        worker._process.kill = lambda: None  # type: ignore[method-assign]
+        worker._transport.abort()  # type: ignore[union-attr]
+        await until(lambda: worker._process.returncode is not None)
+        assert worker._process.returncode == 1
+
+    run(test, processes.hire, plan(small_model))
+
+
+def other_weights(model: Path, change: float) -> None:
+    weights = load_weights(model / "model.safetensors")
+    save_weights(model / "other", {name: tensor * change for name, tensor in weights.items()})
+    (model / "other").replace(model / "model.safetensors")
+
+
+@pytest.mark.slow
+def test_exchanged_under_load(small_model: Path, tmp_path: Path) -> None:
+    """Each answer, of several texts, comes from one version; none fails; nothing stands still."""
+    model = tmp_path / "model"
+    shutil.copytree(small_model, model)
+    texts = sentences(8)
+    before = [text for (text,) in expected(texts, model)]
+    processes = Processes(Rigged(step_seconds=0.002))
+
+    async def test(fleet: Fleet) -> None:
+        found: list[list[str]] = []
+        stop = asyncio.Event()
+
+        async def load() -> None:
+            while not stop.is_set():
+                found.append(await ask(fleet, *texts))
+
+        clients = [asyncio.create_task(load()) for _ in range(12)]
+        await until(lambda: len(found) > 12)
+        version = fleet.version(EN_DE)
+        other_weights(model, 1.3)
+        reloading = asyncio.create_task(fleet.reload())
+        at_the_time = len(found)
+        await reloading
+        assert len(found) > at_the_time
+        answered = len(found)
+        await until(lambda: len(found) > answered + 24)
+        stop.set()
+        await asyncio.gather(*clients)
+        after = [text for (text,) in expected(texts, model)]
+        assert fleet.version(EN_DE) != version and before != after
+        assert all(each in (before, after) for each in found)
+        assert found[0] == before and found[-1] == after
+        await until(lambda: processes.started[0]._process.returncode is not None)
+        assert fleet.stats().reloads == 1 and fleet.stats().finished == len(found) * 8
+        await fleet.reload()  # nothing has changed
+        assert len(processes.started) == 2
+
+    run(test, processes.hire, plan(model))
+
+
+BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "cut short": (lambda model: os.truncate(model / "model.safetensors", 1000), "not a whole safetensors file"),
+    "gone": (lambda model: (model / "config.json").unlink(), "no model here"),
+    "not finite": (lambda model: other_weights(model, torch.inf), "values that are not finite"),
+    "other languages": (
+        lambda model: shutil.copytree(write_model(model.parent / "m", ["en-fr"]), model, dirs_exist_ok=True),
+        "the new version does not translate en-de",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_what_cannot_be_used_is_refused_and_the_old_one_serves_on(small_model: Path, tmp_path: Path, how: str) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(small_model, model)
+    texts = sentences(5)
+    before = expected(texts, model)
+    breaks, problem = BROKEN[how]
+    processes = Processes()
+
+    async def test(fleet: Fleet) -> None:
+        version = fleet.version(EN_DE)
+        breaks(model)
+        with pytest.raises(ReloadRefused, match=problem):
+            await fleet.reload()
+        assert (fleet.version(EN_DE), fleet.ready, fleet.stats().refused_reloads) == (version, True, 1)
+        assert await asyncio.gather(*begin(fleet, texts)) == before
+        assert len(processes.started) == 2
+
+    run(test, processes.hire, plan(model))
+
+
+@pytest.mark.slow
+def test_who_starts_again_and_finds_another_model_has_it_exchanged(small_model: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(small_model, model)
+    processes = Processes(Rigged(step_seconds=0.01))
+    texts = sentences(30)
+
+    async def test(fleet: Fleet) -> None:
+        asked = asyncio.create_task(ask(fleet, *texts))
+        await until(lambda: 1 <= fleet.stats().finished < 20)
+        other_weights(model, 1.3)
+        processes.kill()
+        assert await asked == [text for (text,) in expected(texts, model)]
+        assert fleet.stats().reloads == 1
+
+    run(test, processes.hire, plan(model))
+
+
+@pytest.mark.slow
+def test_a_model_that_is_gone_when_its_worker_dies(small_model: Path, tmp_path: Path) -> None:
+    """What was accepted waits, what comes is refused once that looks hopeless, and all is well when it is back."""
+    model = tmp_path / "model"
+    shutil.copytree(small_model, model)
+    processes = Processes()
+
+    async def test(fleet: Fleet) -> None:
+        shutil.move(model, tmp_path / "away")
+        processes.kill()
+        await until(lambda: not fleet.ready)
+        asked = begin(fleet, sentences(2))
+        await until(lambda: fleet.pools[0].unrecoverable)
+        with pytest.raises(Unavailable):
+            await ask(fleet, "The dog.")
+        shutil.move(tmp_path / "away", model)
+        assert await asyncio.gather(*asked) == expected(sentences(2), model)
+        assert fleet.ready
+
+    run(test, processes.hire, plan(model))
+
+
+def test_two_models_are_told_apart_by_their_directions(tmp_path: Path) -> None:
+    there, back = write_model(tmp_path / "there", ["en-de", "en-fr"]), write_model(tmp_path / "back", ["de-en"])
+    wanted = Translator.load(back, "cpu").translate(["The dog sees the cat."])[0].text
+
+    async def test(fleet: Fleet) -> None:
+        assert {direction for model in fleet.models for direction in model.directions} == {
+            EN_DE,
+            Direction("en", "fr"),
+            Direction("de", "en"),
+        }
+        found = await fleet.translate([SourceText("The dog sees the cat.")], TranslateOptions(Direction("de", "en")))
+        assert found[0].text == wanted
+        assert fleet.version(EN_DE) == fleet.version(Direction("en", "fr")) != fleet.version(Direction("de", "en"))
+        assert fleet.pools[0].loaded.options.beam_size == 3
+        with pytest.raises(UnsupportedLanguage, match="fr-en"):
+            await fleet.translate([SourceText("a")], TranslateOptions(Direction("fr", "en")))
+        with pytest.raises(InvalidRequest, match="beam_size"):
+            await fleet.translate([SourceText("a")], TranslateOptions(EN_DE, beam_size=0))
+
+    control = Control()
+    control.open()
+    run(test, control.hire, plan(there, back))
+
+
+def test_two_models_with_one_direction_are_refused(small_model: Path, several_directions: Path) -> None:
+    async def test(_: Fleet) -> None:
+        pytest.fail("it has started")
+
+    with pytest.raises(ModelError, match=r"en-de: .*small and .*several"):
+        run(test, Control().hire, plan(small_model, several_directions))
+    with pytest.raises(ModelError, match=r"(?s)nothing.*nowhere"):
+        run(test, Control().hire, plan(Path("/nothing"), Path("/nowhere")))
+    with pytest.raises(ModelError, match=r"ended before it was ready: killed by SIGKILL"):
+        run(test, Processes(Rigged(kills=("The cat sat on the mat.",))).hire, plan(small_model))
+
+
+def test_what_expires_in_the_queue_never_reaches_the_engine(small_model: Path) -> None:
+    control = Control()
+
+    async def test(fleet: Fleet) -> None:
+        first = begin(fleet, ["The dog."])
+        await until(lambda: control.entered.acquire(blocking=False))
+        begun = time.monotonic()
+        for text in ("The cat.", "The horse."):
+            with pytest.raises(DeadlineExceeded):
+                await ask(fleet, text, deadline=time.monotonic() + 0.2)
+        assert time.monotonic() - begun >= 0.4
+        with pytest.raises(DeadlineExceeded):
+            await ask(fleet, "The bridge.", deadline=time.monotonic() - 1)
+        control.open()
+        await first[0]
+        await ask(fleet, "The river.")
+        stats = await fleet.fresh_stats()
+        assert (stats.expired, stats.finished, stats.requests) == (3, 2, 0)
+        asked = Translator.load(small_model, "cpu")
+        never = {
+            request.source for text in ("The cat.", "The horse.", "The bridge.") if (request := asked.request(text))
+        }
+        assert never.isdisjoint(control.scorers[0].sources)
+
+    run(test, control.hire, plan(small_model))
+
+
+@pytest.mark.parametrize("expires", [True, False])
+def test_rows_leave_within_two_steps(small_model: Path, expires: bool) -> None:
+    control = Control()
+    texts = sentences(30)
+
+    async def test(fleet: Fleet) -> None:
+        staying = begin(fleet, ["The dog sees the cat."])
+        deadline = time.monotonic() + 1 if expires else None
+        leaving = asyncio.create_task(ask(fleet, *texts, deadline=deadline))
+        await until(lambda: control.entered.acquire(blocking=False))
+        control.permits.release(3)
+        for _ in range(3):
+            await until(lambda: control.entered.acquire(blocking=False))
+        assert fleet.stats().running == 31
+        if not expires:
+            leaving.cancel()
+        with pytest.raises(DeadlineExceeded if expires else asyncio.CancelledError):
+            await leaving
+        assert fleet.stats().running == 1
+        before = fleet.stats().work.steps
+        asking = asyncio.create_task(fleet.fresh_stats())
+        await asyncio.sleep(0.1)
+        control.permits.release()  # the step that it is in
+        stats = await asking
+        assert fleet.pools[0].workers[0].working == 1 and stats.work.steps <= 4 and before == 0
+        rows = stats.work.rows
+        await until(lambda: control.entered.acquire(blocking=False))
+        asking = asyncio.create_task(fleet.fresh_stats())
+        await asyncio.sleep(0.1)
+        control.permits.release()
+        assert (await asking).work.rows - rows <= 3  # one sentence with three beams
+        control.open()
+        assert await asyncio.gather(*staying) == expected(["The dog sees the cat."], small_model)
+
+    run(test, control.hire, plan(small_model))
+
+
+def test_one_caller_does_not_keep_another_waiting(small_model: Path) -> None:
+    """Counted in decoder steps: with thousands of sentences before it, another's takes at most twice as many."""
+    limits = Limits(rows=24)
+
+    def steps(crowd: int) -> int:
+        control = Control(limits=limits)
+        control.open()
+        taken: list[int] = []
+
+        async def test(fleet: Fleet) -> None:
+            noise = begin(fleet, sentences(24), caller="one") if not crowd else []
+            noise += [asyncio.create_task(ask(fleet, *sentences(crowd), caller="one"))] if crowd else []
+            await until(lambda: fleet.stats().finished >= 5)
+            before = (await fleet.fresh_stats()).work.steps
+            await asyncio.gather(*begin(fleet, sentences(5, seed=3), caller="another"))
+            taken.append((await fleet.fresh_stats()).work.steps - before)
+            if crowd:
+                assert fleet.stats().finished < crowd / 2
+            for task in noise:
+                task.cancel()
+            await asyncio.wait(noise)
+
+        run(test, control.hire, plan(small_model))
+        return taken[0]
+
+    assert steps(3000) <= 2 * steps(0)
+
+
+def test_one_caller_cannot_fill_the_house() -> None:
+    admission = Admission(RequestSize(8, 100, 1000))
+    with pytest.raises(Overloaded), admission.admitted("one", RequestSize(1, 1, 1001)):
+        pytest.fail("too large for the queue")
+    held = [admission.admitted("one", RequestSize(1, 1, 10)) for _ in range(8)]
+    for each in held:
+        each.__enter__()
+    with pytest.raises(Overloaded), admission.admitted("one", RequestSize(1, 1, 10)):
+        pytest.fail("the queue is full")
+    with admission.admitted("another", RequestSize(1, 1, 10)), admission.admitted("a third", RequestSize(1, 1, 10)):
+        assert admission.held == RequestSize(10, 10, 100)
+        with pytest.raises(Overloaded), admission.admitted("a fourth", RequestSize(1, 1, 10)):
+            pytest.fail("the reserve is full")
+    for each in held:
+        each.__exit__(None, None, None)
+    assert admission.held == RequestSize() and admission.refused == 3
+
+
+def test_when_to_come_again() -> None:
+    throughput = Throughput()
+    admission = Admission(RequestSize(10, 100, 100_000), throughput=throughput)
+    assert admission.retry_after() == 1  # nothing is known
+    throughput.note(100.0, 0, busy=True)
+    throughput.note(110.0, 1000, busy=True)
+    throughput.note(110.0, 0, busy=False)
+    throughput.note(200.0, 0, busy=True)  # while there was nothing to do, no time passed
+    with admission.admitted("", RequestSize(1, 1, 2000)):
+        assert admission.retry_after() == pytest.approx(10, abs=2)
+    with admission.admitted("", RequestSize(1, 1, 90_000)):
+        assert admission.retry_after() == 60
+
+
+def test_a_fleet_that_ends_lets_nobody_wait(small_model: Path) -> None:
+    control = Control()
+    left: list[asyncio.Task[list[str]]] = []
+
+    async def test(fleet: Fleet) -> None:
+        left.extend(begin(fleet, sentences(3)))
+        await until(lambda: fleet.stats().running == 3)
+        asyncio.get_running_loop().call_later(0.5, control.open)
+
+    async def running() -> None:
+        async with Fleet(plan(small_model), control.hire) as fleet:
+            await test(fleet)
+        for each in left:
+            with pytest.raises(Unavailable):
+                await each
+        with pytest.raises(Unavailable):
+            await ask(fleet, "The dog.")
+
+    asyncio.run(running())

@@ -1,0 +1,126 @@
+"""A folder of models: which they are, and what a reload makes of those that came and went."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from mt.errors import ModelError
+from mt.languages import Direction
+from service.errors import ReloadRefused
+from service.settings import Settings
+from service.workers.fleet import Fleet, FleetConfig
+from service.workers.model_files import find_models, model_name
+from tests.conftest import write_model
+from tests.service.controlled import Control
+
+EN_DE, EN_FR = Direction("en", "de"), Direction("en", "fr")
+
+
+def make(folder: Path, names: Sequence[str]) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+FOLDERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "two models, by name": (("b/config.json", "a/config.json"), ("a", "b")),
+    "one of them, with what is no model": (
+        ("a/config.json", "lost+found/x", "notes.txt", "run/model/config.json"),
+        ("a",),
+    ),
+    "what is being written": (("a/config.json", ".a.part/config.json", ".a.old/config.json"), ("a",)),
+    "itself": (("config.json", "model.safetensors"), (".",)),
+}
+
+
+@pytest.mark.parametrize("which", FOLDERS)
+def test_each_folder_in_it_that_holds_a_model(tmp_path: Path, which: str) -> None:
+    files, models = FOLDERS[which]
+    make(tmp_path, files)
+    assert find_models(tmp_path) == tuple(tmp_path / model for model in models)
+
+
+def test_a_folder_behind_a_link(tmp_path: Path) -> None:
+    """As volumes of Kubernetes have them."""
+    make(tmp_path, ["..data/a/config.json"])
+    (tmp_path / "a").symlink_to(Path("..data") / "a")
+    assert find_models(tmp_path) == (tmp_path / "a",)
+
+
+@pytest.mark.parametrize(
+    ("files", "folder", "said"),
+    [
+        ((), "", f"holds no model that user {os.getuid()} can read; accepted: a folder with model directories"),
+        (("run/model/config.json",), "", "holds no model"),
+        ((), "nowhere", "nowhere: No such file or directory; accepted: a folder that holds model directories"),
+        (("file",), "file", "Not a directory; accepted"),
+    ],
+)
+def test_no_model(tmp_path: Path, files: Sequence[str], folder: str, said: str) -> None:
+    make(tmp_path, files)
+    with pytest.raises(ModelError, match=said.replace("(", "\\(")):
+        find_models(tmp_path / folder)
+
+
+def test_a_model_that_is_named_comes_before_the_folder(tmp_path: Path) -> None:
+    plan = FleetConfig.of(Settings(model=(Path("m"),), models=tmp_path))
+    assert plan.find_models() == (Path("m"),)
+
+
+def directions(fleet: Fleet) -> set[Direction]:
+    return {direction for model in fleet.models for direction in model.directions}
+
+
+def test_a_reload_takes_up_what_is_new_and_lets_go_what_has_a_successor(tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    write_model(models / "old", ["en-de"])
+    french = write_model(tmp_path / "french", ["en-fr"])
+
+    async def test() -> None:
+        control = Control()
+        control.open()
+        async with Fleet(FleetConfig.of(Settings(models=models, device="cpu")), control.hire) as fleet:
+            assert directions(fleet) == {EN_DE}
+            shutil.copytree(french, models / "french")
+            await fleet.reload()
+            assert directions(fleet) == {EN_DE, EN_FR} and fleet.ready
+            (models / "old").rename(models / "renamed")
+            await fleet.reload()
+            assert [team.model.name for team in fleet.pools] == ["french", "renamed"]
+            shutil.rmtree(models / "renamed")
+            with pytest.raises(ReloadRefused, match="renamed was removed, but no other model translates en-de"):
+                await fleet.reload()
+            assert directions(fleet) == {EN_DE, EN_FR} and fleet.ready
+            shutil.copytree(french, models / "copy")
+            write_model(models / "new", ["en-de"])
+            with pytest.raises(ReloadRefused, match=r"en-fr: .*copy and .*french"):
+                await fleet.reload()
+            assert fleet.stats().reloads == 2
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        ('{"name": "acme"}', "acme"),
+        ('{"name": ""}', "run"),
+        ('{"name": "a\\nb"}', "run"),
+        ('{"name": 7}', "run"),
+        ("{}", "run"),
+        ("1", "run"),
+        ("no JSON", "run"),
+        (None, "run"),
+    ],
+)
+def test_a_model_has_the_name_of_its_config_or_of_its_run(tmp_path: Path, config: str | None, name: str) -> None:
+    model = tmp_path / "run" / "model"
+    model.mkdir(parents=True)
+    if config is not None:
+        (model / "config.json").write_text(config)
+    assert model_name(model) == name

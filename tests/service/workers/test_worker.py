@@ -1,0 +1,294 @@
+"""What happens around the worker: a full queue, clients that leave, a worker that dies."""
+
+import json
+import pickle
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import httpx
+import pytest
+
+from mt import Translator
+from mt.languages import Direction
+from mt.pipeline.results import Alternative, Translation
+from service.errors import InternalError, error_location
+from service.translation.answers import answer_of, reports_of
+from service.workers.messages import (
+    Cancel,
+    Close,
+    FromWorker,
+    Heartbeat,
+    LoadFailed,
+    ModelSetup,
+    Ping,
+    Ready,
+    SourceText,
+    TextDone,
+    TextFailed,
+    TextProgress,
+    ToWorker,
+    Translate,
+    TranslateOptions,
+)
+from service.workers.model_files import model_version
+from service.workers.worker_loop import work
+from tests.conftest import sentences
+
+Start = Callable[..., Any]
+BODY = {"q": "The dog sees the cat.", "source": "en", "target": "de"}
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(32) as pool:
+        yield pool
+
+
+def post(application: Any, **body: Any) -> httpx.Response:
+    return httpx.post(f"{application.url}/translate", json=BODY | body, trust_env=False, verify=False, timeout=60)
+
+
+def health(application: Any) -> httpx.Response:
+    return httpx.get(f"{application.url}/health", trust_env=False, verify=False, timeout=60)
+
+
+def marked(count: int) -> list[str]:
+    """Different texts of one length: what is the same is translated once."""
+    return [f"The dog sees the cat{chr(ord('a') + number)}" for number in range(count)]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Gives up after a minute: a test that fails must not hang."""
+    for _ in range(12_000):
+        if condition():
+            return
+        time.sleep(0.005)
+    pytest.fail("what the test waits for does not happen")
+
+
+@pytest.mark.parametrize(
+    ("limits", "accepted"),
+    [({"max_pending_requests": 5}, 5), ({"max_pending_characters": 80, "max_characters": 80}, 3)],
+)
+def test_a_full_queue_refuses_and_answers_what_it_accepted(
+    in_thread: Start, pool: ThreadPoolExecutor, limits: dict[str, int], accepted: int
+) -> None:
+    application = in_thread(**limits)
+    texts = marked(accepted + 10)
+    running = [pool.submit(post, application, q=text) for text in texts[:accepted]]
+    wait_until(lambda: application.pending == accepted)
+    for text in texts[accepted:]:
+        refused = post(application, q=text)
+        assert refused.status_code == 503
+        assert refused.json()["code"] == "overloaded"
+        assert int(refused.headers["retry-after"]) >= 1
+        assert health(application).status_code == 200  # the decoder stands still all the while
+    assert not any(future.done() for future in running)
+    application.control.open()
+    assert [future.result().status_code for future in running] == [200] * accepted
+    assert post(application).status_code == 200
+
+
+def leave(application: Any, **body: Any) -> None:
+    """Send a request, and hang up once it has been accepted."""
+    before = application.pending
+    content = json.dumps(BODY | body).encode()
+    head = ["POST /translate HTTP/1.1", "Host: a", "Content-Type: application/json", f"Content-Length: {len(content)}"]
+    with socket.create_connection(("127.0.0.1", int(application.url.rpartition(":")[2]))) as client:
+        client.sendall("\r\n".join([*head, "", ""]).encode() + content)
+        wait_until(lambda: application.pending == before + 1)
+    wait_until(lambda: application.pending == before)
+
+
+def test_a_client_that_leaves_while_it_waits(in_thread: Start, pool: ThreadPoolExecutor) -> None:
+    application = in_thread()
+    staying = pool.submit(post, application, q="The dog.")
+    application.control.entered.acquire()  # it is being decoded
+    leave(application, q=sentences(20))
+    counts = application.counts()
+    application.control.permits.release()  # messages are read after this step
+    assert (counts.result().running, application.worker.working) == (1, 1)
+    application.control.open()
+    assert staying.result().status_code == 200
+    assert application.counts().result().finished == 1
+
+
+def test_a_client_that_leaves_while_it_is_decoded(in_thread: Start, pool: ThreadPoolExecutor) -> None:
+    application = in_thread()
+    leave(application, q=sentences(20))
+    counts = application.counts()
+    application.control.open()
+    assert counts.result().work.steps <= 1
+    assert (counts.result().finished, counts.result().running, application.worker.working) == (0, 0, 0)
+    assert post(application).status_code == 200
+
+
+def test_one_text_that_fails_does_not_touch_the_others(in_thread: Start, pool: ThreadPoolExecutor) -> None:
+    application = in_thread()
+    request = Translator.load(application.settings.model[0], "cpu").request("poison")
+    assert request is not None
+    application.control.failing = request.source
+    good = [pool.submit(post, application, q=text) for text in sentences(7)]
+    bad = pool.submit(post, application, q="The dog. poison")
+    wait_until(lambda: application.pending == 8)
+    application.control.open()
+    expected = Translator.load(application.settings.model[0], "cpu").translate(sentences(7))
+    assert [future.result().json()["translatedText"] for future in good] == [found.text for found in expected]
+    assert bad.result().json()["code"] == "cannot_translate"
+
+
+def test_nan_is_the_fault_of_one_text_alone(in_thread: Start, pool: ThreadPoolExecutor) -> None:
+    application = in_thread()
+    translator = Translator.load(application.settings.model[0], "cpu")
+    request = translator.request("poison")
+    assert request is not None
+    application.control.without_numbers = request.source
+    good = [pool.submit(post, application, q=text) for text in sentences(7)]
+    bad = pool.submit(post, application, q="poison")
+    wait_until(lambda: application.pending == 8)
+    application.control.open()
+    assert [each.result().json()["translatedText"] for each in good] == [
+        found.text for found in translator.translate(sentences(7))
+    ]
+    assert bad.result().status_code == 400 and bad.result().json()["code"] == "cannot_translate"
+
+
+def test_when_the_worker_dies_another_does_its_work(in_thread: Start, pool: ThreadPoolExecutor) -> None:
+    application = in_thread()
+    expected = Translator.load(application.settings.model[0], "cpu").translate(sentences(3))
+    waiting = [pool.submit(post, application, q=text) for text in sentences(3)]
+    wait_until(lambda: application.pending == 3)
+    assert health(application).status_code == 200
+    application.control.deaths = 1
+    application.control.open()
+    assert [each.result().json()["translatedText"] for each in waiting] == [found.text for found in expected]
+    assert (application.fleet.stats().restarts, application.pending) == (1, 0)
+    assert health(application).status_code == 200
+
+
+def talk(model: Path, translator: Translator, messages: list[ToWorker]) -> list[FromWorker]:
+    """What a worker answers to these, each of which goes through pickle both ways."""
+    inbox: SimpleQueue[bytes] = SimpleQueue()
+    outbox: list[bytes] = []
+    for message in (*messages, Close()):
+        inbox.put(pickle.dumps(message))
+
+    def receive(wait: bool) -> list[ToWorker]:
+        answers = sum(not isinstance(pickle.loads(each), TextProgress) for each in outbox)
+        return [pickle.loads(inbox.get())] if wait or answers > len(messages) else []
+
+    work(ModelSetup(model), lambda _: translator, receive, lambda answers: outbox.extend(map(pickle.dumps, answers)))
+    return [pickle.loads(answer) for answer in outbox]
+
+
+def without_pieces(translation: Translation) -> Translation:
+    def stripped(alternatives: Iterable[Alternative]) -> tuple[Alternative, ...]:
+        return tuple(replace(each, pieces=(), piece_log_probabilities=()) for each in alternatives)
+
+    sentences = tuple(replace(each, alternatives=stripped(each.alternatives)) for each in translation.sentences)
+    return replace(translation, alternatives=stripped(translation.alternatives), sentences=sentences)
+
+
+def test_sentences_are_reported_in_order_and_join_to_the_translation(small_model: Path) -> None:
+    translator = Translator.load(small_model, "cpu")
+    text = "  The dog. The cat sees the old dog. The horse.\n"
+    options = TranslateOptions(Direction("en", "de"))
+    said = talk(small_model, translator, [Translate(1, SourceText(text), options, report=True)])
+    done = said[-2]
+    assert isinstance(done, TextDone)
+    reports = [report for message in said if isinstance(message, TextProgress) for report in message.sentences]
+    assert reports == reports_of(answer_of(done.translation, "en")) and len(reports) == 3
+    assert "".join(each.before + each.text + each.after for each in reports) == done.translation.text
+    quiet = talk(small_model, translator, [Translate(1, SourceText(text), options)])
+    assert not any(isinstance(message, TextProgress) for message in quiet)
+
+
+def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Path) -> None:
+    translator = Translator.load(small_model, "cpu")
+    options, direction = translator.options, Direction("en", "de")
+    expected, two = (translator.translate([text])[0] for text in ("The dog sees the cat.", "The dog. The cat."))
+    order = TranslateOptions(direction)
+    said = talk(
+        small_model,
+        translator,
+        [
+            Translate(1, SourceText("The dog sees the cat."), order),
+            Translate(2, SourceText(" "), order),
+            Translate(3, SourceText("The dog sees the cat."), TranslateOptions(Direction("de", "en"))),
+            Translate(4, SourceText("The dog. The cat."), order),
+            Translate(5, SourceText("The dog."), order, deadline=time.monotonic() - 1),
+            Cancel((77,)),
+            Ping(),
+        ],
+    )
+    assert isinstance(said[0], Ready) and said[0].no_gpu and said[0].capacity > 1
+    assert (list(said[0].directions), said[0].options, said[0].devices) == ([direction], options, ("cpu",))
+    assert said[0].version == model_version(small_model)
+    assert isinstance(said[1], TextDone) and without_pieces(said[1].translation) == without_pieces(expected)
+    assert isinstance(said[2], TextDone) and said[2].translation.text == " "
+    assert isinstance(said[3], TextFailed) and said[3].code == "cannot_translate"
+    assert "accepted: en-de" in said[3].message
+    assert isinstance(said[4], TextDone) and without_pieces(said[4].translation) == without_pieces(two)
+    assert said[4].translation.alternatives[0].pieces == (), "no client gets them"
+    assert said[5] == TextFailed(5, "deadline_exceeded", "")
+    assert isinstance(said[6], Heartbeat) and said[6].work.steps > 0
+    assert (said[6].work.texts, said[6].texts, set(said[6].thread_steps)) == (3, 0, {-1})
+
+
+def test_a_tokenizer_that_breaks_on_a_text_is_no_end(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = Translator.load(small_model, "cpu")
+    encode = translator.tokenizer.encode
+
+    def breaks(text: str) -> list[int]:
+        if "secret" in text:
+            raise ValueError(text)
+        return encode(text)
+
+    monkeypatch.setattr(translator.tokenizer, "encode", breaks)
+    secret = Translate(1, SourceText("a secret text"), TranslateOptions(Direction("en", "de")))
+    failed = talk(small_model, translator, [secret])[1]
+    assert isinstance(failed, TextFailed) and failed.code == InternalError.code
+    assert failed.message.startswith("ValueError at ") and "secret" not in failed.message
+
+
+def test_a_model_that_cannot_translate_is_refused(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = Translator.load(small_model, "cpu")
+    monkeypatch.setattr(translator.tokenizer, "encode", lambda text: [5] * 10_000)
+    (refused,) = talk(small_model, translator, [])
+    assert isinstance(refused, LoadFailed) and "small cannot translate from en to de" in refused.message
+
+
+def test_a_model_that_changes_while_it_is_loaded_is_loaded_again(small_model: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(small_model, model)
+    versions = [model_version(model)]
+
+    def load(setup: ModelSetup) -> Translator:
+        translator = Translator.load(setup.model, "cpu")
+        if len(versions) == 1:
+            (model / "calibration.json").write_text("[]")
+            versions.append(model_version(model))
+        return translator
+
+    said: list[FromWorker] = []
+    work(ModelSetup(model), load, lambda wait: [Close()], said.extend)
+    assert isinstance(said[0], Ready) and said[0].version == versions[1] != versions[0]
+
+
+def test_a_model_that_cannot_be_loaded(tmp_path: Path) -> None:
+    said: list[FromWorker] = []
+    work(ModelSetup(tmp_path), lambda setup: Translator.load(setup.model, "cpu"), lambda wait: [], said.extend)
+    assert len(said) == 1 and isinstance(said[0], LoadFailed) and "no model here" in said[0].message
+
+
+def test_where_says_the_place_and_not_the_message() -> None:
+    with pytest.raises(ValueError, match="secret") as caught:
+        int("my secret text")
+    assert "test_worker.py:" in error_location(caught.value) and "secret" not in error_location(caught.value)

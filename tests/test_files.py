@@ -1,0 +1,146 @@
+"""Locks between processes and threads, and writes that are atomic and reach the disk."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from mt.files import atomic_file, atomic_folder, lock, try_lock
+
+HOLDER = """
+import os, sys
+from pathlib import Path
+from mt.files import try_lock
+with try_lock(Path(sys.argv[1])) as locked:
+    if sys.argv[2:] and os.fork() == 0:
+        os.close(1)
+        sys.stdin.read()
+        os._exit(0)
+    print("held" if locked else "taken", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def another_process(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process that tries to hold the lock, and its report."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", HOLDER, folder, *arguments], stdin=pipe, stdout=pipe, text=True) as it:
+        assert it.stdin and it.stdout
+        yield it, it.stdout.readline().strip()
+        it.stdin.close()
+
+
+def test_one_process_holds_a_lock(tmp_path: Path) -> None:
+    with try_lock(tmp_path / "run") as locked, another_process(tmp_path / "run") as (_, report):
+        assert locked and report == "taken"
+    with another_process(tmp_path / "run") as (_, report), try_lock(tmp_path / "run") as locked:
+        assert report == "held" and not locked
+    with lock(tmp_path / "run"), try_lock(tmp_path / "other") as other:
+        assert other
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [(), ("fork",)])
+def test_a_lock_ends_with_its_process(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    with another_process(tmp_path / "run", *arguments) as (holder, report):
+        assert report == "held"
+        os.kill(holder.pid, signal.SIGKILL)
+        holder.wait()
+        with try_lock(tmp_path / "run") as locked:  # a forked child of the holder lives on, without the lock
+            assert locked
+
+
+def test_a_waiting_process_gets_the_lock(tmp_path: Path) -> None:
+    waiter = "import sys; from pathlib import Path; from mt.files import lock\n"
+    waiter += "print('waits', flush=True)\nwith lock(Path(sys.argv[1])): print('has it', flush=True)"
+    with lock(tmp_path / "data"):
+        process = subprocess.Popen([sys.executable, "-c", waiter, tmp_path / "data"], stdout=subprocess.PIPE, text=True)
+        assert process.stdout and process.stdout.readline() == "waits\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.3)
+    assert process.communicate()[0] == "has it\n" and process.returncode == 0
+
+
+def test_one_thread_holds_a_lock(tmp_path: Path) -> None:
+    """While one thread holds it, another cannot take it and a third waits; both succeed afterwards."""
+    acquired = Event()
+
+    def attempt() -> bool:
+        with try_lock(tmp_path / "run") as locked:
+            return locked
+
+    def wait() -> None:
+        with lock(tmp_path / "run"):
+            acquired.set()
+
+    with ThreadPoolExecutor(2) as threads:
+        with lock(tmp_path / "run"):
+            assert not threads.submit(attempt).result()
+            waiting = threads.submit(wait)
+            assert not acquired.wait(0.2)
+        waiting.result()
+        assert acquired.is_set() and threads.submit(attempt).result()
+
+
+def test_threads_take_turns(tmp_path: Path) -> None:
+    """A lock that does not exclude threads, or whose file is removed too early, loses increments."""
+    counter = tmp_path / "counter"
+    counter.write_text("0")
+
+    def increment(_: int) -> None:
+        with lock(counter):
+            counter.write_text(str(int(counter.read_text()) + 1))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(increment, range(40)))
+    assert counter.read_text() == "40"
+
+
+def test_all_files_of_a_folder_are_on_the_disk_before_it_is_renamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file and folder, at any depth, is synchronised before the rename, and the parent folder after it."""
+    events: list[str] = []
+    sync, rename = os.fsync, Path.rename
+
+    def record_sync(descriptor: int) -> None:
+        events.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        sync(descriptor)
+
+    def record_rename(self: Path, target: Path) -> Path:
+        events.append(f"{self.name} -> {target.name}")
+        return rename(self, target)
+
+    monkeypatch.setattr(os, "fsync", record_sync)
+    monkeypatch.setattr(Path, "rename", record_rename)
+    with atomic_folder(tmp_path / "data") as folder:
+        (folder / "train" / "deep").mkdir(parents=True)
+        for name in ("meta.json", "train/source.bin", "train/deep/target.bin"):
+            (folder / name).write_text("x")
+    assert events[-2:] == [".data.part -> data", tmp_path.name]
+    assert sorted(events[:-2]) == sorted([".data.part", "train", "deep", "meta.json", "source.bin", "target.bin"])
+    assert events.index("deep") > events.index("target.bin") and events[-3] == ".data.part"
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for text in ("old", "new"):
+        with atomic_file(path) as temporary:
+            temporary.write_text(text)
+
+    def fail() -> None:
+        with atomic_file(path) as temporary:
+            temporary.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert [file.name for file in tmp_path.iterdir()] == ["file"] and path.read_text() == "new"

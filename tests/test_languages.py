@@ -1,0 +1,166 @@
+"""Language tags, directions and sets of directions."""
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mt.errors import LanguageError
+from mt.languages import (
+    Direction,
+    DirectionSet,
+    language_name,
+    likely_script,
+    parse_tag,
+    primary_language,
+    three_letter_code,
+)
+
+TAGS = ["de", "en", "ca-valencia", "de-1996", "es-419", "pt-BR", "sr-Cyrl", "sr-Latn", "yue", "zh-Hant", "zh-Hans-CN"]
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "target"),
+    [
+        ("en-de", "en", "de"),
+        ("pt-BR-de", "pt-BR", "de"),
+        ("en-pt-BR", "en", "pt-BR"),
+        ("zh-Hant-en", "zh-Hant", "en"),
+        ("sr-Latn-sr-Cyrl", "sr-Latn", "sr-Cyrl"),
+        ("en-es-419", "en", "es-419"),
+        ("yue-en", "yue", "en"),
+        ("ca-valencia-en", "ca-valencia", "en"),
+        ("en-zh-Hans-CN", "en", "zh-Hans-CN"),
+        ("eng-zt", "eng", "zt"),
+    ],
+)
+def test_a_direction_string_is_parsed_and_written(text: str, source: str, target: str) -> None:
+    direction = Direction.parse(text)
+    assert direction == Direction(source, target) and str(direction) == text
+    assert direction.reversed == Direction(target, source)
+    assert Direction.parse(direction) is direction
+
+
+@given(st.permutations(TAGS))
+def test_every_pair_of_tags_is_parsed_as_it_was_written(tags: list[str]) -> None:
+    direction = Direction(tags[0], tags[1])
+    assert Direction.parse(str(direction)) == direction
+
+
+@pytest.mark.parametrize(
+    ("text", "suggested"),
+    [
+        ("pt-br-de", "did you mean pt-BR-de or pt-br-DE?"),
+        ("zh-hant-en", "did you mean zh-Hant-en?"),
+        ("EN-DE", "did you mean en-de?"),
+        ("en_de", "did you mean en-de?"),
+        *(
+            (text, "")
+            for text in ("", "en", "en-", "-en", "en-en", "en--de", "en-de-fr-it-es", "english-german", "a-b")
+        ),
+        ("-" * 100_000, ""),
+        (3, ""),
+    ],
+)
+def test_an_invalid_direction_is_refused_with_what_is_accepted(text: object, suggested: str) -> None:
+    with pytest.raises(LanguageError, match="accepted: two languages, such as en-de or en-pt-BR") as error:
+        Direction.parse(text)
+    assert ("did you mean" in str(error.value)) == bool(suggested) and suggested in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [("DE", "de"), ("pt_br", "pt-BR"), ("ZH-HANT-tw", "zh-Hant-TW"), ("es-419", "es-419"), ("iw", "iw")],
+)
+def test_a_tag_gets_its_canonical_letter_case(text: str, tag: str) -> None:
+    assert parse_tag(text) == parse_tag(tag) == tag
+
+
+@pytest.mark.parametrize("text", ["", "e", "german", "de-", "de-DE-Latn", "zh-yue-en", "en de", "x-private", "dé"])
+def test_a_text_that_is_no_tag_is_refused(text: str) -> None:
+    with pytest.raises(LanguageError, match="accepted: BCP 47, such as 'de', 'pt-BR' or 'zh-Hant'"):
+        parse_tag(text)
+
+
+@pytest.mark.parametrize(
+    ("tag", "language", "script", "letters", "name"),
+    [
+        ("de", "de", "Latn", "deu", "German"),
+        ("pt-BR", "pt", "Latn", "por", "Portuguese (Brazil)"),
+        ("pb", "pt", "Latn", "por", "Portuguese (Brazil)"),
+        ("zh", "zh", "Hans", "zho", "Chinese"),
+        ("zt", "zh", "Hant", "zho", "Chinese (traditional)"),
+        ("zh-TW", "zh", "Hant", "zho", "Chinese (Taiwan)"),
+        ("sr", "sr", "Cyrl", "srp", "Serbian"),
+        ("sr-Latn", "sr", "Latn", "srp", "Serbian (Latin)"),
+        ("es-XX", "es", "Latn", "spa", "Spanish (XX)"),
+        ("xx-Latn", "xx", "Latn", "xx", "xx-Latn"),
+        ("xx", "xx", "", "xx", "xx"),
+    ],
+)
+def test_properties_of_a_tag(tag: str, language: str, script: str, letters: str, name: str) -> None:
+    assert (primary_language(tag), likely_script(tag), three_letter_code(tag)) == (language, script, letters)
+    assert language_name(tag) == name
+
+
+def test_a_set_of_pairs_keeps_their_order() -> None:
+    directions = DirectionSet.parse(["en-de", "fr-en", "en-pt-BR"])
+    assert list(map(str, directions)) == directions.to_config() == ["en-de", "fr-en", "en-pt-BR"]
+    assert (directions.sources, directions.targets) == (("en", "fr"), ("de", "en", "pt-BR"))
+    assert Direction("en", "de") in directions and Direction("de", "en") not in directions
+    assert directions.targets_of("en") == ("de", "pt-BR") and directions.sources_of("en") == ("fr",)
+    assert directions == DirectionSet.parse(directions.to_config()) == DirectionSet.of([*directions, *directions])
+    assert len(DirectionSet.parse([])) == 0
+
+
+def test_a_product_holds_every_pair_but_identities() -> None:
+    config = {"source": ["en", "de", "fr"], "target": ["en", "pt-BR"]}
+    directions = DirectionSet.parse(config)
+    assert list(map(str, directions)) == ["en-pt-BR", "de-en", "de-pt-BR", "fr-en", "fr-pt-BR"]
+    assert len(directions) == 5 and directions.to_config() == config
+    assert Direction("fr", "en") in directions and Direction("en", "en") not in directions
+    assert Direction("en", "fr") not in directions
+    assert directions.targets_of("en") == ("pt-BR",) and directions.sources_of("en") == ("de", "fr")
+    assert directions == DirectionSet.parse(directions)
+    tags = TAGS[:6]
+    square = DirectionSet.parse({"source": tags, "target": tags})
+    assert list(square) == [Direction(*pair) for pair in permutations(tags, 2)] and len(square) == 30
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("en-de", "accepted: a list, such as"),
+        (None, "accepted: a list, such as"),
+        (["en-de", "de-en", "en-de"], "'en-de' occurs 2 times; accepted: once"),
+        ({"source": ["en"]}, "accepted: 'source' and 'target'"),
+        ({"source": ["en"], "target": ["pt-br"]}, "'pt-br' is not in canonical letter case; accepted: 'pt-BR'"),
+        ({"source": ["en", "en"], "target": ["de"]}, "'en' occurs 2 times; accepted: once"),
+        (["en", "pt-br-de"], "(?s)'en' is not a direction.*'pt-br-de' is not a direction.*did you mean pt-BR-de"),
+    ],
+)
+def test_a_wrong_set_is_refused_with_every_problem(value: object, message: str) -> None:
+    with pytest.raises(LanguageError, match=message):
+        DirectionSet.parse(value)
+
+
+class Model(BaseModel):
+    """A pydantic model with both types."""
+
+    model_config = ConfigDict(frozen=True)
+
+    direction: Direction
+    directions: DirectionSet = DirectionSet()
+
+
+def test_pydantic_reads_and_writes_both() -> None:
+    config = {"direction": "en-pt-BR", "directions": {"source": ["en", "de"], "target": ["de", "fr"]}}
+    model = Model.model_validate(config)
+    assert model.model_dump(mode="json") == config and Model.model_validate_json(model.model_dump_json()) == model
+    assert Model(direction=model.direction, directions=model.directions) == model and hash(model)
+    assert Model.model_json_schema()["properties"]["direction"]["type"] == "string"
+    with pytest.raises(ValidationError) as error:
+        Model.model_validate({"direction": "en", "directions": ["de", "en-de"]})
+    assert [problem["loc"] for problem in error.value.errors()] == [("direction",), ("directions",)]

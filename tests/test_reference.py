@@ -1,0 +1,15 @@
+"""The reference pages of the manual equal what the code says."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = runpy.run_path(str(ROOT / "scripts" / "packaging" / "reference.py"))
+
+
+@pytest.mark.parametrize("name", REFERENCE["PAGES"])
+def test_page_is_up_to_date(name: str) -> None:
+    committed = (REFERENCE["FOLDER"] / name).read_text(encoding="utf-8")
+    assert committed == REFERENCE["PAGES"][name]().rstrip() + "\n", "run: python scripts/packaging/reference.py"

@@ -1,0 +1,220 @@
+"""Time that functions of mt.text take for hostile input: at twice the size at most three times as long."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from mt.errors import DocumentError
+from mt.text import casing, protect, repetition, segment
+from mt.text.documents import DocumentOptions, open_document
+from mt.text.markup import TranslatedSegment, parse_html, parse_xml
+from mt.text.markup.tokens import MAX_TOKENS
+from mt.text.terms import Terms
+from tests.attacks.payloads import SIZED_DOCUMENTS
+
+Prepare = Callable[[int], Callable[[], object]]
+"""A function from a size to the call that is measured."""
+
+RUNS, FACTOR = 5, 3
+COUNTED = Terms(tuple((f"a {number}", "b") for number in range(1000)), ("a a b",))
+NESTED = Terms(tuple((" ".join(["ab"] * number) + f" c{number}", "b") for number in range(2, 150)))
+CASED = Terms(tuple((f"{number:015b}".replace("0", "a").replace("1", "A"), str(number)) for number in range(2000)))
+
+
+def find_terms(terms: Terms, unit: str, size: int, any_case: bool = False) -> Callable[[], object]:
+    terms.find(unit, "en", any_case=any_case)
+    return partial(terms.find, unit * size, "en", any_case=any_case)
+
+
+def find_beside_taken(size: int) -> Callable[[], object]:
+    return partial(COUNTED.find, "a " * size, "en", [(place, place + 1) for place in range(0, 2 * size, 4)])
+
+
+def open_file(name: str, content: bytes) -> object:
+    try:
+        return open_document(name, content)
+    except DocumentError:
+        return None
+
+
+def restore_numbers(size: int) -> Callable[[], object]:
+    source = " ".join(f"{number}x" for number in range(size))
+    spans = protect.find_spans(source)
+    return partial(protect.add_missing_spans, "", spans)
+
+
+def find_kept(size: int) -> Callable[[], object]:
+    words = [f"w{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}q" for n in range(size)]
+    source = " ".join(words)
+    places = [(place, place + 5) for place in range(0, len(source), 6)]
+    return partial(protect.add_missing_spans, " ".join(words[::-1]), protect.find_spans(source, places))
+
+
+def remove(unit: str, size: int) -> Callable[[], object]:
+    return partial(protect.remove_spans, unit * size, protect.find_spans(unit * size))
+
+
+def place(source: str, size: int) -> Callable[[], object]:
+    markup = parse_html(source * size)
+    words = [TranslatedSegment(part.text[::-1]) for part in markup.segments]
+    return partial(markup.render, words)
+
+
+def parse(html: str, size: int, end: str = "") -> Callable[[], object]:
+    return partial(parse_html, html * size + end)
+
+
+def after(begin: str, html: str, size: int) -> Callable[[], object]:
+    return partial(parse_html, begin + html * size)
+
+
+def nested(begin: str, end: str, size: int) -> Callable[[], object]:
+    return partial(parse_html, begin * size + "x" + end * size)
+
+
+def split(unit: str, size: int, end: str = "") -> Callable[[], object]:
+    return partial(segment.split_text, unit * size + end, "en")
+
+
+def halve(unit: str, size: int) -> Callable[[], object]:
+    return partial(segment.split_long_sentence, "x" + unit * size + "x", lambda part: len(part) < 100)
+
+
+GROWTH: dict[str, tuple[Prepare, int]] = {
+    "terms: a first token in common": (partial(find_terms, COUNTED, "a "), 2000),
+    "terms: prefixes in common": (partial(find_terms, NESTED, "ab "), 400),
+    "terms: case variants": (lambda size: find_terms(CASED, "aaaaaaaaaaaaaaA. ", size, any_case=True), 1000),
+    "terms: apostrophes": (partial(find_terms, COUNTED, "a'b"), 2000),
+    "terms: taken ranges": (find_beside_taken, 2000),
+    "protect: closing brackets of an address": (lambda n: partial(protect.find_spans, "http://a" + "]" * n), 20_000),
+    "protect: an ordinal of many groups": (lambda n: partial(protect.find_spans, "1." * n + "1st"), 2000),
+    "protect: an ordinal of other digits": (lambda n: partial(protect.find_spans, "1 " + "١" * n + "st"), 10_000),
+    "protect: paths": (lambda n: partial(protect.find_spans, "a/" * n), 5000),
+    "protect: dots": (lambda n: partial(protect.find_spans, "a." * n + "com"), 5000),
+    "protect: code": (lambda n: partial(protect.find_spans, "``a " * n), 5000),
+    "protect: tags": (lambda n: partial(protect.find_spans, "<a " * n), 5000),
+    "protect: placeholders": (lambda n: partial(protect.find_spans, "{{a %(a " * n), 3000),
+    "protect: missing spans": (restore_numbers, 500),
+    "protect: kept spans": (find_kept, 500),
+    "protect: removed spans": (partial(remove, "😀  x "), 1000),
+    "protect: long spans": (lambda n: partial(protect.split_at_long_spans, ("http://a" + "b" * 70 + " ") * n), 500),
+    "protect: list markers": (lambda n: partial(protect.list_marker_length, "- - - -" * n, "en"), 5000),
+    "casing: words and spans": (lambda n: partial(casing.lower_capitals, "WORD A1 " * n, "en"), 1000),
+    "casing: title case": (lambda n: partial(casing.lower_title_case, "Word A1 " * n, "en"), 1000),
+    "repetition": (lambda n: partial(repetition.is_repetitive, ["a"] * n, ["a", "b", "c"] * n), 1000),
+    "segment: line breaks": (partial(split, "\n"), 20_000),
+    "segment: kept lines": (partial(split, "-\n"), 2000),
+    "segment: no sentence ends": (partial(split, "house "), 20_000),
+    "segment: no spaces": (partial(split, "house"), 20_000),
+    "segment: no spaces in Chinese": (partial(split, "房子在这里"), 20_000),
+    "segment: an unknown script": (partial(split, "𐌰𐌱𐌲 "), 20_000),
+    "segment: sentences": (partial(split, "We go. "), 2000),
+    "segment: dots": (partial(split, "."), 5000),
+    "segment: abbreviations": (partial(split, "Dr. "), 2000),
+    "segment: initials": (partial(split, "A. B. "), 2000),
+    "segment: quotation marks": (partial(split, '"a. '), 2000),
+    "segment: open brackets": (partial(split, "(a. "), 2000),
+    "segment: numbers": (partial(split, "1. "), 2000),
+    "segment: long without spaces": (partial(halve, "x"), 50_000),
+    "segment: long with marks at the end": (partial(halve, "x" * 200 + ", "), 500),
+    "segment: long of accents": (partial(halve, "\u0301"), 5000),
+    "markup: CDATA": (partial(parse, "<![CDATA[>"), 2000),
+    "markup: XML CDATA": (lambda n: partial(parse_xml, "<a>" + "<![CDATA[>" * n), 2000),
+    "markup: DOCTYPE": (lambda n: partial(parse_xml, "<!DOCTYPE \">'" * n), 2000),
+    "markup: comments": (partial(parse, "<!--"), 20_000),
+    "markup: end tags within open elements": (lambda n: after("<b>" * 512, "</i>", n), 1000),
+    "markup: paragraphs within open elements": (lambda n: after("<b>" * 512, "<p>", n), 1000),
+    "markup: open elements": (partial(parse, "<b>"), 1000),
+    "markup: nested elements": (partial(nested, "<b>", "</b>"), 1000),
+    "markup: nested blocks": (partial(nested, "<div>", "</div>"), 1000),
+    "markup: nested untranslatable blocks": (partial(nested, '<code translate="yes"><p>', "</p></code>"), 500),
+    "markup: open untranslatable elements": (partial(parse, "<code>", end="<p>"), 1000),
+    "markup: footnote marks": (partial(parse, "word<sup>1</sup></b>"), 500),
+    "markup: line breaks": (partial(parse, "word<b><br>"), 500),
+    "markup: attributes": (lambda n: partial(parse_html, "<p " + "a " * n + ">x</p>"), 2000),
+    "markup: references": (partial(parse, "&#1;&a"), 2000),
+    "markup: placement": (partial(place, "word <b>word</b> "), 400),
+    "markup: nested placement": (lambda n: place("a " + "<b>c " * n + "</b>" * n + " d", 1), 500),
+    "documents: PO comments": (lambda n: partial(open_file, "a.po", b"# a\n" * n + b'msgid "a"\nmsgstr ""\n'), 2000),
+    "documents: PO metadata": (
+        lambda n: partial(
+            open_file, "a.po", b'msgid ""\nmsgstr "a: b\\n' + b"a\\n" * n + b'"\n\nmsgid "a"\nmsgstr ""\n'
+        ),
+        5000,
+    ),
+    "documents: SRT tags": (
+        lambda n: partial(open_file, "a.srt", b"1\n00:00:01,000 --> 00:00:02,000\nHouse\n" + b"<b>\n" * n),
+        500,
+    ),
+    "documents: MD table cells": (
+        lambda n: partial(open_file, "a.md", b"|a" * n + b"|\n" + b"|-" * n + b"|\n" + b"|a" * n + b"|\n"),
+        500,
+    ),
+}
+SIZES = {"json-nested": 900, "docx-nested": 4000, "md-brackets": 2000, "md-footnotes": 2000, "md-links": 3000}
+NOISE = 0.001  # seconds; a shorter time says nothing
+
+
+@pytest.mark.parametrize(("prepare", "size"), GROWTH.values(), ids=GROWTH.keys())
+def test_time_grows_with_the_size(prepare: Prepare, size: int) -> None:
+    assert_linear(prepare, size)
+
+
+@pytest.mark.parametrize("kind", SIZED_DOCUMENTS)
+def test_time_of_documents_grows_with_the_size(kind: str) -> None:
+    name, content = SIZED_DOCUMENTS[kind]
+    assert_linear(lambda size: partial(open_file, name, content(size)), SIZES.get(kind, 10_000))
+
+
+def assert_linear(prepare: Prepare, size: int) -> None:
+    """Measure at two sizes, and once more if the first measurement fails: other processes disturb it."""
+    for _ in range(3):
+        once, twice = (measure(prepare(scale * size)) for scale in (1, 2))
+        if twice <= FACTOR * max(once, NOISE):
+            break
+    print(f"{1000 * once:.1f} ms, {1000 * twice:.1f} ms")
+    assert twice <= FACTOR * max(once, NOISE)
+
+
+def measure(call: Callable[[], object]) -> float:
+    """Return the least CPU time of some calls, in seconds."""
+    return min(cpu_time(call) for _ in range(RUNS))
+
+
+def cpu_time(call: Callable[[], object]) -> float:
+    begin = time.process_time()
+    call()
+    return time.process_time() - begin
+
+
+def test_a_file_is_refused_when_a_count_is_exceeded() -> None:
+    options = DocumentOptions(max_segments=100, max_characters=1000)
+    for name, content, problem in (
+        ("a.txt", b"a\n" * 101, "more than 100 texts"),
+        ("a.txt", b"a" * 1001, "more than 1,000 characters"),
+        ("a.html", b"<p>a" * 101, "more than 100 texts"),
+        ("a.html", b"<b>" * (MAX_TOKENS + 1), "more than 1,000,000 tags"),
+        ("a.srt", b"\n" * (MAX_TOKENS + 1), "more than 1,000,000 lines"),
+        ("a.json", b"[" + b'"a",' * 100 + b'"a"]', "more than 100 texts"),
+        ("a.po", b'msgid "a"\nmsgstr "b"\n' * 101, "more than 100 entries"),
+        ("a.po", b'msgid "a"\n' + b'"a"\n' * 4001, "lines of an entry"),
+    ):
+        with pytest.raises(DocumentError, match=problem):
+            open_document(name, content, options)
+
+
+@pytest.mark.parametrize("codec", ["punycode", "idna", "utf-7", "unicode_escape", "rot13", "hex", "zlib", "no-codec"])
+def test_only_encodings_of_text_may_be_declared(codec: str) -> None:
+    content = f'<meta charset="{codec}"><p>Straße'.encode()
+    assert open_document("a.html", content).render([TranslatedSegment("Straße")]) == content
+
+
+@pytest.mark.parametrize(
+    "codec", ["latin-1", "ISO-8859-15", "windows-1252", "shift_jis", "EUC-JP", "gb18030", "koi8-r"]
+)
+def test_encodings_of_text_may_be_declared(codec: str) -> None:
+    content = f'<meta charset="{codec}"><p>abc Ж'.encode(codec, "ignore")
+    document = open_document("a.html", content)
+    assert document.render([TranslatedSegment(document.segments[0].text)]) == content

@@ -1,0 +1,162 @@
+"""Language detection."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mt.text.language_detection import LanguageDetector
+
+LIBRETRANSLATE = [
+    *("ar", "az", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "eo", "es", "et", "eu", "fa", "fi", "fr", "ga"),
+    *("gl", "he", "hi", "hu", "id", "it", "ja", "ko", "ky", "lt", "lv", "ms", "nb", "nl", "pb", "pl", "pt", "ro"),
+    *("ru", "sk", "sl", "sq", "sr", "sv", "th", "tl", "tr", "uk", "ur", "vi", "zh", "zt"),
+]
+SHORT = {
+    "en": ["hello", "Thank you", "The", "OK", "good morning", "KEEP OUT OF REACH OF CHILDREN"],
+    "de": ["Hallo", "Danke schön", "Guten Morgen", "STRASSE GESPERRT", "Ein 😀 Hund", "Wo ist der Bahnhof?"],
+    "fr": ["Bonjour", "merci beaucoup", "Ça va ?", "12 h 30 : départ", "Où est la gare ?"],
+    "es": ["ñandú", "hola", "gracias", "¿Qué tal?"],
+    "it": ["ciao", "grazie mille", "Dov'è la stazione?"],
+    "nl": ["dank je wel", "goedemorgen", "Waar is het station?"],
+    "pl": ["dziękuję", "dzień dobry"],
+    "cs": ["dobrý den", "děkuji", "Kde je nádraží?"],
+    "sk": ["dobrý deň", "ďakujem"],
+    "hu": ["köszönöm", "jó napot"],
+    "ro": ["mulțumesc", "bună ziua"],
+    "tr": ["teşekkür ederim", "günaydın"],
+    "sv": ["tack så mycket", "god morgon"],
+    "da": ["tak for hjælpen"],
+    "nb": ["hvordan har du det"],
+    "fi": ["kiitos paljon"],
+    "ru": ["спасибо", "доброе утро", "Я использую Visual Studio Code"],
+    "uk": ["дякую", "Київ", "їжа", "добрий ранок"],
+    "el": ["ευχαριστώ"],
+    "he": ["תודה"],
+    "ar": ["شكرا"],
+    "fa": ["متشکرم"],
+    "ur": ["آپ کیسے ہیں"],
+    "hi": ["धन्यवाद", "यह एक आदमी है"],
+    "bn": ["ধন্যবাদ"],
+    "th": ["ขอบคุณ"],
+    "ja": ["ありがとう", "カメラ", "iPhoneの使い方"],
+    "ko": ["감사합니다", "中國에서"],
+    "zh": ["谢谢", "这是什么", "如何使用Azure Active Directory"],
+    "zt": ["謝謝", "臺灣的歷史"],
+    "vi": ["cảm ơn"],
+    "pb": ["Você pegou o ônibus?"],
+    "pt": ["O autocarro chegou, tu viste?"],
+}
+PLAIN = {
+    "en": "A man rides a bicycle.",
+    "de": "Ein Mann fährt Fahrrad.",
+    "fr": "Un homme fait du vélo.",
+    "cs": "Muž jede na kole.",
+    "zh": "一个男人骑自行车。",
+}
+
+
+@pytest.fixture(scope="module")
+def all_languages() -> LanguageDetector:
+    return LanguageDetector(LIBRETRANSLATE)
+
+
+@pytest.fixture(scope="module")
+def two() -> LanguageDetector:
+    return LanguageDetector(["en", "de"])
+
+
+@pytest.mark.parametrize(("language", "text"), [(name, text) for name, texts in SHORT.items() for text in texts])
+def test_short_texts_among_all_languages(all_languages: LanguageDetector, language: str, text: str) -> None:
+    assert all_languages.detect(text)[0][0] == language
+
+
+@pytest.mark.parametrize("language", PLAIN)
+def test_an_ordinary_sentence_leaves_no_doubt_in_any_case(all_languages: LanguageDetector, language: str) -> None:
+    for text in (PLAIN[language], PLAIN[language].upper(), PLAIN[language].lower()):
+        language_found, probability = all_languages.detect(text)[0]
+        assert language_found == language and probability > 0.6
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n", "12", "12:30", "3.14 %", "😀👍🏽", "...", "https://x.org/der/die/das", "@der_hund"]
+)
+def test_where_nothing_tells_all_are_equal(two: LanguageDetector, text: str) -> None:
+    assert two.detect(text) == [("en", 0.5), ("de", 0.5)]
+
+
+def test_addresses_placeholders_and_code_do_not_count(two: LanguageDetector) -> None:
+    bare = two.detect("Bitte hier ansehen")
+    for extra in (
+        "https://example.org/the/house/and/the/man/who/is/there",
+        "`if the else and or`",
+        "user@the-house.com",
+    ):
+        assert two.detect(f"Bitte {extra} hier ansehen") == bare
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Москва ist die Hauptstadt von Russland", "de"),
+        ("The Russian word Привет means hello in English", "en"),
+        ("Das Buch heißt 三体", "de"),
+    ],
+)
+def test_a_word_of_another_script_does_not_decide(all_languages: LanguageDetector, text: str, language: str) -> None:
+    assert all_languages.detect(text)[0][0] == language
+
+
+def test_a_text_in_none_of_the_languages_is_not_sure_to_be_in_one(two: LanguageDetector) -> None:
+    for text in ("Bonjour tout le monde, ça va ?", "Muž jede na kole.", "一个男人骑自行车。", "Где вокзал?"):
+        assert sum(probability for _, probability in two.detect(text)) < 0.05
+    assert two.detect("Where is the station?")[0][1] > 0.95
+
+
+def test_fewer_words_make_it_less_sure(all_languages: LanguageDetector) -> None:
+    sure = [all_languages.detect(text)[0][1] for text in ("Restaurant", "Restaurant am Markt in der alten Stadt")]
+    assert sure[0] < 0.5 < 0.9 < sure[1]
+
+
+@pytest.mark.parametrize(
+    ("tags", "text", "best"),
+    [
+        (["tlh", "de-AT", "pt-BR", "no"], "Wo ist der Hund?", "de-AT"),
+        (["tlh", "de-AT", "pt-BR", "no"], "Onde está o homem?", "pt-BR"),
+        (["tlh", "de-AT", "pt-BR", "no"], "Hvor er mannen?", "no"),
+        (["pt", "pt-BR"], "Você pegou o ônibus?", "pt-BR"),
+        (["pt-BR", "pt-PT"], "O autocarro chegou, tu viste?", "pt-PT"),
+        (["zh-Hans", "zh-Hant"], "謝謝", "zh-Hant"),
+        (["zh-TW", "zh-CN"], "谢谢", "zh-CN"),
+        (["sr-Latn", "sr-Cyrl"], "Dobar dan, kako si?", "sr-Latn"),
+        (["sr-Latn", "sr-Cyrl"], "Добар дан, како си?", "sr-Cyrl"),
+        (["en", "zt"], "这是什么", "zt"),
+    ],
+)
+def test_regions_scripts_and_unknown_languages(tags: list[str], text: str, best: str) -> None:
+    probabilities = LanguageDetector(tags).detect(text)
+    assert probabilities[0][0] == best and {tag for tag, _ in probabilities} == set(tags)
+    assert dict(probabilities).get("tlh", 0.0) == 0.0
+
+
+def test_all_of_libretranslates_languages_have_a_profile(all_languages: LanguageDetector) -> None:
+    assert all_languages.languages == tuple(LIBRETRANSLATE)
+    assert all(probability > 0 for _, probability in all_languages.detect("Hm"))
+    assert LanguageDetector([]).detect("Wo ist der Hund?") == []
+
+
+@given(st.text() | st.text(st.characters()).map(lambda text: f"The {text} dog"))
+def test_whatever_the_text_probabilities_are_probabilities(text: str) -> None:
+    probabilities = DETECTOR.detect(text)
+    assert {tag for tag, _ in probabilities} == {"en", "de", "zh", "zt"}
+    values = [probability for _, probability in probabilities]
+    assert values == sorted(values, reverse=True)
+    assert min(values) >= 0 and sum(values) <= 1 + 1e-9
+
+
+DETECTOR = LanguageDetector(["en", "de", "zh", "zt"])
+"""A constant: hypothesis does not reset fixtures."""
+
+
+def test_a_text_of_a_megabyte_is_read_at_its_beginning(two: LanguageDetector) -> None:
+    begin = "Wo ist der Hund? " * 400
+    assert two.detect(begin + "a" * 1_000_000) == two.detect(begin + "The dog is here. " * 50_000)

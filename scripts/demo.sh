@@ -10,7 +10,7 @@ usage: bash scripts/demo.sh [--check]
 Sets up the project, trains a model on the embedded English-German corpus (about five minutes on two cores),
 evaluates it and serves it until Ctrl-C.
 
-  --check    stop after one request
+  --check    train for a minute only, into a run of its own, and stop after one request
 
 MT_PORT is the port of the service (default: 8000); if it is taken, the next free port is used.
 END
@@ -29,8 +29,13 @@ esac
 
 export MT_DATA=data
 python=.venv/bin/python
+name=phrasebook settings=()
+if [ "$mode" = --check ]; then
+    name=phrasebook-check
+    settings=(name=$name training.{max_updates,validate_every}=200 training.{cooldown_updates,save_every}=100)
+fi
 recipe=scripts/recipes/phrasebook.toml
-run=runs/phrasebook-en-de
+run=runs/$name-en-de
 model=$run/model
 body='{"q": "Where is the train station?", "source": "en", "target": "de"}'
 
@@ -83,10 +88,10 @@ say "Writing the embedded English-German phrasebook"
 if [ -f "$model/config.json" ]; then
     say "$model exists, so nothing is trained. To train again: rm -r $run"
 else
-    "$python" -m mt prepare "$recipe"
+    "$python" -m mt prepare "$recipe" "${settings[@]+"${settings[@]}"}"
     say "Training (some minutes)"
     # Always two processes, so that every machine trains the same model. --resume continues an interrupted demo.
-    "$python" -m mt train "$recipe" --resume --device cpu --processes 2
+    "$python" -m mt train "$recipe" "${settings[@]+"${settings[@]}"}" --resume --device cpu --processes 2
 fi
 
 say "Evaluating on combinations of words and constructions that are not in the training text"

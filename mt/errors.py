@@ -54,5 +54,5 @@ def problems(heading: str, items: Iterable[str]) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ` (did you mean X?)` for the known word that is nearest to `word`, or "" if none is near."""
-    nearest = get_close_matches(word, list(known), n=1, cutoff=0.5)
+    nearest = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f" (did you mean {nearest[0]}?)" if nearest else ""

@@ -104,13 +104,16 @@ class TranslateRequest(_Request):
             "examples": [
                 {"q": "Where is the train station?", "source": "en", "target": "de"},
                 {"q": ["Good morning.", "Thank you."], "source": "auto", "target": "de", "alternatives": 2},
-            ]
+            ],
+            "required": ["q", "source"],  # see `_first_target`
         },
     )
 
     q: TextOrTexts = Field(description="Text, or list of texts.")
     source: Text = Field(description="Code of GET /languages; or auto, which detects the language of each text.")
-    target: Text = Field(description="Code of GET /languages.")
+    target: Text = Field(
+        description="Code of GET /languages. Required without `targets`; otherwise, by default the first."
+    )
     format: Annotated[Text, WithJsonSchema({"type": "string", "enum": ["text", "html"]})] = Field(
         "text", description="text, or html: tags then stay with their words, and entities stay escaped."
     )

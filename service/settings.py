@@ -80,7 +80,7 @@ class Settings(BaseSettings):
     model: Directories = Field((), description="Model directory, or several, separated by commas.")
     models: Path | None = Field(
         None,
-        description="Folder whose subfolders are model directories, searched again at each reload. Not with `model`.",
+        description="Folder of model directories, searched again at each reload; `model` overrides it.",
     )
     host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 listens on every network.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free port, which is logged.")

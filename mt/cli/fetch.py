@@ -221,7 +221,7 @@ def write_source(folder: Path, licence: str, files: Iterable[RemoteFile]) -> Non
 
 
 def fetch_tatoeba(languages: Sequence[str], folder: Path, hosts: Hosts, console: Console) -> None:
-    """Download the archive of each language XX and write {train,dev,test}.en-XX.tsv.xz beside it.
+    """Download the archive of each language XX whose corpus is missing; write {train,dev,test}.en-XX.tsv.xz beside it.
 
     Raises:
         DataError: if a language is unknown, or an archive cannot be downloaded or read.
@@ -231,13 +231,18 @@ def fetch_tatoeba(languages: Sequence[str], folder: Path, hosts: Hosts, console:
         raise DataError(f"tatoeba: no archive is known for {', '.join(map(repr, unknown))}; accepted: {accepted}")
     archives: dict[str, RemoteFile] = {}
     for language in languages:
+        if all((folder / f"{split}.en-{language}.tsv.xz").exists() for split in ("train", "dev")):
+            continue
         archive = f"{TATOEBA[language]}-eng.zip"
         # The archives grow every month, so there is no expected checksum.
         archives[language] = RemoteFile(f"{hosts.tatoeba}/{archive}", folder / archive, sha256=None)
     download(archives.values(), console)
     for language, file in archives.items():
         split_tatoeba(file.path, f"{TATOEBA[language]}.txt", f"en-{language}")
-    write_source(folder, "CC-BY 2.0 FR; https://tatoeba.org by way of https://www.manythings.org", archives.values())
+    if archives:
+        write_source(
+            folder, "CC-BY 2.0 FR; https://tatoeba.org by way of https://www.manythings.org", archives.values()
+        )
 
 
 def split_tatoeba(archive: Path, member: str, direction: str) -> None:

@@ -250,7 +250,7 @@ async def stream_events(
                             index=item.index,
                             source=item.source,
                             translatedText=item.translation,
-                            quality=percent(item.confidence),
+                            quality=percent(item.confidence) if body.quality else None,
                         )
                         yield encode_event("segment", segment)
                     case StreamEnd():

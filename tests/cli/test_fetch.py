@@ -182,6 +182,13 @@ def test_an_archive_put_there_by_hand_is_used(tmp_path: Path, refused: str) -> N
     assert lzma.decompress((tmp_path / f"{split_of('Go.')}.en-fr.tsv.xz").read_bytes()) == b"Go.\tVa !\n"
 
 
+def test_a_corpus_put_there_by_hand_is_not_downloaded(tmp_path: Path, refused: str) -> None:
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.en-fr.tsv.xz").write_bytes(CONTENT)
+    assert main(["tatoeba-en-fr", "--out", str(tmp_path)], Hosts(tatoeba=refused)) == 0
+    assert names(tmp_path) == ["dev.en-fr.tsv.xz", "train.en-fr.tsv.xz"]
+
+
 @pytest.mark.parametrize("damage", ["not a zip", "another member", "no tab"])
 def test_a_damaged_archive_is_named(
     tmp_path: Path, refused: str, capsys: pytest.CaptureFixture[str], damage: str

@@ -154,6 +154,8 @@ def test_missing_files_are_named_at_once_with_where_we_looked(tmp_path: Path) ->
         read_parallel(tmp_path / "train.en", tmp_path / "nowhere" / "train.de")
     message = str(caught.value)
     assert f"not in {tmp_path} (did you mean train.en.gz?)" in message
+    with pytest.raises(DataError, match=r"not in [^ ]*$"):  # no name is similar
+        read_lines(put(tmp_path / "lm.toml", b"").with_name("val.jsonl"))
     assert f"the folder {tmp_path / 'nowhere'} does not exist" in message
 
 

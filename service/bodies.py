@@ -1,23 +1,36 @@
-"""Request bodies of LibreTranslate's clients, who send fields as JSON, a form, a form with files, or a query."""
+"""Request bodies of LibreTranslate's clients, who send fields as JSON, a form, a form with files, or a query.
 
+Cost is bounded before parsing: the number of fields, the charset of a form, the head of a part of a form.
+"""
+
+import asyncio
 import json
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Annotated, Any, TypeVar
+from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
-from python_multipart.exceptions import FormParserError
-from starlette.datastructures import ImmutableMultiDict
-from starlette.exceptions import HTTPException
+from python_multipart.multipart import parse_options_header
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 
-from service.errors import InvalidRequest
-from service.schemas import DetectRequest, TranslateRequest
+from service.errors import InvalidRequest, shorten
+from service.schemas import DetectRequest, FileRequest, TranslateRequest
 
 BodyType = TypeVar("BodyType", bound=BaseModel)
+FormItems = list[tuple[str, str | UploadFile]]
 
 JSON = "application/json"
 URLENCODED = "application/x-www-form-urlencoded"
-FORMS = (URLENCODED, "multipart/form-data")
+MULTIPART = "multipart/form-data"
+FORMS = (URLENCODED, MULTIPART)
+CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})  # other codecs may take quadratic time
+MAX_FIELDS = 1000  # of a query or a form
+MAX_FILES = 10  # of a form
+MAX_PART_HEAD = 1000  # bytes of a Content-Type, or of a header of a part of a form
+CHUNK = 16_384  # bytes of a form that are parsed without a pause
 REFERENCES = "#/components/schemas/{model}"
 NOT_AN_OBJECT = "the body must be a JSON object, sent with Content-Type: application/json"
 
@@ -29,19 +42,61 @@ async def read_fields(request: Request) -> dict[str, Any]:
         InvalidRequest: if the body is not valid for its Content-Type.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await request.body()
     if kind == JSON or kind.endswith("+json"):
-        return _json_object(await request.body())
-    if kind in FORMS:
-        if kind == URLENCODED and (await request.body()).lstrip()[:1] == b"{":  # `curl -d` without a header
+        return _json_object(body)
+    query = query_fields(request)
+    if kind == MULTIPART:
+        return query | form_fields(await read_form(request))
+    if kind == URLENCODED:
+        if body.lstrip()[:1] == b"{":  # `curl -d` without a header
             raise InvalidRequest.listing([f"the body is JSON, but its Content-Type is {kind}; send {JSON}"])
-        try:
-            form = await request.form()
-        except (HTTPException, FormParserError, ValueError) as error:
-            raise InvalidRequest.listing([f"the body is not a valid form of Content-Type {kind}"]) from error
-        return form_fields(request.query_params) | form_fields(form)
-    if (await request.body()).strip():
+        return query | form_fields(_pairs(body) if len(body) < CHUNK else await asyncio.to_thread(_pairs, body))
+    if body.strip():
         raise InvalidRequest.listing([f"{NOT_AN_OBJECT}, or a form"])
-    return form_fields(request.query_params)
+    return query
+
+
+async def read_form(request: Request) -> FormItems:
+    """Return the fields and files of a multipart form; nothing for a body of another type.
+
+    Raises:
+        InvalidRequest: if the body is not a valid form, or is over a limit of forms.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != MULTIPART:
+        return []
+    if not hasattr(request.state, "form"):
+        chunks = _chunks(await request.body())
+        try:
+            form = await _PartParser(request.headers, chunks, max_fields=MAX_FIELDS, max_files=MAX_FILES).parse()
+        except (MultiPartException, ValueError) as error:
+            reason = error.message if isinstance(error, MultiPartException) else "a value is not text"
+            raise InvalidRequest.listing([f"the body is not a valid form of type {MULTIPART}: {reason}"]) from error
+        request.state.form = form.multi_items()
+    items: FormItems = request.state.form
+    return items
+
+
+async def read_file(request: Request) -> UploadFile | None:
+    """Return the uploaded file of the field `file`; None if there is not exactly one."""
+    files = [value for name, value in await read_form(request) if name == "file"]
+    return files[0] if len(files) == 1 and isinstance(files[0], UploadFile) else None
+
+
+def check_fields(content_type: str, query: bytes) -> None:
+    """Check the head of a request before its body is read.
+
+    Raises:
+        InvalidRequest: if the query has more than MAX_FIELDS fields, or a form has a charset other than UTF-8 or ASCII.
+    """
+    if query.count(b"&") >= MAX_FIELDS:
+        raise InvalidRequest.listing([f"the query has more than {MAX_FIELDS} fields"])
+    if len(content_type) > MAX_PART_HEAD:
+        raise InvalidRequest.listing([f"Content-Type is longer than {MAX_PART_HEAD} characters"])
+    kind, parameters = parse_options_header(content_type)
+    charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
+    if kind.decode("latin-1") in FORMS and charset.lower() not in CHARSETS:
+        raise InvalidRequest.listing([f"the charset of the form is {shorten(charset)}; accepted: utf-8 or us-ascii"])
 
 
 def parse_body(model: type[BodyType], fields: dict[str, Any]) -> BodyType:
@@ -61,35 +116,71 @@ async def _translate_request(request: Request) -> TranslateRequest:
     return parse_body(TranslateRequest, await read_fields(request))
 
 
+async def _file_request(request: Request) -> FileRequest:
+    return parse_body(FileRequest, form_fields(await read_form(request)) | {"file": await read_file(request)})
+
+
 async def _detect_request(request: Request) -> DetectRequest:
     return parse_body(DetectRequest, await read_fields(request))
 
 
 TranslateBody = Annotated[TranslateRequest, Depends(_translate_request)]
+FileBody = Annotated[FileRequest, Depends(_file_request)]
 DetectBody = Annotated[DetectRequest, Depends(_detect_request)]
 
 
-def documented_body(model: type[BaseModel]) -> dict[str, Any]:
+def documented_body(model: type[BaseModel], kinds: Sequence[str] = (JSON, *FORMS)) -> dict[str, Any]:
     """Return the `openapi_extra` of a route with a body of type `model`, which `body_schemas` defines."""
     schema = {"$ref": REFERENCES.format(model=model.__name__)}
-    return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in (JSON, *FORMS)}}}
+    return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
 
 
 def body_schemas() -> dict[str, Any]:
     """Return the schemas of the bodies by name, for the components of the OpenAPI document."""
     return {
-        model.__name__: model.model_json_schema(ref_template=REFERENCES) for model in (TranslateRequest, DetectRequest)
+        model.__name__: model.model_json_schema(ref_template=REFERENCES)
+        for model in (TranslateRequest, DetectRequest, FileRequest)
     }
 
 
-def form_fields(form: ImmutableMultiDict[str, Any]) -> dict[str, Any]:
+def form_fields(items: Iterable[tuple[str, str | UploadFile]]) -> dict[str, Any]:
     """Return the text fields of a form or a query, without uploaded files."""
-    fields: dict[str, Any] = {}
-    for name in form:
-        values = [value for value in form.getlist(name) if isinstance(value, str)]
-        if values:
-            fields[name] = values[0] if len(values) == 1 else values
-    return fields
+    fields: dict[str, list[str]] = {}
+    for name, value in items:
+        if isinstance(value, str):
+            fields.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
+
+
+def query_fields(request: Request) -> dict[str, Any]:
+    """Return the fields of the query."""
+    return form_fields(_pairs(request.scope["query_string"]))
+
+
+class _PartParser(MultiPartParser):
+    """Parser of forms that refuses long heads of parts: the library parses a head of 4 KB in 8 ms."""
+
+    spool_max_size = 1 << 30  # files stay in memory, where the body is already
+
+    def on_header_end(self) -> None:
+        if len(self._current_partial_header_value) > MAX_PART_HEAD:
+            raise MultiPartException(f"the head of a part, such as a file name, is longer than {MAX_PART_HEAD} bytes")
+        super().on_header_end()
+
+
+async def _chunks(body: bytes) -> AsyncGenerator[bytes, None]:
+    """Generate the body in chunks, and let other requests run between them."""
+    for begin in range(0, len(body), CHUNK):
+        yield body[begin : begin + CHUNK]
+        await asyncio.sleep(0)
+
+
+def _pairs(query: bytes) -> list[tuple[str, str]]:
+    """Return the names and values of a query or a form in UTF-8. Raises: InvalidRequest for too many fields."""
+    try:
+        return parse_qsl(query.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError:
+        raise InvalidRequest.listing([f"there are more than {MAX_FIELDS} fields"]) from None
 
 
 def _json_object(body: bytes) -> dict[str, Any]:

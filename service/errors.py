@@ -21,6 +21,10 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 PROBLEM_JSON = "application/problem+json"
+MAX_PROBLEMS = 20  # in one message
+MAX_MESSAGE = 4000  # characters; the body of an error contains the message three times
+MAX_PATH = 500  # characters of the path in an error
+_LENGTHS = {"too_short": "must have at least {min_length} item", "too_long": "must have at most {max_length} items"}
 
 
 class ServiceError(Exception):
@@ -285,17 +289,17 @@ async def _service_error(request: Request, error: Exception) -> JSONResponse:
 
 async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    return error_response(request.scope, InvalidRequest.listing(map(_explain, error.errors())))
+    problems = error.errors()
+    listed = [_explain(problem) for problem in problems[:MAX_PROBLEMS]]
+    if len(problems) > MAX_PROBLEMS:
+        listed.append(f"and {len(problems) - MAX_PROBLEMS} more")
+    return error_response(request.scope, InvalidRequest.listing(listed))
 
 
 async def _http_exception(request: Request, error: Exception) -> JSONResponse:
     """Answer an error of the framework, such as 404 or 405."""
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
-    if status is HTTPStatus.BAD_REQUEST:  # FastAPI raises it if the JSON parser itself fails
-        return error_response(
-            request.scope, InvalidRequest.listing(["the body is not JSON in UTF-8, or is nested too deeply"])
-        )
     return _response(request.scope, status, status.name.lower(), error.detail, error.headers or {})
 
 
@@ -304,12 +308,12 @@ def _explain(problem: Any) -> str:
     if problem["type"] == "misspelt":
         return str(problem["msg"])
     field = next((part for part in problem["loc"][1:] if isinstance(part, str)), None)
-    if problem["type"] == "json_invalid":
-        return f"the body is not JSON: {problem['ctx']['error']} at character {problem['loc'][-1]}"
     if field is None:
         return "the body must be a JSON object, sent with Content-Type: application/json"
     if problem["type"] == "missing":
         return f"missing {field} parameter"
+    if problem["type"] in _LENGTHS:
+        return f"{field} " + _LENGTHS[problem["type"]].format(**problem["ctx"])
     message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
     return f"{field} {message}"
 
@@ -320,13 +324,13 @@ def _response(scope: Scope, status: int, code: str, message: str, headers: Mappi
 
 
 def _problem(scope: Scope, status: int, code: str, message: str) -> Problem:
-    message = well_formed(message)
+    message = well_formed(message[:MAX_MESSAGE])
     return Problem(
         type="about:blank",
         title=responses.get(status, "Error"),  # 456 is DeepL's and has no standard title
         status=status,
         detail=message,
-        instance=quote(scope["path"]),
+        instance=quote(scope["path"][:MAX_PATH]),
         code=code,
         request_id=scope["state"]["request_id"],
         error=message,

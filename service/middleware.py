@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from service.access.control import caller_network
+from service.bodies import check_fields
 from service.errors import (
     BodyTooLarge,
     HeadTooLarge,
@@ -70,6 +71,7 @@ def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics) -> No
         buffered_bytes=settings.max_buffered_bytes,
         read_timeout_seconds=settings.read_timeout_seconds,
     )
+    app.add_middleware(HeadMiddleware)
     app.add_middleware(RequestLimitMiddleware, limits=limits)
     if settings.allow_origins:
         app.add_middleware(
@@ -82,6 +84,27 @@ def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics) -> No
     app.add_middleware(RequestLogMiddleware, metrics=metrics)
     if settings.trusted_proxies:
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxies))
+
+
+class HeadMiddleware:
+    """Answers HEAD as GET is answered, without the body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self.app(scope, receive, send)
+            return
+        get = {**scope, "method": "GET"}
+
+        async def send_head(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        try:
+            await self.app(get, receive, send_head)
+        finally:
+            scope["route"] = get.get("route")  # for the log
 
 
 class RequestLogMiddleware:
@@ -202,6 +225,7 @@ class RequestLimitMiddleware:
         if size > self.limits.head_bytes:
             limit = self.limits.head_bytes
             raise HeadTooLarge(f"Invalid request: URL and headers exceed the limit of {limit} bytes")
+        check_fields(Headers(scope=scope).get("content-type", ""), scope["query_string"])
 
     async def _read(self, scope: Scope, receive: Receive, body: bytearray, address: str) -> None:
         """Read the body into `body`.

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
+from starlette.datastructures import UploadFile
 
 from service.errors import shorten, well_formed
 
@@ -137,7 +138,7 @@ class TranslateRequest(_Request):
     )
     alignment: Flag = Field(False, description="Whether to return `segments` with the alignment of words.")
     attention: Flag = Field(
-        False, description="Whether to return `segments` with the model's cross-attention, which is large."
+        False, description="Whether to return `segments` with the model's cross-attention, of at most 500,000 weights."
     )
     stream: Flag = Field(False, description="Whether to answer with server-sent events, one per sentence.")
     timeout_ms: Number | None = Field(
@@ -179,6 +180,19 @@ class DetectRequest(_Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"q": "Where is the train station?"}]})
 
     q: Text = Field(description="Text.")
+    api_key: Text | None = Field(None, description="API key, if the service requires one.")
+
+
+class FileRequest(_Request):
+    """A file to translate."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    file: Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})] = Field(
+        description="File in a format that GET /frontend/settings lists."
+    )
+    source: Text = Field(description="Code of GET /languages, or auto.")
+    target: Text = Field(description="Code of GET /languages.")
     api_key: Text | None = Field(None, description="API key, if the service requires one.")
 
 

@@ -111,7 +111,7 @@ class Settings(BaseSettings):
         10, ge=0, description="Alternatives of a text; a request for more is refused with 400."
     )
     max_beam_size: int = Field(10, ge=1, description="Beam size of a request; a larger one is refused with 400.")
-    max_texts: int = Field(5000, ge=1, description="Texts of a request; more are refused with 400.")
+    max_texts: int = Field(1000, ge=1, description="Texts of a request; more are refused with 400.")
     max_targets: int = Field(20, ge=1, description="Target languages of a request; more are refused with 400.")
     max_terms: int = Field(1000, ge=0, description="Glossary terms of a request; more are refused with 400.")
     max_document_characters: int = Field(1_000_000, ge=1, description="Characters of a file; more are refused.")

@@ -11,9 +11,6 @@ from mt.text.alignment import Link, PieceAttention, Range, link_words, piece_off
 from mt.text.protect import SpanKind
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
-MAX_TEXT_WEIGHTS = 500_000
-"""Maximum number of attention weights in the attention maps of one text."""
-
 MAX_SENTENCE_WEIGHTS = 2**27
 """Maximum number of attention weights of a sentence. Sentences with more are not explained."""
 
@@ -75,18 +72,18 @@ class Explainer:
         """Return the explanation of each sentence of a text, from its source and best alternative.
 
         A sentence that is too long for the model, or has more than MAX_SENTENCE_WEIGHTS weights, has no explanation.
-        Later sentences have no attention map once the maps of the text have MAX_TEXT_WEIGHTS weights.
+        Later sentences have no attention map once the maps of the text have `options.attention` weights.
         """
         pairs = [self._pair(source, alternative) for source, alternative in sentences]
         readable = [number for number, pair in enumerate(pairs) if self._is_readable(pair.ids)]
         explanations = [Explanation()] * len(pairs)
-        weights_left = MAX_TEXT_WEIGHTS
+        weights_left = self.options.attention
         for group in self.attention.groups([pairs[number].ids for number in readable]):
             numbers = readable[group.start : group.stop]
             attentions = await attend([pairs[number].ids for number in numbers])
             for number, attention in zip(numbers, attentions, strict=True):
                 attention_map = None
-                if self.options.attention and attention.weights.numel() <= weights_left:
+                if attention.weights.numel() <= weights_left:
                     weights_left -= attention.weights.numel()
                     attention_map = self._map(pairs[number], attention)
                 links = self._links(pairs[number], attention) if self.options.alignment else ()

@@ -10,10 +10,10 @@ class ExplainOptions:
     """Explanations to compute for each sentence. Any explanation costs one teacher-forced pass of the model."""
 
     alignment: bool = False
-    attention: bool = False
+    attention: int = 0  # maximum number of weights in the attention maps of one text
 
     def __bool__(self) -> bool:
-        return self.alignment or self.attention
+        return self.alignment or self.attention > 0
 
 
 @dataclass(frozen=True)

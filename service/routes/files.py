@@ -1,13 +1,13 @@
 """POST /translate_file, by LibreTranslate's contract, and GET /download_file, for the address that it returns."""
 
 from pathlib import PurePath
-from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, File, Form, Request, UploadFile
+from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse
 
 from mt.text.documents import SUFFIXES
+from service.bodies import MULTIPART, FileBody, documented_body
 from service.dependencies import (
     AccessDependency,
     FileStoreDependency,
@@ -16,9 +16,9 @@ from service.dependencies import (
     client_address,
     while_connected,
 )
-from service.errors import BodyTooLarge, InvalidDocument, InvalidRequest, NotFound, error_responses
+from service.errors import BodyTooLarge, InvalidDocument, InvalidRequest, NotFound, error_responses, well_formed
 from service.routes.translate import ACCESS, AUTO, WORK
-from service.schemas import TranslatedFile
+from service.schemas import FileRequest, TranslatedFile
 from service.translation.files import original_name
 from service.translation.jobs import Job
 
@@ -26,23 +26,22 @@ router = APIRouter(tags=["translation"])
 
 
 @router.post(
-    "/translate_file", responses=error_responses(InvalidRequest, InvalidDocument, BodyTooLarge, *ACCESS, *WORK)
+    "/translate_file",
+    responses=error_responses(InvalidRequest, InvalidDocument, BodyTooLarge, *ACCESS, *WORK),
+    openapi_extra=documented_body(FileRequest, [MULTIPART]),
 )
 async def translate_file(
-    *,
-    file: Annotated[UploadFile, File(description="File in a format that GET /frontend/settings lists.")],
-    source: Annotated[str, Form(description="Code of GET /languages, or auto.")],
-    target: Annotated[str, Form(description="Code of GET /languages.")],
+    body: FileBody,
     request: Request,
     translations: TranslationsDependency,
     access: AccessDependency,
     settings: SettingsDependency,
     files: FileStoreDependency,
-    api_key: Annotated[str | None, Form(description="API key, if the service requires one.")] = None,
 ) -> TranslatedFile:
     """Translate a file. Return the address of the translation, which is deleted after a while."""
-    caller = await access.admit(api_key, client_address(request))
-    name = PurePath((file.filename or "").replace("\\", "/")).name
+    source, target = body.source, body.target
+    caller = await access.admit(body.api_key, client_address(request))
+    name = PurePath(well_formed(body.file.filename or "").replace("\\", "/")).name
     if not name:
         raise InvalidRequest.listing(["empty file"])
     if PurePath(name).suffix.lower() not in SUFFIXES:
@@ -50,7 +49,7 @@ async def translate_file(
     routes = translations.routes
     languages = None if source == AUTO else routes.resolve(source), routes.resolve(target)
     routes.check_supported(*filter(None, languages))
-    opened = await translations.open_document(name, await file.read())
+    opened = await translations.open_document(name, await body.file.read())
     if opened.characters > settings.max_document_characters:
         problem = f"request ({opened.characters}) exceeds text limit ({settings.max_document_characters})"
         raise InvalidRequest.listing([problem])

@@ -9,14 +9,12 @@ from service.schemas import Health
 router = APIRouter(tags=["service"])
 
 
-@router.head("/livez", include_in_schema=False)
 @router.get("/livez")
 async def livez() -> Health:
     """Report that the process answers. A process that does not answer should be restarted."""
     return Health()
 
 
-@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", responses=error_responses(NotServing))
 async def readyz(readiness: ReadinessDependency) -> Health:
     """Report whether a translation would succeed. A service that is not ready should get no requests."""
@@ -24,7 +22,6 @@ async def readyz(readiness: ReadinessDependency) -> Health:
     return Health()
 
 
-@router.head("/health", include_in_schema=False)
 @router.get("/health", responses=error_responses(NotServing))
 async def health(readiness: ReadinessDependency) -> Health:
     """Report whether a translation would succeed, at LibreTranslate's path."""

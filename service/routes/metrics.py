@@ -9,7 +9,6 @@ from service.metrics import CONTENT_TYPE
 router = APIRouter(tags=["service"], dependencies=[Depends(require_admin_unless_public)])
 
 
-@router.head("/metrics", include_in_schema=False)
 @router.get(
     "/metrics",
     response_class=Response,

@@ -50,7 +50,6 @@ FRONT_RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.head("/", response_model=None, include_in_schema=False)
 @router.get("/", response_model=About, responses=FRONT_RESPONSES)
 def front(request: Request) -> Response | About:
     """Return the page to browsers, and the version of the service to programs."""
@@ -59,7 +58,6 @@ def front(request: Request) -> Response | About:
     return About(name="mt-service", version=version("mt-service"), documentation="/openapi.json")
 
 
-@router.head("/web/{name:path}", include_in_schema=False)
 @router.get("/web/{name:path}", include_in_schema=False)
 def file(request: Request, name: str) -> Response:
     """Return a file of the page."""

@@ -57,6 +57,7 @@ from service.translation.service import TranslationService, together
 T = TypeVar("T")
 
 AUTO = "auto"
+MAX_WEIGHTS = 500_000  # attention weights of all texts of a request; each takes 32 bytes
 ACCESS = (InvalidKey, QuotaExceeded, TooManyRequests)
 WORK = (CannotTranslate, UnsupportedLanguage, DeadlineExceeded, InternalError, Overloaded, Unavailable)
 router = APIRouter(tags=["translation"])
@@ -170,10 +171,15 @@ def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, r
         split_sentences=body.split_sentences,
         beam_size=body.beam_size,
         terms=terms,
-        output=OutputOptions(body.alternatives, body.alignment, body.attention),
+        output=OutputOptions(body.alternatives, body.alignment, text_weights(body)),
         caller=caller.id,
         deadline=None if body.timeout_ms is None else time.monotonic() + body.timeout_ms / 1000,
     )
+
+
+def text_weights(body: TranslateRequest) -> int:
+    """Return the number of attention weights that each text may have."""
+    return MAX_WEIGHTS // (len(body.texts) or 1) // len({body.target, *body.targets}) if body.attention else 0
 
 
 def respond(body: TranslateRequest, answers: Mapping[str, Sequence[Answer]]) -> TranslateResponse:

@@ -22,7 +22,7 @@ class OutputOptions:
 
     alternatives: int = 0  # number of alternatives
     alignment: bool = False
-    attention: bool = False
+    attention: int = 0  # maximum number of weights in the attention maps of one text
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class TranslateOptions:
     n_best: int | None = None
     split_sentences: bool = True  # False: each text is one sentence
     terms: Terms = field(default_factory=Terms)
-    attention: bool = False
+    attention: int = 0  # maximum number of weights in the attention maps of one text
 
     @cached_property
     def digest(self) -> bytes:

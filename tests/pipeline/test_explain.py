@@ -20,7 +20,7 @@ from mt.scoring.attention import AttentionPass, CrossAttention, Pair
 from tests.conftest import sentences
 from tests.pipeline.test_text_task import ODD, Table
 
-ALL = ExplainOptions(alignment=True, attention=True)
+ALL = ExplainOptions(alignment=True, attention=500_000)
 BRIEF = SearchOptions(beam_size=2, n_best=2, max_length_factor=0, max_length_offset=8)
 
 
@@ -102,10 +102,10 @@ def test_nobody_pays_who_did_not_ask(translator: Translator, monkeypatch: pytest
 
 def test_each_asked_for_comes_alone(translator: Translator) -> None:
     text = "The dog sees the cat. The man draws."
-    for insight in (ExplainOptions(alignment=True), ExplainOptions(attention=True)):
+    for insight in (ExplainOptions(alignment=True), ExplainOptions(attention=500_000)):
         for each in seen(translator, [text], insight)[0].sentences:
             assert bool(each.links) == insight.alignment
-            assert (each.attention is not None) == insight.attention
+            assert (each.attention is not None) == (insight.attention > 0)
 
 
 def test_attention_is_that_of_the_model(translator: Translator) -> None:
@@ -159,16 +159,13 @@ def test_a_sentence_in_capitals_is_linked_as_in_small_letters(translator: Transl
     assert capitals.sentences[0].links == small.sentences[0].links != ()
 
 
-def test_attention_of_a_text_is_bounded_and_links_are_not(
-    translator: Translator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_attention_of_a_text_is_bounded_and_links_are_not(translator: Translator) -> None:
     text = " ".join(sentences(6))
     sizes = [
         torch.tensor(each.attention.weights).numel() for each in seen(translator, [text])[0].sentences if each.attention
     ]
     assert len(sizes) == 6
-    monkeypatch.setattr(module, "MAX_TEXT_WEIGHTS", sum(sizes[:3]))
-    found = seen(translator, [text])[0].sentences
+    found = seen(translator, [text], ExplainOptions(alignment=True, attention=sum(sizes[:3])))[0].sentences
     assert [each.attention is not None for each in found[:3]] == [True] * 3
     assert sum(torch.tensor(each.attention.weights).numel() for each in found if each.attention) <= sum(sizes[:3])
     assert all(each.links for each in found)

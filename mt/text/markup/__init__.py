@@ -4,6 +4,7 @@ from mt.text.alignment import Link, Range
 from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment
 from mt.text.markup.parsing import Markup, MarkupOptions, parse_html, parse_xml
 from mt.text.markup.placement import place_marks
+from mt.text.markup.well_formed import xml_problem
 
 __all__ = [
     "Link",
@@ -17,4 +18,5 @@ __all__ = [
     "parse_html",
     "parse_xml",
     "place_marks",
+    "xml_problem",
 ]

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from service.bodies import form_fields, read_fields
+from service.bodies import query_fields, read_fields
 from service.errors import well_formed
 
 Fields = dict[str, Any]
@@ -16,7 +16,7 @@ _FLAGS = {"0": False, "1": True, "false": False, "true": True}
 async def read_deepl_fields(request: Request) -> Fields:
     """Return the fields of the body and the query. Raises InvalidRequest if the body is not what it claims to be."""
     if not (await request.body()).strip():  # the SDK sends a Content-Type with an empty body
-        return form_fields(request.query_params)
+        return query_fields(request)
     return await read_fields(request)
 
 
@@ -71,13 +71,15 @@ def _choice(value: Any) -> Any:
 
 def _texts(value: Any) -> Any:
     values = value if isinstance(value, list) else [value]
-    return [well_formed(item) if isinstance(item, str) else item for item in values]
+    if not all(isinstance(item, str) for item in values):
+        raise ValueError("must be a list of strings")
+    return list(map(well_formed, values))
 
 
 def _words(value: Any) -> Any:
     values = value if isinstance(value, list) else [value]
     if not all(isinstance(item, str) for item in values):
-        return value
+        raise ValueError("must be a list of strings")
     return [word.strip() for item in values for word in well_formed(item).split(",") if word.strip()]
 
 

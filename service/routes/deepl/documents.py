@@ -8,10 +8,9 @@ from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
-from starlette.datastructures import UploadFile
 from starlette.responses import StreamingResponse
 
-from service.bodies import parse_body
+from service.bodies import parse_body, read_file
 from service.dependencies import DocumentJobsDependency, SettingsDependency
 from service.errors import (
     BodyTooLarge,
@@ -119,11 +118,11 @@ async def sent_chunks(content: bytes, request: Request, on_sent: Callable[[], Aw
 
 async def read_upload(request: Request, body: DocumentBody) -> tuple[str, bytes]:
     """Return the name and the content of the uploaded file. Raises InvalidRequest if there is not exactly one."""
-    files = (await request.form()).getlist("file")
-    if len(files) != 1 or not isinstance(files[0], UploadFile):
+    file = await read_file(request)
+    if file is None:
         raise InvalidRequest.listing(["file must be one file, in a multipart form"])
-    content = await files[0].read()
-    name = PurePath(well_formed(body.filename or files[0].filename or "").replace("\\", "/")).name
+    content = await file.read()
+    name = PurePath(well_formed(body.filename or file.filename or "").replace("\\", "/")).name
     if not name or not content:
         raise InvalidRequest.listing(["file must have a name and not be empty"])
     suffix = PurePath(name).suffix.lower().removeprefix(".")

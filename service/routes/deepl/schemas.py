@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from service.access.glossaries import Glossary
 from service.access.glossary_entries import EntriesFormat
@@ -118,6 +118,9 @@ class DictionaryBody(Body):
     entries_format: Annotated[EntriesFormat, AsChoice] = Field(EntriesFormat.TSV, strict=False)
 
 
+Dictionaries = Annotated[list[DictionaryBody], FailFast()]  # otherwise, pydantic describes each of 400,000 errors
+
+
 class GlossaryBody(DictionaryBody):
     """A glossary for one pair of languages."""
 
@@ -142,14 +145,14 @@ class MultilingualBody(Body):
     """A glossary with a dictionary for each pair of languages."""
 
     name: Text
-    dictionaries: list[DictionaryBody] = Field(min_length=1)
+    dictionaries: Dictionaries = Field(min_length=1)
 
 
 class ChangeBody(Body):
     """Changes of a glossary. An entry is added, or replaces the entry with the same term."""
 
     name: Text | None = None
-    dictionaries: list[DictionaryBody] = Field([])
+    dictionaries: Dictionaries = Field([])
 
 
 class GlossaryInfo(BaseModel):

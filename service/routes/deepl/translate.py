@@ -7,11 +7,11 @@ from dataclasses import replace
 from fastapi import APIRouter, Request
 
 from mt.text.alignment import is_wide
-from mt.text.markup import MarkupOptions
+from mt.text.markup import MarkupOptions, xml_problem
 from mt.text.terms import Terms
 from service.bodies import parse_body
 from service.dependencies import DetachedWorkDependency, SettingsDependency, while_connected
-from service.errors import BodyTooLarge, InvalidRequest, error_responses
+from service.errors import MAX_PROBLEMS, BodyTooLarge, InvalidRequest, error_responses
 from service.routes.deepl.admission import TRANSLATION, AdmittedDependency, AdmittedRequest, SmallBody
 from service.routes.deepl.body import Fields, form_or_json
 from service.routes.deepl.language_codes import parse_source, parse_target, source_code
@@ -47,6 +47,8 @@ async def translate(
         raise BodyTooLarge(f"The request has {size} characters; the limit is {settings.max_characters}")
     if len(body.text) > settings.max_texts:
         raise InvalidRequest.listing([f"there are {len(body.text)} texts; accepted: at most {settings.max_texts}"])
+    if body.tag_handling == "xml":
+        check_xml(body.text)
     job = await job_for(body, call)
     async with call.charged(size):
         with detached_work.working(call.translations.translate(job)) as working:
@@ -67,6 +69,13 @@ def check_options(body: CommonFields, fields: Fields) -> None:
         problems.append("glossary_id and glossary_ids cannot be used together")
     if problems:
         raise InvalidRequest.listing(problems)
+
+
+def check_xml(texts: Sequence[str]) -> None:
+    """Raise InvalidRequest if the tags of a text are not well-formed."""
+    problems = ((number, xml_problem(text)) for number, text in enumerate(texts))
+    if listed := [f"text {number} is not well-formed XML: {problem}" for number, problem in problems if problem]:
+        raise InvalidRequest.listing(listed[:MAX_PROBLEMS])
 
 
 async def job_without_texts(body: CommonFields, call: AdmittedRequest) -> Job:

@@ -1,0 +1,20 @@
+"""Check that the tags of XML are well-formed."""
+
+from xml.parsers import expat
+
+WRAPPED = "<x>{}</x>"  # a fragment may have several elements, or text outside of elements
+
+
+def xml_problem(text: str) -> str:
+    """Return where and why the tags of an XML text or fragment are wrong; "" if they are well-formed.
+
+    Entities are not checked, because the texts of clients contain names of HTML and single ampersands.
+    """
+    document = text.lstrip().startswith(("<?xml", "<!DOCTYPE"))
+    parser = expat.ParserCreate()
+    try:
+        parser.Parse((text.lstrip() if document else WRAPPED.format(text)).replace("&", "x"), True)
+    except expat.ExpatError as error:
+        column = error.offset - (0 if document or error.lineno > 1 else WRAPPED.index("{"))
+        return f"{expat.ErrorString(error.code)} in line {error.lineno}, column {column + 1}"
+    return ""

@@ -1,0 +1,93 @@
+"""Bounds of request bodies before and while they are parsed."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+
+from mt.text.markup import xml_problem
+from service.bodies import check_fields, parse_body, read_fields, read_file
+from service.errors import InvalidRequest
+from service.routes.deepl.schemas import MultilingualBody, TranslateBody
+
+FORM = "multipart/form-data; boundary=b"
+URLENCODED = "application/x-www-form-urlencoded"
+
+
+def request(content_type: str, body: bytes, query: bytes = b"") -> Request:
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    headers = [(b"content-type", content_type.encode())]
+    return Request({"type": "http", "method": "POST", "headers": headers, "query_string": query}, receive)
+
+
+def fields(content_type: str, body: bytes, query: bytes = b"") -> dict[str, Any]:
+    return asyncio.run(read_fields(request(content_type, body, query)))
+
+
+def part(name: str, value: str, more: str = "") -> bytes:
+    return f'--b\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n{value}\r\n'.encode()
+
+
+def test_fields_of_forms_and_queries() -> None:
+    assert fields(URLENCODED, "q=a+b&q=%C3%A4&q=ä&e=".encode()) == {"q": ["a b", "ä", "ä"], "e": ""}
+    assert fields(FORM, part("q", "ä") + part("q", "b") + b"--b--\r\n", b"q=c&x=1") == {"q": ["ä", "b"], "x": "1"}
+    assert fields("", b"", b"q=a") == {"q": "a"}
+
+
+@pytest.mark.parametrize("kind", [FORM, URLENCODED])
+@pytest.mark.parametrize(("charset", "accepted"), [("utf-8", True), ("US-ASCII", True), ("punycode", False)])
+def test_a_form_is_utf8_or_ascii(kind: str, charset: str, accepted: bool) -> None:
+    if accepted:
+        check_fields(f"{kind}; charset={charset}", b"")
+    else:
+        with pytest.raises(InvalidRequest, match="the charset of the form is punycode; accepted: utf-8 or us-ascii"):
+            check_fields(f'{kind}; CHARSET="{charset}"', b"")
+
+
+def test_at_most_a_thousand_fields() -> None:
+    assert len(fields(URLENCODED, b"&".join(b"a%d=1" % number for number in range(1000)))) == 1000
+    with pytest.raises(InvalidRequest, match="more than 1000 fields"):
+        fields(URLENCODED, b"a=1&" * 1001)
+    with pytest.raises(InvalidRequest, match="Maximum number of fields is 1000"):
+        fields(FORM, part("a", "b") * 1001)
+    with pytest.raises(InvalidRequest, match="the query has more than 1000 fields"):
+        check_fields("", b"a&" * 1000)
+
+
+def test_the_head_of_a_part_is_short() -> None:
+    with pytest.raises(InvalidRequest, match="such as a file name, is longer than 1000 bytes"):
+        asyncio.run(read_file(request(FORM, part("file", "House", f'; filename="{"a" * 2000}.txt"') + b"--b--\r\n")))
+
+
+@pytest.mark.parametrize(
+    ("model", "body", "message"),
+    [
+        (TranslateBody, {"text": [0] * 40_000, "target_lang": "DE"}, "must be a list of strings"),
+        (TranslateBody, {"text": ["a"], "target_lang": "DE", "ignore_tags": [0] * 40_000}, "must be a list of strings"),
+        (MultilingualBody, {"name": "a", "dictionaries": [0] * 400_000}, "Input should be"),
+    ],
+)
+def test_a_list_of_wrong_values_is_one_problem(model: Any, body: dict[str, Any], message: str) -> None:
+    with pytest.raises(RequestValidationError) as caught:
+        parse_body(model, body)
+    (problem,) = caught.value.errors()
+    assert message in problem["msg"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a <b>c</b> d<br/>", ""),
+        ("AT&T &nbsp; <br/>", ""),
+        ("<?xml version='1.0' encoding='utf-16'?><a/>", ""),
+        ("a <b>c</i>", "mismatched tag in line 1, column 9"),
+        ("<b>", "mismatched tag"),
+        ("\n<a></b>", "mismatched tag in line 2, column 6"),
+    ],
+)
+def test_tags_of_xml(text: str, problem: str) -> None:
+    assert xml_problem(text).startswith(problem) and (problem or not xml_problem(text))

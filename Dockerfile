@@ -1,49 +1,46 @@
 ARG BASE_IMAGE=python:3.11-slim
 
 # The service in a container. docs/deploy.md describes how to run it; scripts/image.sh builds and checks it.
-#   docker build .                                        torch from the package index, on Linux with CUDA
-#   docker build --build-arg DEVICE=cpu --build-arg TORCH_INDEX=URL .    torch from an index of builds for CPUs
+#   docker build .                                        torch with CUDA, from the package index
+#   docker build --build-arg DEVICE=cpu --build-arg TORCH_INDEX=URL .    torch from PyTorch's index of builds for CPUs
 #   docker build --target demo .                          includes a model that is trained during the build
 #   docker build --target baked .                         includes the models of ./models, or of the folder MODELS
 # The build arguments VERSION and REVISION become labels.
 # --secret id=pip-conf,src=pip.conf passes settings to pip, such as an index; no layer stores them.
 
-# The locked dependencies of the service. The environment has no pip; the pip of the base image fills it.
+# The locked dependencies of the service. pip takes the whole list from one index, compares the hash of every file, and
+# resolves nothing. The environment has no pip; the pip of the base image fills it.
 FROM ${BASE_IMAGE} AS packages
 ARG DEVICE=cuda
 ARG TORCH_INDEX=""
 WORKDIR /build
+COPY requirements requirements
 RUN python -m venv --without-pip /venv
-COPY pyproject.toml requirements.lock ./
 RUN --mount=type=secret,id=pip-conf,target=/etc/pip.conf \
-    python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' \
-        > requirements.txt \
-    && python -m pip --python /venv/bin/python install --no-cache-dir ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} \
-        --constraint requirements.lock --requirement requirements.txt \
+    python -m pip --python /venv/bin/python install --no-cache-dir --no-deps --require-hashes --only-binary :all: \
+        ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} --requirement "requirements/torch-$DEVICE.lock" \
+    && python -m pip --python /venv/bin/python install --no-cache-dir --no-deps --require-hashes \
+        --requirement requirements/service.lock \
+    && python -m pip --python /venv/bin/python check \
     && rm -rf /venv/lib/python*/site-packages/torch/include /venv/lib/python*/site-packages/torch/test \
     && find /venv/lib/python*/site-packages/torch/bin -type f ! -name torch_shm_manager -delete
-RUN if [ "$DEVICE" = cpu ] && ls -d /venv/lib/python*/site-packages/nvidia* > /dev/null 2>&1; then \
-        echo "DEVICE=cpu, but torch came with CUDA. Name an index of builds for CPUs: TORCH_INDEX, or in pip-conf." >&2; \
-        exit 1; \
-    fi
 
 # The wheel of the project with kernels for every instruction set, and the bill of materials.
 FROM packages AS build
 # hadolint ignore=DL3008
 RUN command -v c++ > /dev/null \
     || { apt-get update && apt-get install --yes --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*; }
-COPY LICENSE README.md ./
+RUN --mount=type=secret,id=pip-conf,target=/etc/pip.conf \
+    python -m venv /tools \
+    && /tools/bin/pip install --no-cache-dir --no-deps --require-hashes --requirement requirements/release.lock
+COPY LICENSE README.md pyproject.toml ./
 COPY mt mt
 COPY service service
 COPY scripts/packaging scripts/packaging
 COPY scripts/recipes scripts/recipes
-RUN --mount=type=secret,id=pip-conf,target=/etc/pip.conf \
-    python -m pip install --no-cache-dir --no-deps --target /app . \
-    && ls /app/mt/kernels/prebuilt/plain.so
-RUN --mount=type=secret,id=pip-conf,target=/etc/pip.conf \
-    python -m venv --without-pip /sbom \
-    && python -m pip --python /sbom/bin/python install --no-cache-dir --constraint requirements.lock cyclonedx-bom==7.5.0 \
-    && PYTHONPATH=/app /sbom/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+RUN /tools/bin/pip install --no-cache-dir --no-index --no-deps --no-build-isolation --target /app . \
+    && ls /app/mt/kernels/prebuilt/plain.so \
+    && PYTHONPATH=/app /tools/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
         --output-file /app/sbom.cdx.json /venv/bin/python
 
 FROM ${BASE_IMAGE} AS runtime
@@ -58,10 +55,10 @@ LABEL org.opencontainers.image.title="mt-service" \
       org.opencontainers.image.base.name="${BASE_IMAGE}"
 RUN find / -xdev -depth \( -name pip -o -name 'pip[0-9-]*' -o -name 'setuptools*' -o -name 'wheel-*' -o -name ensurepip \
         -o -name python-wheels \) -not -path '/proc/*' -exec rm -rf {} + \
-    && mkdir /models
+    && mkdir /models && install --directory --owner 10001 --group 10001 --mode 700 /data
 COPY --from=packages /venv /venv
 COPY --from=build /app /app
-# The root file system may be read-only: everything is written to /tmp.
+# The root file system may be read-only: everything is written to /tmp, and to /data if MT_DATABASE is in it.
 ENV PATH=/venv/bin:$PATH \
     PYTHONPATH=/app \
     PYTHONUNBUFFERED=1 \

@@ -8,6 +8,7 @@
 #   check            check the image that was built
 #   speed FILE       compare the speed of the image with .venv on a file of sentences, in alternating runs
 #   engine WORD ...  run podman or docker with the settings of this script, such as: engine images
+#   pin              write the digest of the base image into the Dockerfile
 #   clean            remove the build cache
 #
 #   --device cpu|cuda    device of torch (cpu); for cpu, pip must find a build of torch without CUDA
@@ -109,6 +110,18 @@ choose_base() { # sets `base`
     fi
 }
 
+pin() { # the base image by the digest that its tag has now
+    local name digest
+    name=${base:-$(sed -n '1s/^ARG BASE_IMAGE=//p' "$root/Dockerfile")}
+    name=${name%@*}
+    "${engine[@]}" pull --quiet "$name" > "$logs/pull.log" 2>&1 || fail 1 "$name cannot be pulled, see $logs/pull.log"
+    digest=$("${engine[@]}" image inspect "$name" --format '{{index .RepoDigests 0}}')
+    digest=${digest##*@}
+    [[ $digest =~ ^sha256:[0-9a-f]{64}$ ]] || fail 1 "$name has no digest, but ${digest:-nothing}"
+    sed -i "1s|.*|ARG BASE_IMAGE=$name@$digest|" "$root/Dockerfile"
+    say "Dockerfile: $name@$digest"
+}
+
 make_standin() { # the release of Debian that has Python 3.11; with what the base's users expect of it
     local sources=() listed=/etc/apt/sources.list.d/debian.sources
     if grep -qs '^Suites:.*bookworm' "$listed"; then
@@ -153,7 +166,7 @@ build() {
 }
 
 hardened=(--read-only --cap-drop all --security-opt no-new-privileges --network none --pids-limit 512
-    --tmpfs "/tmp:rw,nosuid,nodev,size=256m,mode=1777")
+    --tmpfs "/tmp:rw,nosuid,nodev,noexec,size=512m,mode=1777")
 
 start() {
     local words=("${hardened[@]}")
@@ -304,6 +317,10 @@ main() {
     find_engine
     case $verb in
         all | build | check) ;;
+        pin)
+            pin
+            exit
+            ;;
         engine)
             shift
             exec "${engine[@]}" "$@"

@@ -7,7 +7,7 @@ usage() {
     cat << 'END'
 usage: bash scripts/setup.sh [EXTRA]
 
-Creates .venv and installs mt-service in it, with the package versions of requirements.lock.
+Creates .venv and installs mt-service in it, with the package versions of requirements/development.lock.
 A second run returns at once. The extra `training` (plots, TensorBoard) is always installed.
 
   EXTRA    one more extra of pyproject.toml:
@@ -48,7 +48,7 @@ find_python() {
     return 1
 }
 
-digest=$({ pwd && cat pyproject.toml requirements.lock; } | cksum | tr ' ' '-')
+digest=$({ pwd && cat pyproject.toml requirements/development.lock; } | cksum | tr ' ' '-')
 installed='' extras=''
 read -r installed extras 2> /dev/null < "$stamp" || true
 complete=yes
@@ -74,10 +74,12 @@ if ! .venv/bin/python -m pip --version > /dev/null 2>&1; then
     "$python" -m venv .venv
 fi
 
-echo "Installing the packages of requirements.lock into .venv (several minutes, once)."
+echo "Installing the packages of requirements/development.lock into .venv (several minutes, once)."
 echo installing > "$stamp"
+# Versions only: pip compares hashes for a whole installation or not at all, and torch is the build that the settings of
+# pip on this machine choose, the checkout itself has no hash. The image and the release tools are installed by hash.
 # Python compiles a module when it is first imported; most modules never are.
 .venv/bin/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile \
-    --constraint requirements.lock --editable ".[$extras]"
+    --constraint requirements/development.lock --editable ".[$extras]"
 echo "$digest $extras" > "$stamp"
 echo "Installed. Next: source .venv/bin/activate && mt-service --help"

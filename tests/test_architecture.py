@@ -60,7 +60,7 @@ SHARED_TYPE_NAMES: frozenset[str] = frozenset()
 
 TOP_LEVEL = {
     *("mt", "service", "scripts", "tests", "pyproject.toml", "Dockerfile", "README.md"),
-    *("LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "requirements.lock"),
+    *("LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "requirements"),
 }
 
 MAX_FILE_LINES = 450

@@ -1,10 +1,12 @@
 """What can be known of the image and its manifests by reading them."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -68,9 +70,9 @@ def instructions() -> Iterator[tuple[str, str]]:
 
 
 def test_the_base_is_an_argument_and_no_host_is_named() -> None:
-    assert DOCKERFILE.read_text().startswith("ARG BASE_IMAGE=python:3.11-slim\n")
+    assert re.match(r"ARG BASE_IMAGE=python:3\.11-slim(@sha256:[0-9a-f]{64})?\n", DOCKERFILE.read_text())
     assert not re.search(
-        r"https?://|--index-url|[a-z0-9]\.(io|com|org)/", "\n".join(f"{a} {b}" for a, b in instructions())
+        r"https?://|--extra-index-url|[a-z0-9]\.(io|com|org)/", "\n".join(f"{a} {b}" for a, b in instructions())
     )
     assert {base for name, base in instructions() if name == "FROM" and "BASE_IMAGE" in base} == {
         "${BASE_IMAGE} AS packages",
@@ -88,6 +90,59 @@ def test_the_build_is_given_what_it_copies() -> None:
     paths = [word.replace("${MODELS}", "models") for words in copied for word in words if not word.startswith("--")]
     found = {path.partition("/")[0] for path in paths}
     assert ignored[1] == "*" and given == found
+
+
+LOCKED = re.compile(r"([a-z0-9-]+)==([^ ;\\\n]+)([^\\\n]*)((?: \\\n    --hash=sha256:[0-9a-f]{64})*)\n")
+"""An entry of a lock file: name, version, marker, hashes."""
+
+
+def locked(name: str) -> dict[str, str]:
+    """Versions by package. Every entry of a lock file must have this form."""
+    text = (ROOT / "requirements" / f"{name}.lock").read_text()
+    entries = list(LOCKED.finditer(text))
+    assert text.partition("\n")[2] == "".join(entry[0] for entry in entries)
+    assert name == "development" or all(entry[4] for entry in entries), "an entry without a hash"
+    return {entry[1]: entry[2] for entry in entries}
+
+
+def test_locks_agree_and_have_hashes() -> None:
+    versions = locked("development")
+    cuda, cpu = locked("torch-cuda"), locked("torch-cpu")
+    assert cpu == {"torch": cuda["torch"] + "+cpu"}
+    for name, version in [*locked("service").items(), *cuda.items()]:
+        assert versions[name] == version
+    assert not locked("service").keys() & cuda.keys()
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    assert build == [f"hatchling=={locked('release')['hatchling']}"]
+
+
+def test_every_package_of_the_image_is_installed_by_hash() -> None:
+    installs = [
+        part for name, words in instructions() if name == "RUN" for part in words.split("&&") if " install --no" in part
+    ]
+    assert len(installs) == 4
+    for install in installs:
+        assert ("--require-hashes" in install) != ("--no-index" in install), install
+
+
+def test_the_release_pins_the_base_image(tmp_path: Path) -> None:
+    digest = "sha256:" + "5" * 64
+    for name in ("Dockerfile", "scripts/image.sh"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    engine = tmp_path / "bin" / "docker"
+    engine.parent.mkdir()
+    engine.write_text(f'#!/bin/sh\ncase "$1" in image) echo docker.io/library/python@{digest} ;; esac\n')
+    engine.chmod(0o755)
+    for _ in range(2):  # a pinned file is pinned anew
+        subprocess.run(
+            ["bash", tmp_path / "scripts" / "image.sh", "--work", tmp_path / "work", "--models", tmp_path, "pin"],
+            env={**os.environ, "PATH": f"{engine.parent}:{os.environ['PATH']}"},
+            check=True,
+            capture_output=True,
+        )
+    first = (tmp_path / "Dockerfile").read_text().splitlines()[0]
+    assert first == f"ARG BASE_IMAGE=python:3.11-slim@{digest}"
 
 
 def test_hadolint_finds_nothing() -> None:
@@ -109,7 +164,8 @@ def test_manifests_fit_the_schemas_of_kubernetes(version: str) -> None:
     validate = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed").validate
     found = resources()
     assert set(found) == {
-        *("PersistentVolumeClaim", "Deployment", "Service", "PodDisruptionBudget", "HorizontalPodAutoscaler")
+        *("PersistentVolumeClaim", "Deployment", "Service", "PodDisruptionBudget", "HorizontalPodAutoscaler"),
+        "NetworkPolicy",
     }
     for each in [*found.values(), patched(found["Deployment"])]:
         validate(each, version, strict=True)
@@ -176,6 +232,39 @@ def test_compose_reserves_the_gpu_and_waits_for_the_drain() -> None:
     for each in services.values():
         assert each["read_only"] and each["cap_drop"] == ["ALL"] and each["restart"] == "unless-stopped"
         assert int(each["stop_grace_period"].removesuffix("s")) > DRAIN
+
+
+def mebibytes(size: str) -> int:
+    """Of 512m, 8g, 512Mi or 8Gi."""
+    number, unit = size.lower().removesuffix("i")[:-1], size.lower().removesuffix("i")[-1]
+    return int(number) * {"m": 1, "g": 1024}[unit]
+
+
+def test_deployments_are_closed_unless_opened() -> None:
+    content = document(DEPLOY / "compose.yaml")
+    for each in content["services"].values():
+        assert each["ports"] == ["${MT_ADDRESS:-127.0.0.1}:${MT_PORT:-8000}:8000"]
+        assert each["environment"]["MT_DATABASE"].startswith("/data/") and "data:/data" in each["volumes"]
+    policy = resources()["NetworkPolicy"]["spec"]
+    labels = resources()["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert policy["podSelector"]["matchLabels"] == labels
+    assert policy["policyTypes"] == ["Ingress", "Egress"] and policy["egress"] == []
+    (rule,) = policy["ingress"]
+    assert all("namespaceSelector" not in peer and peer["podSelector"]["matchLabels"] for peer in rule["from"])
+    (container,) = pod(resources()["Deployment"])["containers"]
+    assert {"name": "MT_DATABASE", "value": "/data/mt.sqlite"} in container["env"]
+
+
+def test_memory_has_room_for_what_tmp_may_hold() -> None:
+    files = DEFAULTS["max_stored_file_bytes"].default / 2**20
+    for each in document(DEPLOY / "compose.yaml")["services"].values():
+        (tmpfs,) = each["tmpfs"]
+        tmp = mebibytes(re.findall(r"size=(\w+)", tmpfs)[0])
+        assert 2 * files <= tmp <= mebibytes(each["mem_limit"]) / 4
+    spec = pod(resources()["Deployment"])
+    volumes = {volume["name"]: volume for volume in spec["volumes"]}
+    tmp = mebibytes(volumes["tmp"]["emptyDir"]["sizeLimit"])
+    assert 2 * files <= tmp <= mebibytes(spec["containers"][0]["resources"]["limits"]["memory"]) / 4
 
 
 def test_compose_takes_its_file() -> None:

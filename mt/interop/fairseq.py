@@ -5,6 +5,7 @@ A checkpoint is a pickle. It is read only if the caller allows pickles, and by t
 """
 
 import argparse
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from mt.errors import ModelError, problems
 from mt.interop.fairseq_layers import layer_rows
 from mt.interop.foreign import ForeignModel, Side
 from mt.interop.mapping import Row, Table, drop_tied_copies, parameter_rows
-from mt.interop.origin import ImportOptions, Origin, load_pickle, named_tensors, require_pickles
+from mt.interop.origin import ImportOptions, Origin, load_pickle, named_tensors, require_pickles, shown
 
 SOURCE, TARGET, OUTPUT = (
     "encoder.embed_tokens.weight",
@@ -58,7 +59,7 @@ def read_fairseq(origin: Origin, import_options: ImportOptions) -> ForeignModel:
     options, weights = _options(content), content.get("model")
     if not isinstance(weights, dict):
         raise ModelError(f"{checkpoint}: has no entry 'model'; accepted: a fairseq checkpoint")
-    languages = [options.get("source_lang"), options.get("target_lang")]
+    languages = [_language(options, name, checkpoint) for name in ("source_lang", "target_lang")]
     dictionaries = [folder / f"dict.{language}.txt" for language in languages]
     by_side = [folder / f"{side}.spm" for side in ("source", "target")]
     pieces = by_side if all(path.is_file() for path in by_side) else [_one(folder, "*.model")] * 2
@@ -76,7 +77,7 @@ def read_fairseq(origin: Origin, import_options: ImportOptions) -> ForeignModel:
         source=source,
         target=target,
         decoding={},
-        direction="-".join(map(str, languages)),
+        direction="-".join(languages),
         problems=[*_option_problems(options), *wrong],
         provenance=origin.provenance(dict.fromkeys(path.name for path in (checkpoint, *dictionaries, *pieces))),
     )
@@ -102,15 +103,23 @@ def _options(content: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _language(options: Mapping[str, Any], name: str, checkpoint: Path) -> str:
+    """Return a language, which becomes part of a file name. Raises: ModelError if it is no code of a language."""
+    language = options.get(name)
+    if not (isinstance(language, str) and re.fullmatch(r"\w{1,20}([-@.]\w{1,20})*", language)):
+        raise ModelError(f"{checkpoint}: {name} is {shown(language)}; accepted: a language such as 'en'")
+    return language
+
+
 def _option_problems(options: Mapping[str, Any]) -> Iterator[str]:
     for name, accepted in OPTIONS.items():
         value = options.get(name, accepted[0])
         if value not in accepted:
-            yield f"{name} is {value!r}; accepted: {', '.join(map(repr, accepted))}"
+            yield f"{name} is {shown(value)}; accepted: {', '.join(map(repr, accepted))}"
     for name in EQUAL:
         one, other = (options.get(f"{side}_{name}") for side in ("encoder", "decoder"))
         if one != other:
-            yield f"encoder_{name} is {one} and decoder_{name} is {other}; accepted: equal values"
+            yield f"encoder_{name} is {shown(one)} and decoder_{name} is {shown(other)}; accepted: equal values"
 
 
 def _side(dictionary: Path, sentencepiece: Path) -> Side:

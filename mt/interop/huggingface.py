@@ -15,7 +15,7 @@ from mt.errors import LanguageError, ModelError, problems
 from mt.interop.fairseq_layers import layer_rows
 from mt.interop.foreign import ForeignModel, Side
 from mt.interop.mapping import Row, Table, drop_tied_copies
-from mt.interop.origin import ALLOWED_PICKLE, AS_MARIAN, ImportOptions, Origin, load_pickle, named_tensors
+from mt.interop.origin import ALLOWED_PICKLE, AS_MARIAN, ImportOptions, Origin, load_pickle, named_tensors, shown
 from mt.languages import Direction
 from mt.model.embedding import sinusoidal_positions
 
@@ -110,7 +110,7 @@ class MarianMTFolder:
         """Yield a problem for each option with an unsupported value."""
         for name, (_, accepted) in OPTIONS.items():
             if self.option(name) not in accepted:
-                yield f"{name} is {self.option(name)!r}; accepted: {', '.join(map(repr, accepted))}"
+                yield f"{name} is {shown(self.option(name))}; accepted: {', '.join(map(repr, accepted))}"
         for one, other in EQUAL:
             if self.config.get(one) != self.config.get(other):
                 yield f"{one} is {self.config.get(one)} and {other} is {self.config.get(other)}; accepted: equal values"

@@ -14,7 +14,7 @@ from mt.errors import ModelError, problems
 from mt.interop.foreign import ForeignModel, Side
 from mt.interop.mapping import Row, Table, drop_tied_copies, parameter_rows
 from mt.interop.marian import read_yaml
-from mt.interop.origin import ImportOptions, Origin, load_pickle, named_tensors, require_pickles
+from mt.interop.origin import ImportOptions, Origin, load_pickle, named_tensors, require_pickles, shown
 
 SOURCE, TARGET, OUTPUT = "src_embed.lut.weight", "trg_embed.lut.weight", "decoder.output_layer.weight"
 CONSTANTS = ("encoder.pe.pe", "decoder.pe.pe")
@@ -134,7 +134,7 @@ class JoeyConfig:
         """Read the file. Raises: ModelError if a section is missing, as in files of JoeyNMT 1 (`src: en`)."""
         options = cls(read_yaml(path))
         wrong = [
-            f"{name} is {value!r}; accepted: a section with options, as in JoeyNMT 2"
+            f"{name} is {shown(value)}; accepted: a section with options, as in JoeyNMT 2"
             for name in SECTIONS
             if not isinstance(value := options.at(name), dict)
         ]
@@ -158,7 +158,8 @@ class JoeyConfig:
         for name in ("layer_norm", "activation", "hidden_size", "ff_size", "num_heads"):
             one, other = (self.at(f"model.{side}.{name}") for side in ("encoder", "decoder"))
             if one != other:
-                yield f"model.encoder.{name} is {one} and model.decoder.{name} is {other}; accepted: equal values"
+                differ = f"model.encoder.{name} is {shown(one)} and model.decoder.{name} is {shown(other)}"
+                yield f"{differ}; accepted: equal values"
         if self._scaled("encoder") != self._scaled("decoder"):
             yield "embeddings are scaled on one side; accepted: both or none"
         if self.at("data.special_symbols.lang_tags"):
@@ -169,7 +170,7 @@ class JoeyConfig:
             value = self.at(f"{path}.{name}")
             value = absent.get(name) if value == {} else value
             if value not in values:
-                yield f"{path}.{name} is {value!r}; accepted: {', '.join(map(repr, values))}"
+                yield f"{path}.{name} is {shown(value)}; accepted: {', '.join(map(repr, values))}"
 
     def _scaled(self, side: str) -> bool:
         return self.at(f"model.{side}.embeddings.scale") is True

@@ -20,7 +20,7 @@ from mt.errors import ModelError, problems
 from mt.interop.foreign import ForeignModel, Side
 from mt.interop.mapping import Row, Table
 from mt.interop.marian_weights import CONFIG, read_weights
-from mt.interop.origin import AS_MARIAN, ImportOptions, Origin
+from mt.interop.origin import AS_MARIAN, ImportOptions, Origin, parse_yaml, shown
 from mt.languages import has_two_letter_code
 from mt.tokenizer import sentencepiece_ids
 
@@ -105,11 +105,11 @@ class MarianFiles:
         models = decoder.get("models") or [*_names(folder, "*.npz"), *_names(folder, "*.bin")]
         vocabularies = decoder.get("vocabs") or _vocabularies(folder)
         if len(models) != 1:
-            wrong.append(f"model files: {models}; accepted: one .npz or .bin file, or a decoder.yml that names one")
+            wrong.append(f"model files: {shown(models)}; accepted: one .npz or .bin file, or one in decoder.yml")
         if len(vocabularies) == 1:
             vocabularies = vocabularies * 2
         if len(vocabularies) != 2:
-            wrong.append(f"vocabulary files: {vocabularies}; accepted: one or two, or a decoder.yml that names two")
+            wrong.append(f"vocabulary files: {shown(vocabularies)}; accepted: one or two, or two in decoder.yml")
         names = [Path(str(name)).name for name in (*models, *vocabularies)]
         wrong += [f"{name} is missing" for name in dict.fromkeys(names) if not (folder / name).is_file()]
         pieces = [
@@ -139,7 +139,7 @@ def _model_options(arrays: Mapping[str, np.ndarray], path: Path) -> dict[str, An
     if CONFIG not in arrays:
         raise ModelError(f"{path}: has no entry {CONFIG}; accepted: a weight file that Marian wrote")
     try:
-        options = yaml.safe_load(arrays[CONFIG].tobytes().rstrip(b"\0").decode())
+        options = parse_yaml(arrays[CONFIG].tobytes().rstrip(b"\0").decode())
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ModelError(f"{path}: its entry {CONFIG} is not YAML ({error})") from error
     if not isinstance(options, dict):
@@ -153,7 +153,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     Raises: ModelError if the file cannot be read.
     """
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = parse_yaml(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ModelError(f"{path}: not a YAML file ({error})") from error
     return values if isinstance(values, dict) else {}
@@ -185,7 +185,7 @@ def read_vocabulary(path: Path) -> dict[str, int]:
 def _option_problems(options: Mapping[str, Any]) -> Iterator[str]:
     for name, accepted in OPTIONS.items():
         if options.get(name, accepted[0]) not in accepted:
-            yield f"{name} is {options[name]!r}; accepted: {', '.join(map(repr, accepted))}"
+            yield f"{name} is {shown(options[name])}; accepted: {', '.join(map(repr, accepted))}"
     if options.get("transformer-decoder-dim-ffn", 0) not in (0, options.get("transformer-dim-ffn")):
         yield "transformer-decoder-dim-ffn differs from transformer-dim-ffn; accepted: equal values"
 
@@ -193,13 +193,13 @@ def _option_problems(options: Mapping[str, Any]) -> Iterator[str]:
 def _search_problems(search: Mapping[str, Any]) -> Iterator[str]:
     """Yield a message for each unsupported option of the search."""
     if penalty := search.get("word-penalty"):
-        yield f"word-penalty is {penalty!r}; accepted: 0"
+        yield f"word-penalty is {shown(penalty)}; accepted: 0"
 
 
 def _size_problems(options: Mapping[str, Any], source: Side, target: Side) -> Iterator[str]:
     stated = options.get("dim-vocabs") or [0, 0]
     if not isinstance(stated, list):
-        yield f"dim-vocabs is {stated!r}; accepted: a list of sizes"
+        yield f"dim-vocabs is {shown(stated)}; accepted: a list of sizes"
         return
     for name, side, size in zip(SIDES, (source, target), (stated[0], stated[-1]), strict=True):
         if size and len(side.ids) != size:

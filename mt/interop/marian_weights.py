@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from mt.errors import ModelError, problems
 
 CONFIG = "special:model.yml"
 VERSION = 1
+MAX_UNPACKED = 20
+"""Unpacked size of an .npz file relative to its size: weights hardly shrink, zeros shrink 1,000-fold."""
 
 TYPES: Mapping[int, str] = {0x101: "<i1", 0x402: "<f2", 0x404: "<f4", 0x408: "<f8"}
 """NumPy type for each readable type code (src/common/types.h): int8 for the bytes of CONFIG, and floats."""
@@ -21,10 +24,21 @@ def read_weights(path: Path) -> dict[str, np.ndarray]:
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz file by name. Raises: ModelError if the file is damaged or holds a pickle."""
+    """Return the arrays of an .npz file by name.
+
+    Raises: ModelError if the file is damaged, holds a pickle, or unpacks to far more than weights do.
+    """
     try:
+        with ZipFile(path) as archive:
+            unpacked, packed = sum(item.file_size for item in archive.infolist()), path.stat().st_size
+        if unpacked > MAX_UNPACKED * packed:
+            raise ModelError(
+                f"{path}: {packed} bytes unpack to {unpacked}; accepted: at most {MAX_UNPACKED} times as many"
+            )
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
+    except ModelError:
+        raise
     except Exception as error:  # NotImplementedError, zlib.error ...: damaged files raise errors of many types
         raise ModelError(f"{path}: damaged, or not an .npz file ({error})") from error
 

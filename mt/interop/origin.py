@@ -1,13 +1,15 @@
-"""Origin of an imported model: folder, name, licence and checksums; and safe reading of pickles."""
+"""Origin of an imported model: folder, name, licence and checksums; and safe reading of pickles and YAML."""
 
 import hashlib
 import re
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from torch import Tensor
 
 from mt.errors import ModelError, problems
@@ -76,6 +78,40 @@ def load_pickle(path: Path, records: Sequence[type] = ()) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ModelError(f"{path}: holds an object of type {type(content).__name__}; accepted: a dictionary")
     return content
+
+
+class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
+    """PyYAML's safe loader without aliases: with them, a file of a few lines states a value of gigabytes."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            line = self.peek_event().start_mark.line + 1
+            raise yaml.YAMLError(f"an alias in line {line}; accepted: YAML without aliases")
+        return super().compose_node(parent, index)
+
+
+def parse_yaml(content: str) -> Any:
+    """Return the value of a YAML text. Raises: yaml.YAMLError if it is damaged, nested too deeply or has aliases."""
+    try:
+        return yaml.load(content, Loader=_YamlLoader)
+    except RecursionError as error:
+        raise yaml.YAMLError("nested too deeply") from error
+
+
+class _Repr(reprlib.Repr):
+    """Short forms of values that a file states; of other objects than numbers, strings and containers, the type."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxstring = 1, 60
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        return repr(x) if x is None or isinstance(x, bool | float) else f"of type {type(x).__name__}"
+
+
+def shown(value: Any) -> str:
+    """Return a value from a file for an error message, in at most a few hundred characters."""
+    return _Repr().repr(value)
 
 
 def named_tensors(content: Mapping[Any, Any], path: Path) -> dict[str, Tensor]:

@@ -135,6 +135,11 @@ def test_a_pickle_is_read_only_if_allowed_and_all_problems_are_listed(tmp_path: 
         "encoder.layers.0.self_attn.in_proj_weight of the source is not placed",
     ):
         assert line in str(caught.value)
+    content["args"] = Namespace(**{**OPTIONS, "source_lang": "../../en"})
+    torch.save(content, folder / "model.pt")
+    with pytest.raises(ModelError, match=r"source_lang is '\.\./\.\./en'; accepted: a language such as 'en'"):
+        import_model(str(folder), tmp_path / "out", options=ALLOWED)
+    content["args"] = Namespace(**OPTIONS)
     content["model"]["epoch"] = 3
     torch.save(content, folder / "model.pt")
     with pytest.raises(ModelError, match=r"model.pt holds values that are not weights.*\n.*'epoch' is of type int"):

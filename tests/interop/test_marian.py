@@ -266,6 +266,13 @@ def test_damaged_weights_are_named(tmp_path: Path) -> None:
             import_model(str(folder), tmp_path / "out")
 
 
+def test_weights_that_unpack_to_far_more_are_refused(tmp_path: Path) -> None:
+    folder = Opus().write(tmp_path / "en-de")
+    np.savez_compressed(folder / "model.npz", zeros=np.zeros(1_000_000))
+    with pytest.raises(ModelError, match=r"bytes unpack to 8000128; accepted: at most 20 times as many"):
+        import_model(str(folder), tmp_path / "out")
+
+
 @pytest.mark.parametrize("size", [60, "60", {"en": 60}], ids=repr)
 def test_sizes_that_are_no_list(tmp_path: Path, size: Any) -> None:
     opus = Opus()

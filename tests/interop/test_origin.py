@@ -1,12 +1,15 @@
-"""Pickles: damaged ones, and what stands in them beside weights."""
+"""Pickles and YAML from strangers: damaged, with values that are no weights, or huge when unpacked."""
 
+import argparse
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import torch
+import yaml
 
 from mt.errors import ModelError
-from mt.interop.origin import load_pickle, named_tensors
+from mt.interop.origin import load_pickle, named_tensors, parse_yaml, shown
 
 REBUILD = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n"
 DAMAGED = {
@@ -39,3 +42,22 @@ def test_entries_that_are_no_tensors_are_all_named(tmp_path: Path) -> None:
         "  - 'state_dict' is of type dict",
         "  - 7 is not a string",
     ]
+
+
+def test_yaml_cannot_state_more_than_it_holds() -> None:
+    bomb = "a: &a [1, 1]\n" + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise("abcdefghij"))
+    with pytest.raises(yaml.YAMLError, match=r"an alias in line 2; accepted: YAML without aliases"):
+        parse_yaml(bomb)
+    with pytest.raises(yaml.YAMLError, match="nested too deeply"):
+        parse_yaml("[" * 5000)
+    assert parse_yaml("a: &b [1, x]\n") == {"a": [1, "x"]}
+
+
+def test_errors_show_the_beginning_of_a_value() -> None:
+    value: list[object] = []
+    for _ in range(40):
+        value = [value, value]
+    assert shown(value) == "[[...], [...]]"
+    assert shown({"en": 60}) == "{'en': 60}" and shown(0.5) == "0.5" and shown(None) == "None"
+    assert shown(argparse.Namespace(a=value)) == "of type Namespace"
+    assert len(shown("x" * 10**6)) == 60

@@ -8,6 +8,7 @@ models and vocabularies.
 
 import hashlib
 import io
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Sized
@@ -33,6 +34,7 @@ SPACE_MARK = "\u2581"  # SentencePiece writes a space as this character, and dec
 _SPACE_MARK_BYTES = SPACE_MARK.encode()
 SHOWN = 5  # problems of a vocabulary in an error
 _TAG, _MARK = "<2", "<from:"  # beginnings of control symbols
+_CONTROL = re.compile(r"<[^<>]+>")  # special pieces, tags and bytes
 _PRIVATE_USE = range(0xE000, 0xF8FF)
 _BY_TEXT = -1  # stands for an id: look the piece up by its text
 
@@ -122,6 +124,12 @@ class Tokenizer:
     def digest(self) -> str:
         """The SHA-256 of the files."""
         return hashlib.sha256(self.serialised).hexdigest()
+
+    @cached_property
+    def characters(self) -> frozenset[str]:
+        """Characters of the pieces. Other characters are encoded as bytes, or as unknown."""
+        pieces = (piece for piece in self._pieces if not _CONTROL.fullmatch(piece))
+        return frozenset("".join(pieces)) | {" "}
 
     @cached_property
     def _pieces(self) -> list[str]:

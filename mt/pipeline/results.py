@@ -65,6 +65,11 @@ class SentenceTranslation:
     links: tuple[Link, ...] = ()
     attention: AttentionMap | None = None
 
+    @property
+    def untranslated(self) -> bool:
+        """True if the model wrote nothing, or knows no letter of the sentence: `text` is then the source."""
+        return not self.alternatives[0].pieces
+
 
 @dataclass(frozen=True)
 class SentenceReport:

@@ -20,11 +20,11 @@ from mt.pipeline.variants import (
 from mt.text import casing, protect, repetition, segment
 from mt.text.alignment import Range
 from mt.text.protect import SpanKind
+from mt.text.restoration import add_missing_spans
 
 NO_REPEAT_NGRAM = 3
 """`no_repeat_ngram` of the search that decodes a repetitive translation again."""
 
-_ALWAYS_REMOVED = frozenset({SpanKind.EMOJI})
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
 
 
@@ -32,6 +32,8 @@ async def translate_sentence(
     sentence: str, context: SentenceContext, kept: Sequence[Range] = ()
 ) -> tuple[Alternative, ...]:
     """Return the n-best list of a sentence. Alternatives contain protected spans, `kept` ranges and glossary terms.
+
+    If the model writes no letter, or knows no letter of the sentence, the result is the source without pieces.
 
     Most sentences are decoded once. A headline is decoded in title case and in lower case, and the result with the
     better score is used. A sentence is decoded again if its translation lacks spans or terms, is repetitive or is too
@@ -43,18 +45,31 @@ async def translate_sentence(
     in_capitals = casing.lower_capitals(sentence, context.source, kept) is not None
     matches = context.terms.find(sentence, context.source, kept, any_case=in_capitals)
     kept = (*kept, *((match.begin, match.end) for match in matches if match.translation is None))
+    terms = [(match.begin, match.end) for match in matches if match.translation is not None]
+    unknown = protect.unknown_words(sentence, context.tokenizer.characters)
+    if unknown:
+        kept = (*kept, *(word for word in unknown if not any(a < word[1] and b > word[0] for a, b in terms)))
+        if is_untranslatable(sentence, kept):
+            return (_keep_source(sentence),)
     lowered = casing.lower_capitals(sentence, context.source, kept)
     untitled = None if lowered else casing.lower_title_case(sentence, context.source, kept)
-    texts = [lowered or sentence, *([untitled] if untitled else [])]
-    variants = [SourceVariant.of(text, _ranges_in(text, sentence, kept), _ALWAYS_REMOVED) for text in texts]
+    variants = [
+        context.variant(text, _ranges_in(text, sentence, kept), _ranges_in(text, sentence, terms))
+        for text in [lowered or sentence, *([untitled] if untitled else [])]
+    ]
     candidates, problems = await decode_variants(variants, context, context.options)
     if problems:
         raise RequestError(problems[0])
     decoded = max(candidates, key=lambda candidate: candidate.best.score)
     if _loses_copies(decoded):
-        variant = SourceVariant.of(decoded.variant.text, decoded.variant.kept, _ALWAYS_REMOVED | _REMOVED_IF_LOST)
+        variant = decoded.variant
+        variant = context.variant(variant.text, variant.kept, variant.terms, _REMOVED_IF_LOST)
         again, _ = await decode_variants([variant], context, context.options)
         decoded = again[0] if again else decoded
+    filled = await _decode_without_blanks(decoded, context)
+    if filled is None:
+        return (_keep_source(sentence),)
+    decoded = filled
     if not context.options.sample:
         decoded = await _decode_without_repetition(decoded, context)
     alternatives = await restore(decoded, context)
@@ -85,7 +100,7 @@ async def translate_raw(sentence: str, context: SentenceContext) -> tuple[Altern
 def is_untranslatable(sentence: str, kept: Sequence[Range] = ()) -> bool:
     """Return whether a sentence contains only protected spans, such as numbers and addresses, or `kept` ranges."""
     spans = protect.find_spans(sentence, kept)
-    return bool(spans) and not any(map(str.isalnum, protect.remove_spans(sentence, spans).text))
+    return bool(spans) and not _has_text(protect.remove_spans(sentence, spans).text)
 
 
 def split_ranges(ranges: Iterable[Range], parts: Sequence[str]) -> list[tuple[Range, ...]]:
@@ -118,10 +133,36 @@ def _ranges_in(text: str, sentence: str, ranges: Sequence[Range]) -> tuple[Range
     return tuple(moved)
 
 
+def _keep_source(sentence: str) -> Alternative:
+    return Alternative(sentence, 0.0, 0.0, pieces=(), piece_log_probabilities=())
+
+
 def _loses_copies(decoded: DecodedVariant) -> bool:
-    """Return whether the translation lacks a protected span of a kind in _REMOVED_IF_LOST."""
+    """Return whether the translation lacks a protected span of a kind in _REMOVED_IF_LOST, or changes their order."""
     spans = [span for span in decoded.variant.spans if span.kind in _REMOVED_IF_LOST]
-    return bool(protect.lost_spans(spans, decoded.best.text))
+    translation = decoded.best.text
+    return bool(protect.lost_spans(spans, translation)) or not protect.are_in_order(spans, translation)
+
+
+async def _decode_without_blanks(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant | None:
+    """Return alternatives that all have a letter or digit if the source has one. Return None if the model has none."""
+    if not _has_text(decoded.variant.stripped.text) or all(_has_text(one.text) for one in decoded.alternatives):
+        return decoded
+    options = replace(context.options, min_length=max(context.options.min_length, 2))
+    again, _ = await decode_variants([decoded.variant], context, options)
+    for candidate in [*again, decoded]:
+        places = [place for place, one in enumerate(candidate.alternatives) if _has_text(one.text)]
+        if places:
+            return replace(
+                candidate,
+                alternatives=tuple(candidate.alternatives[place] for place in places),
+                tokens=tuple(candidate.tokens[place] for place in places),
+            )
+    return None
+
+
+def _has_text(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 async def _decode_without_repetition(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
@@ -140,10 +181,11 @@ async def _translate_in_halves(
     """Translate a sentence in parts. Return these alternatives if the best is longer, else the given alternatives."""
     text = variant.text
     pieces = segment.split_long_sentence(text, lambda part: len(part) <= max(1, len(text) * 2 // 3))
-    kept_of = split_ranges(variant.kept, [piece.text for piece in pieces])
+    texts = [piece.text for piece in pieces]
+    kept_of, terms_of = split_ranges(variant.kept, texts), split_ranges(variant.terms, texts)
     parts = [
-        SourceVariant.of(piece.text, kept, _ALWAYS_REMOVED | _REMOVED_IF_LOST)
-        for piece, kept in zip(pieces, kept_of, strict=True)
+        context.variant(piece.text, kept, terms, _REMOVED_IF_LOST)
+        for piece, kept, terms in zip(pieces, kept_of, terms_of, strict=True)
         if not piece.kept
     ]
     if len(parts) < 2:
@@ -156,6 +198,6 @@ async def _translate_in_halves(
     for rank in range(max(map(len, lists))):
         chosen = [n_best[min(rank, len(n_best) - 1)] for n_best in lists]
         together = segment.join_parts(pieces, [part.text for part in chosen], context.source, context.target)
-        joined.append(join_alternatives(protect.add_missing_spans(together, variant.spans), chosen))
+        joined.append(join_alternatives(add_missing_spans(together, variant.spans), chosen))
     longer = repetition.text_width(joined[0].text) > repetition.text_width(alternatives[0].text)
     return tuple(joined) if longer else alternatives

@@ -56,7 +56,9 @@ async def translate_with_terms(
     alternative contains instead of them. If no search succeeds, the terms are substituted in the best alternative.
     """
     source, language = decoded.variant.stripped.text, context.target
-    taken = [(span.begin, span.end) for span in protect.find_translated_spans(source, decoded.variant.spans)]
+    spans, protected = decoded.variant.spans, {span.text for span in decoded.variant.spans}
+    found = protect.find_translated_spans(source, spans)
+    taken = [(span.begin, span.end) for span in found if span.text in protected]
     matches = context.terms.find(source, context.source, taken, any_case)
     wanted = [match for match in matches if match.translation is not None]
     missing = missing_terms(wanted, alternatives[0].text, language)

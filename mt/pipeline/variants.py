@@ -14,6 +14,7 @@ from mt.pipeline.results import Alternative
 from mt.text import protect
 from mt.text.alignment import PieceAttention, Range, piece_offsets
 from mt.text.protect import ProtectedSpan, SpanKind, StrippedText
+from mt.text.restoration import restore_spans
 from mt.text.terms import Terms
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
@@ -52,6 +53,24 @@ class SentenceContext:
             piece_log_probabilities=hypothesis.token_log_probabilities,
         )
 
+    def variant(
+        self, text: str, kept: Sequence[Range], terms: Sequence[Range], removed: frozenset[SpanKind] = frozenset()
+    ) -> "SourceVariant":
+        """Return the variant of a text without its spans of the kinds `removed`. Glossary `terms` are not protected.
+
+        Emoji and spans with characters outside the vocabulary are removed too: the model cannot copy them, and it
+        translates a sentence that contains them badly.
+        """
+        spans = tuple(
+            span
+            for span in protect.find_spans(text, kept)
+            if span.kind in (SpanKind.NUMBER, SpanKind.KEPT)
+            or not any(begin < span.end and end > span.begin for begin, end in terms)
+        )
+        known = self.tokenizer.characters
+        out = [s for s in spans if s.kind in removed or s.kind is SpanKind.EMOJI or not known.issuperset(s.text)]
+        return SourceVariant(text, tuple(kept), tuple(terms), spans, protect.remove_spans(text, out))
+
     @cached_property
     def _encode(self) -> Callable[[str], tuple[int, ...]]:
         """Tokenizer function that caches the last text, because the planner and the request encode the same text."""
@@ -64,15 +83,9 @@ class SourceVariant:
 
     text: str
     kept: tuple[Range, ...]  # ranges that the translation must contain unchanged
+    terms: tuple[Range, ...]  # ranges of glossary terms
     spans: tuple[ProtectedSpan, ...]
     stripped: StrippedText
-
-    @classmethod
-    def of(cls, text: str, kept: Sequence[Range], removed: frozenset[SpanKind]) -> "SourceVariant":
-        """Return the variant of a text without its spans of the kinds `removed`."""
-        spans = protect.find_spans(text, kept)
-        stripped = protect.remove_spans(text, [span for span in spans if span.kind in removed])
-        return cls(text, tuple(kept), spans, stripped)
 
 
 @dataclass(frozen=True)
@@ -118,7 +131,7 @@ async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Al
         if spans and (stripped.removed or protect.lost_spans(spans, alternative.text))
     ]
     for rank, attention in zip(damaged, await piece_attention(decoded, damaged, context), strict=True):
-        text = protect.restore_spans(stripped, spans, alternatives[rank].text, attention)
+        text = restore_spans(stripped, spans, alternatives[rank].text, attention)
         alternatives[rank] = replace(alternatives[rank], text=text)
     return tuple(alternatives)
 

@@ -42,12 +42,13 @@ class PieceAttention:
 class UnitLinks:
     """Units of source and target (words, punctuation, characters of scripts without spaces) and their link weights."""
 
-    def __init__(self, source: str, target: str, attention: PieceAttention | None = None) -> None:
-        """Find the units. Without attention, a target unit is linked to the source unit at the same relative place."""
+    def __init__(self, source: str, target: str, attention: PieceAttention) -> None:
+        """Find the units and add up the attention between their pieces."""
         self.target = target
         self.left, self.right = ([match.span() for match in _UNIT.finditer(text)] for text in (source, target))
         self._source = source
-        self._weights = self._in_proportion() if attention is None else self._by_units(attention)
+        self._ends = [end for _, end in self.left]
+        self._weights = self._by_units(attention)
         self._sums = [[0.0, *accumulate(row)] for row in self._weights]
 
     def gap(self, place: int) -> int:
@@ -56,7 +57,7 @@ class UnitLinks:
         The result is the number of target units before the gap. Among all gaps, it minimizes the total weight of the
         links that cross the gap, minus the weights of the two links next to the gap.
         """
-        before, units = sum(end <= place for _, end in self.left), len(self.right)
+        before, units = bisect_right(self._ends, place), len(self.right)
         if before == 0 or not units:
             return 0
         if before == len(self.left):
@@ -98,15 +99,6 @@ class UnitLinks:
         if at > last and closes[1] and last:
             return False
         return not (at and self.target[self.right[at - 1][1] - 1] in _OPENING)
-
-    def _in_proportion(self) -> list[list[float]]:
-        rows = []
-        for number in range(len(self.right)):
-            row = [0.0] * len(self.left)
-            if row:
-                row[number * len(row) // len(self.right)] = 1.0
-            rows.append(row)
-        return rows
 
     def _by_units(self, attention: PieceAttention) -> list[list[float]]:
         """Return the link weights: sums over the pieces of a source unit, averages over the pieces of a target unit."""

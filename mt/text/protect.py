@@ -14,70 +14,68 @@ replaced 41.3; as a word 41.4.
 """
 
 import re
-from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
+from unicodedata import normalize
 
 from mt.languages import primary_language
-from mt.text.alignment import CLOSING, WIDE, PieceAttention, Range, UnitLinks, insertion, is_wide
+from mt.text.alignment import CLOSING, WIDE, Range, is_wide
 
-# The search takes linear time: every quantifier is bounded or possessive, and every pattern begins at a word.
-_EMOJI_BASE = "[\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u303d\u3297\u3299\U0001f000-\U0001faff]"
-_EMOJI_ONE = rf"{_EMOJI_BASE}[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]{{0,10}}"
+# The search takes linear time: every quantifier is bounded or possessive, or its text is read once.
+_MONEY = "$¢£¤¥\u20a0-\u20cf"
+_EMOJI_CHARACTER = (
+    "\u203c\u2049\u2122\u2139\u2190-\u21ff\u2200-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u303d\u3297\u3299"
+    "\U0001f000-\U0001faff\u00a9\u00ae"
+)
+_EMOJI_ONE = rf"[{_EMOJI_CHARACTER}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]{{0,10}}"
 _EMOJI = (
     r"[\U0001f1e6-\U0001f1ff]{2}"
     r"|[0-9#*]\ufe0f?\u20e3"
     rf"|{_EMOJI_ONE}(?:\u200d{_EMOJI_ONE}){{0,9}}"
-    r"|[\u00a9\u00ae\u203c\u2049\u2122\u2139]\ufe0f"
     r"|(?<!\S)(?:<3|[:;=]['-]?[()\[\]DPp])(?!\w)"
 )
-_DOMAIN = r"(?:[A-Za-z0-9-]{1,63}\.){1,8}"
-_CODE = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)"
-_ADDRESS = (
-    rf"(?i:https?|ftp)://[^\s<>\"`{WIDE}]+"
-    rf"|(?<![\w.@])(?i:www)\.[^\s<>\"`{WIDE}]+"
-    rf"|(?<![\w.+-])[A-Za-z0-9_.+-]{{1,64}}@{_DOMAIN}[A-Za-z0-9-]{{1,63}}"
-    rf"|(?<![\w.@/-]){_DOMAIN}(?i:com|org|net|edu|gov|info|io|dev|eu|uk|de|fr|cz)\b(?!\.\w)(?:/[^\s<>\"`{WIDE}]*)?"
+_ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
+_TEMPLATE = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}+(?P=mark)>"
+_TAG = (
+    r"</?(?:\d{1,4}|[A-Za-z](?:[^<>\n]{0,300}[^<>\n/\s])?)\s?/?>|&(?:[A-Za-z]{2,31}|\#\d{1,7}|\#x[0-9A-Fa-f]{1,6});"
+    r"|(?<![\w*])\*{1,3}(?=\w)|(?<=[\w.!?)])\*{1,3}(?![\w*])"
 )
-_PLACEHOLDER = (
-    r"\{\{[^{}\n]{1,100}\}\}|\{%[^{}\n]{1,100}%\}|[$%#]?\{[^{}\s,]{0,60}\}"
-    r"|%\([A-Za-z_]\w{0,40}\)[sdfr]|%[A-Za-z_]\w{1,40}%"
-    r"|(?<![\d%])%(?:\d{1,3}\$)?[-+#0]{0,3}\d{0,3}(?:\.\d{1,3})?(?:hh?|ll?|[Lzjt])?[sdiufFeEgGxXcp@](?![^\W\d_])"
-    r"|(?<![\w$])\$[A-Za-z_]\w{0,40}"
-)
-_TAG = r"</?(?:\d{1,4}|[A-Za-z](?:[^<>\n]{0,300}[^<>\n/\s])?)\s?/?>|&(?:[A-Za-z]{2,31}|\#\d{1,7}|\#x[0-9A-Fa-f]{1,6});"
-_EXTENSION = (
-    r"(?i:txt|pdf|docx?|xlsx?|pptx?|csv|tsv|json|xml|ya?ml|toml|ini|html?|css|jsx?|tsx?|py|rs|cpp|hpp|java|sh|exe|zip|gz"
-    r"|png|jpe?g|gif|svg|mp[34]|md|po|log|sql)"
-)
-_PATH = (
-    r"(?<![\w/.:~<])(?:~|\.{1,2})?(?:/[\w.@+-]{1,255}){2,64}/?"
-    r"|(?<!\w)[A-Za-z]:\\[^\s<>\"|?*]{1,255}"
-    rf"|(?<![\w/.-])(?:[\w.-]{{1,255}}/){{0,32}}[\w-]{{1,255}}\.{_EXTENSION}\b"
-)
-_HANDLE = rf"(?<![\w@.])@[A-Za-z0-9_](?:[A-Za-z0-9_.-]{{0,62}}[A-Za-z0-9_])?(?:@{_DOMAIN}[A-Za-z0-9-]{{1,63}})?"
-_HASHTAG = r"(?<![\w#&])#\w{1,100}"
-_IDENTIFIER = (
-    r"(?<![A-Za-z0-9_])(?:(?:[A-Z]{1,10}-)?[A-Za-z]{1,12}\d|[A-Z]{1,10}-\d|\d{1,40}(?!AM\b|PM\b)[A-Z]|\d{1,40}[a-z]{1,8}\d)"
-    r"[A-Za-z0-9]{0,64}(?:[-_./:,][A-Za-z]{0,8}\d[A-Za-z0-9]{0,64}|[-_/][A-Za-z](?![A-Za-z])){0,16}"
+_PHONE = (
+    r"(?<![\w.,:+/-])(?=\+?(?:[^\w\n]{0,3}\d){7})(?:\+\d|\(\+?\d{2,5}\)|0\d)"
+    r"[\d\u00a0 ()/.-]{3,25}(?<=\d)(?![.:]?\w)"
 )
 _NUMBER = (
-    r"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212](?=\d))?\d{1,300}+(?:[.,:/’'\u00a0\u202f-]\d{1,300}+){0,31}+"
-    r"(?!(?:st|nd|rd|th)\b)"
-    r"(?:[ \u00a0\u202f]?[%‰](?![\w(]))?"
+    rf"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212±≤≥](?=[\d{_MONEY}]))?(?:[A-Z]{{0,2}}[{_MONEY}][ \u00a0]?(?=\d))?"
+    r"\d{1,300}+(?:[.,:/’'\u00a0\u202f×-]\d{1,300}+){0,31}+(?:[eE][-+\u2212]?\d{1,4}(?![\w-]))?+"
+    r"(?!(?:st|nd|rd|th)\b|(?!AM\b|PM\b)[A-Z]|[a-z]{1,8}[A-Z\d]|_|@|[-/.][A-Za-z]{1,8}\d)"
+    rf"(?:[ \u00a0\u202f]?(?:[%‰{_MONEY}](?![\w({{])|°[CF]?(?!\w)))?"
 )
-_SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d)")
+_EXPRESSION = r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]{0,64}\w"
+_BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,;*—–…{WIDE}{_EMOJI_CHARACTER}"
+_WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|[^{_BREAK}]++)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*+"
 _SPAN = re.compile(
-    rf"(?P<code>{_CODE})|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})"
-    rf"|(?P<opaque>{_PLACEHOLDER}|{_PATH}|{_HANDLE}|{_HASHTAG}|{_IDENTIFIER})|(?P<number>{_NUMBER})"
+    rf"(?P<brace>[$#%@]?\{{)|(?P<template>{_TEMPLATE})|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})"
+    rf"|(?P<expression>{_EXPRESSION})|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
+)
+_NUMBERS = re.compile(_NUMBER)
+_PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
+_CODE = re.compile(  # what a word of prose does not contain
+    r"[\\=|^<>]|@\w|::|//|\+\+|&&|:\+|\(\)"  # operators
+    r"|[A-Za-z][+#]|(?<!\d)%[-+#.\w(]|^[$#]\w|^:[\w+]|^[.~]{0,2}/[\w:]|^\.\w|^--[a-z]|^-[A-Za-z]$"  # prefixes, suffixes
+    r"|[A-Za-z]\d|\d(?!AM\b|PM\b)[A-Z]|\d[a-z]{1,8}[A-Z\d]|[A-Z]-\d"  # letters and digits
+    r"|[A-Za-z0-9]_[A-Za-z0-9]|__|^_\w|[a-z]{2}[A-Z]"  # words written as one; iPhone and PhD are words
+    r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b)"  # a dot inside, but not as in e.g. or U.S.
 )
 _HINT = re.compile(
-    r"[\d@#`{<&%$\\\u2122\u2139\u203c\u2049\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u303d\u3297\u3299"
-    r"\U0001f000-\U0001faff\u00a9\u00ae]|\.[A-Za-z]|/\w|[:;=]['-]?[()\[\]DPp]"
+    rf"[\d@#`{{<>&%\\=|^*_+°~{_MONEY}{_EMOJI_CHARACTER}]|\.[A-Za-z]|/\w|(?<!\w):[\w+]|::|//|(?<!\w)-{1, 2}[A-Za-z]|\(\)"
+    r"|[:;=]['-]?[()\[\]DPp]|[a-z]{2}[A-Z]"
 )
+_SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d)")
+_UNIT = re.compile(rf"[A-Z]{{0,2}}[{_MONEY}]|[%‰]|°[CF]?")
+_PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, with its accents
 _LIST_MARKER = re.compile(
     r"(?:(?:[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.))[ \t\u00a0]+){1,4}"
 )
@@ -91,8 +89,9 @@ _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _AROUND = _BRACKETS | {'"': '"', "'": "'", "„": "“", "“": "”", "«": "»", "‹": "›", "‘": "’"}
 _ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
 _LONG = 64  # a span with more characters might be cut when a long sentence is split
-_LEAST_WEIGHT = 0.1  # least alignment weight of a word that a number replaces
 _TRAILING = ".,;:!?'\"…*_~”’»"
+_SENTENCE_END, _WORD_END = ".!?", ".:!?'’~"
+_COMPOUND = re.compile(r"(?:-[^\W\d_]{2,})+$")
 
 
 class SpanKind(Enum):
@@ -106,6 +105,7 @@ class SpanKind(Enum):
 
 
 _MORE = frozenset({SpanKind.NUMBER, SpanKind.KEPT})  # may occur more often than in the source
+_ORDERED = frozenset({SpanKind.OPAQUE, SpanKind.TAG})
 _KINDS = {"number": SpanKind.NUMBER, "tag": SpanKind.TAG, "emoji": SpanKind.EMOJI}
 
 
@@ -156,6 +156,22 @@ def find_spans(sentence: str, kept: Sequence[Range] = ()) -> tuple[ProtectedSpan
     return tuple(known.get((b, e)) or ProtectedSpan(b, e, sentence[b:e], SpanKind.KEPT) for b, e in merged)
 
 
+def unknown_words(sentence: str, known: Container[str]) -> list[Range]:
+    """Return the ranges of words in an unknown script: most of their letters are not `known` in any letter case.
+
+    Such words in a row form one range.
+    """
+    ranges: list[Range] = []
+    for word in _PART.finditer(sentence) if not sentence.isascii() else ():
+        letters = [letter for letter in word[0] if letter.isalpha()]
+        unknown = [c for c in letters if not (c in known or c.lower() in known or normalize("NFKC", c) in known)]
+        if 2 * len(unknown) > len(letters):
+            begin = ranges[-1][1] if ranges else 0
+            follows = ranges and not any(map(str.isalnum, sentence[begin : word.start()]))
+            ranges.append((ranges.pop()[0] if follows else word.start(), word.end()))
+    return ranges
+
+
 def list_marker_length(sentence: str, language: str) -> int:
     """Return the length of the list marker (bullet or number, with white space) that begins a sentence, or 0.
 
@@ -183,13 +199,21 @@ def lost_spans(spans: Sequence[ProtectedSpan], translation: str) -> list[Protect
     """
     if not spans:
         return []
-    counts, wanted = _count(translation, spans), Counter(map(_key, spans))
+    counts, wanted = _count(translation, spans), Counter(map(span_key, spans))
     return [
         span
         for span in spans
-        if counts[_key(span)] < wanted[_key(span)]
-        or (span.kind not in _MORE and counts[_key(span)] > wanted[_key(span)])
+        if counts[span_key(span)] < wanted[span_key(span)]
+        or (span.kind not in _MORE and counts[span_key(span)] > wanted[span_key(span)])
     ]
+
+
+def are_in_order(spans: Sequence[ProtectedSpan], translation: str) -> bool:
+    """Return whether a translation without lost spans holds the placeholders, code and tags in the given order."""
+    order = [span.text for span in spans if span.kind in _ORDERED]
+    if len(order) < 2:
+        return True
+    return order == [span.text for span in find_translated_spans(translation, spans) if span.text in set(order)]
 
 
 def remove_spans(sentence: str, spans: Sequence[ProtectedSpan]) -> StrippedText:
@@ -210,64 +234,6 @@ def remove_spans(sentence: str, spans: Sequence[ProtectedSpan]) -> StrippedText:
             end += 1
     stripped = ("".join(text) + sentence[end:]).rstrip()
     return StrippedText(stripped, tuple(replace(span, at=min(span.at, len(stripped))) for span in removed))
-
-
-def restore_spans(
-    stripped: StrippedText, spans: Sequence[ProtectedSpan], translation: str, attention: PieceAttention | None
-) -> str:
-    """Insert the removed spans and the missing numbers into the translation of `stripped.text`.
-
-    The result holds each span as often as the source sentence, and numbers and kept text at least as often. Without
-    attention, the relative place of a span in the source determines its place in the translation.
-
-    Args:
-        stripped: source sentence without the removed spans.
-        spans: all spans of the source sentence.
-        translation: translation of `stripped.text`.
-        attention: attention between the pieces of `stripped.text` and of the translation.
-    """
-    links = UnitLinks(stripped.text, translation, attention)
-    edits = list(_number_edits(links, stripped.text))
-    for span in stripped.removed:
-        gap = links.gap(span.at)
-        edits.append(insertion(links, gap, span.text, _spaces(links, gap, span)))
-    parts, place = [], len(translation)
-    for (begin, end), text in sorted(edits, key=lambda edit: edit[0], reverse=True):
-        parts += [translation[end:place], text]
-        place = begin
-    return add_missing_spans("".join([translation[:place], *parts[::-1]]), spans)
-
-
-def add_missing_spans(translation: str, spans: Sequence[ProtectedSpan]) -> str:
-    """Return the translation, changed to hold each span as often as the source; the end gets missing spans."""
-    lost = lost_spans(spans, translation)
-    if not lost:
-        return translation
-    wanted, keys = Counter(map(_key, spans)), set(map(_key, lost))
-    present, surplus = Counter[str](), list[Range]()
-    for span in find_translated_spans(translation, spans):
-        present[_key(span)] += 1
-        if _key(span) in keys and present[_key(span)] > wanted[_key(span)]:
-            surplus.append((span.begin, span.end))
-    added = []
-    for span in lost:
-        if present[_key(span)] < wanted[_key(span)]:
-            present[_key(span)] += 1
-            added.append(span.text)
-    kept = [translation[begin:end].strip() for begin, end in _ranges_between(surplus, len(translation))]
-    completed = " ".join([*filter(None, kept), *added]) if surplus else " ".join([translation, *added])
-    if not lost_spans(spans, completed):
-        return completed
-    found = find_translated_spans(completed, spans)
-    removed = [(span.begin, span.end) for span in found if span.kind is SpanKind.KEPT]
-    rest = " ".join(completed[begin:end] for begin, end in _ranges_between(removed, len(completed)))
-    plain = re.sub(r"\s+", " ", _SPAN.sub(" ", rest)).strip()
-    return " ".join([plain, *(span.text for span in spans)]).strip()
-
-
-def _ranges_between(ranges: Sequence[Range], length: int) -> Iterator[Range]:
-    places = [0, *(place for begin_and_end in ranges for place in begin_and_end), length]
-    return zip(places[::2], places[1::2], strict=True)
 
 
 def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> tuple[ProtectedSpan, ...]:
@@ -291,10 +257,56 @@ def _find_kept(translation: str, spans: Sequence[ProtectedSpan]) -> Iterator[Ran
 
 
 def _search(sentence: str) -> Iterator[ProtectedSpan]:
-    for match in _SPAN.finditer(sentence):
-        group = match.lastgroup or ""
-        text = _trim_address(match[0]) if group == "address" else match[0]
-        yield ProtectedSpan(match.start(), match.start() + len(text), text, _KINDS.get(group, SpanKind.OPAQUE))
+    closed = _closing_braces(sentence) if "{" in sentence else {}
+    place = 0
+    while match := _SPAN.search(sentence, place):
+        begin, end = match.span()
+        place, group = end, match.lastgroup or ""
+        if group == "brace":
+            end = closed.get(end - 1, begin)
+            if end == begin or _PROSE.match(sentence, begin):
+                continue
+            place = end
+        elif group == "address":
+            end = begin + len(_trim_address(match[0]))
+        elif group == "word":
+            begin, end = _trim_word(match[0], begin)
+            if not _CODE.search(sentence[begin:end]):
+                for number in _NUMBERS.finditer(sentence, begin, place):
+                    yield ProtectedSpan(*number.span(), number[0], SpanKind.NUMBER)
+                continue
+        yield ProtectedSpan(begin, end, sentence[begin:end], _KINDS.get(group, SpanKind.OPAQUE))
+
+
+def _closing_braces(sentence: str) -> dict[int, int]:
+    """Return for each brace that is closed the end of the text in the braces."""
+    opened: list[int] = []
+    ends: dict[int, int] = {}
+    for match in re.finditer("[{}]", sentence):
+        if match[0] == "{":
+            opened.append(match.start())
+        elif opened:
+            ends[opened.pop()] = match.end()
+    return ends
+
+
+def _trim_word(word: str, begin: int) -> Range:
+    """Return the range of a word, which begins at `begin`, without quotation marks and punctuation of the sentence.
+
+    The last words of a compound such as `foo_bar-based` are removed too, because they are translated.
+    """
+    if not any(map(str.isalnum, word)):
+        return begin, begin + len(word.rstrip(_SENTENCE_END))
+    core = word.lstrip("'‘’¿¡")
+    begin += len(word) - len(core)
+    trimmed = core.rstrip(_WORD_END)
+    if core[0] == ":" == core[len(trimmed) : len(trimmed) + 1]:  # :name:
+        return begin, begin + len(trimmed) + 1
+    trimmed = trimmed[:-2] if trimmed.endswith(("'s", "’s")) else trimmed
+    compound = None if trimmed.startswith("-") else _COMPOUND.search(trimmed)
+    if compound and _CODE.search(trimmed[: compound.start()]):
+        trimmed = trimmed[: compound.start()]
+    return begin, begin + len(trimmed)
 
 
 def _trim_address(address: str) -> str:
@@ -309,20 +321,26 @@ def _trim_address(address: str) -> str:
 
 
 def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
-    """Count the spans of a translation by their key. `5 %` and `5th` also count as the number 5."""
+    """Count the spans of a translation by their key. `5 %`, `$5` and `5th` also count as the number 5."""
     counts = Counter[str]()
     for span in find_translated_spans(translation, spans):
-        key = _key(span)
+        key = span_key(span)
         counts[key] += 1
-        if key[-1] in "%‰":
-            counts[key[:-1].rstrip()] += 1
+        if span.kind is SpanKind.NUMBER and (bare := _UNIT.sub("", key)) != key:
+            counts[bare] += 1
     counts.update(number[0] for number in _ORDINAL.finditer(translation))
     return counts
 
 
-def _key(span: ProtectedSpan) -> str:
-    """Return the key of a span, equal for equal spans. Numbers are equal if their digits form the same groups."""
-    return _SEPARATOR.sub(".", span.text) if span.kind is SpanKind.NUMBER else span.text
+def span_key(span: ProtectedSpan) -> str:
+    """Return the key of a span, equal for equal spans.
+
+    Numbers are equal if their digits form the same groups and they have the same unit, before or after the number.
+    """
+    if span.kind is not SpanKind.NUMBER:
+        return span.text
+    number = _SEPARATOR.sub(".", span.text)
+    return _UNIT.sub("", number).strip() + "".join(_UNIT.findall(number))
 
 
 def _removal_ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[tuple[int, int, bool]]:
@@ -376,46 +394,3 @@ def _is_letter(character: str) -> bool:
 
 def _is_word_character(character: str) -> bool:
     return character in "'’-_" or _is_letter(character)
-
-
-def _spaces(links: UnitLinks, gap: int, span: RemovedSpan) -> tuple[bool, bool]:
-    """Return whether white space is needed before and after a span: as in the source, and next to a letter."""
-    before = links.target[links.right[gap - 1][1] - 1] if gap else " "
-    after = links.target[links.right[gap][0]] if gap < len(links.right) else " "
-    beside = [not span.tight and side.isalnum() and not is_wide(side) for side in (before, after)]
-    return span.spaced_before or beside[0], span.spaced_after or beside[1]
-
-
-def _number_edits(links: UnitLinks, source: str) -> Iterator[tuple[Range, str]]:
-    """Yield an edit for each number that a translation lacks; the number replaces the unit with the largest weight."""
-    spans = [span for span in find_spans(source) if span.kind is SpanKind.NUMBER]
-    missing = lost_spans(spans, links.target)
-    if not missing:
-        return
-    good = {_key(span) for span in spans} - {_key(span) for span in missing}
-    others = [span for span in find_spans(links.target) if span.kind is SpanKind.NUMBER]
-    copied = [span for span in others if _key(span) in good]
-    begins = [begin for begin, _ in links.right]
-    taken = {
-        number
-        for span in copied
-        for number in range(max(0, bisect_right(begins, span.begin) - 1), bisect_left(begins, span.end))
-        if links.right[number][1] > span.begin
-    }
-    digits = [any(map(str.isdigit, links.target[begin:end])) for begin, end in links.right]
-    for span in missing:
-        weights = links.weights_from((span.begin, span.end))
-        ranked = [
-            (weight * (2 if digit else 1), -number)
-            for number, (weight, digit) in enumerate(zip(weights, digits, strict=True))
-            if number not in taken and links.target[links.right[number][0]].isalnum()
-        ]
-        weight, place = max(ranked, default=(0.0, 0))
-        if weight < _LEAST_WEIGHT:
-            gap = links.gap(span.begin)
-            yield insertion(links, gap, span.text, (True, True))
-            continue
-        taken.add(-place)
-        begin, end = links.right[-place]
-        inside = [other for other in others if begin <= other.begin and other.end <= end]
-        yield ((inside[0].begin, inside[0].end) if inside else (begin, end)), span.text

@@ -7,7 +7,8 @@ from functools import partial
 import pytest
 
 from mt.errors import DocumentError
-from mt.text import casing, protect, repetition, segment
+from mt.text import casing, protect, repetition, restoration, segment
+from mt.text.alignment import PieceAttention
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.tokens import MAX_TOKENS
@@ -42,14 +43,22 @@ def open_file(name: str, content: bytes) -> object:
 def restore_numbers(size: int) -> Callable[[], object]:
     source = " ".join(f"{number}x" for number in range(size))
     spans = protect.find_spans(source)
-    return partial(protect.add_missing_spans, "", spans)
+    return partial(restoration.add_missing_spans, "", spans)
+
+
+def restore_emoji(size: int) -> Callable[[], object]:
+    source, translation = "man😀 " * size, "Mann"
+    spans = protect.find_spans(source)
+    stripped = protect.remove_spans(source, spans)
+    attention = PieceAttention(range(0, 4 * size, 4), [0], [[1.0] * size])
+    return partial(restoration.restore_spans, stripped, spans, translation, attention)
 
 
 def find_kept(size: int) -> Callable[[], object]:
     words = [f"w{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}q" for n in range(size)]
     source = " ".join(words)
     places = [(place, place + 5) for place in range(0, len(source), 6)]
-    return partial(protect.add_missing_spans, " ".join(words[::-1]), protect.find_spans(source, places))
+    return partial(restoration.add_missing_spans, " ".join(words[::-1]), protect.find_spans(source, places))
 
 
 def remove(unit: str, size: int) -> Callable[[], object]:
@@ -96,6 +105,9 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "protect: code": (lambda n: partial(protect.find_spans, "``a " * n), 5000),
     "protect: tags": (lambda n: partial(protect.find_spans, "<a " * n), 5000),
     "protect: placeholders": (lambda n: partial(protect.find_spans, "{{a %(a " * n), 3000),
+    "protect: braces": (lambda n: partial(protect.find_spans, "{a" * n + "}" * n), 5000),
+    "protect: unknown words": (lambda n: partial(protect.unknown_words, "да " * n, frozenset("a")), 5000),
+    "protect: emoji to restore": (restore_emoji, 1000),
     "protect: missing spans": (restore_numbers, 500),
     "protect: kept spans": (find_kept, 500),
     "protect: removed spans": (partial(remove, "😀  x "), 1000),

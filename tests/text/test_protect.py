@@ -1,5 +1,6 @@
 """Protected spans: search, removal, restoration."""
 
+import re
 import time
 from collections import Counter
 
@@ -14,13 +15,15 @@ from mt.text.protect import (
     SpanKind,
     StrippedText,
     _removal_ranges,
+    are_in_order,
     find_spans,
     list_marker_length,
     lost_spans,
     remove_spans,
-    restore_spans,
     split_at_long_spans,
+    unknown_words,
 )
+from mt.text.restoration import restore_spans
 
 FAMILY, SCOTLAND, FLAG, SKIN = "👩‍👩‍👧", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "🇩🇪", "👍🏽"
 
@@ -43,16 +46,33 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("@anna_b's #tag and @me@mastodon.social.", ["@anna_b", "#tag", "@me@mastodon.social"]),
         ("%s %1$s %.2f %(name)s %name% 50% of", ["%s", "%1$s", "%.2f", "%(name)s", "%name%", "50%"]),
         ("{name} {0} {} {{x}} ${x} $x {% if %}", ["{name}", "{0}", "{}", "{{x}}", "${x}", "$x", "{% if %}"]),
-        ("<0>a</0> <b>c</b> <br/> a < b > c &amp; &#39;", ["<0>", "</0>", "<b>", "</b>", "<br/>", "&amp;", "&#39;"]),
+        (
+            "<0>a</0> <b>c</b> <br/> < > &amp; &#39;",
+            ["<0>", "</0>", "<b>", "</b>", "<br/>", "<", ">", "&amp;", "&#39;"],
+        ),
         ("Run `pip install x` or ``a`` now", ["`pip install x`", "``a``"]),
         ("2.200.112 1,5 % 12:30 -5 10-12 1/2", ["2.200.112", "1,5 %", "12:30", "-5", "10-12", "1/2"]),
         ("DE123456789 v1.2.3 COVID-19 mp3 3D", ["DE123456789", "v1.2.3", "COVID-19", "mp3", "3D"]),
         ("A-4711/b X-12/34-b 42-year and/or 1-day", ["A-4711/b", "X-12/34-b", "42", "1"]),
-        ("I <3 you :-) ;) a:b x=(y) 1:2", ["<3", ":-)", ";)", "1:2"]),
+        ("I <3 you :-) ;) a:b x=(y) 1:2", ["<3", ":-)", ";)", "x=(y)", "1:2"]),
         ("550e8400-e29b-41d4-a716-446655440000", ["550e8400-e29b-41d4-a716-446655440000"]),
         ("the 21st, the 1990s, 5kg, 10AM, 5-year-old", ["1990", "5", "10", "5"]),  # an ordinal is translated as a word
         ("第3章", ["3"]),
         ("/usr/local/bin src/main.py C:\\x\\y a.txt", ["/usr/local/bin", "src/main.py", "C:\\x\\y", "a.txt"]),
+        ("e-mail U.S. Ph.D. iPhone R&B don't person(s) i.e. {an aside}", []),
+        ("€5.99, US$5 and -£3 or 19,99 € at 20 °C", ["€5.99", "US$5", "-£3", "19,99 €", "20 °C"]),
+        ("1e-9 6.02E+23 0xFF top-10", ["1e-9", "6.02E+23", "0xFF", "10"]),
+        ("(+49 (0) 30 123) or 0171/2345678.", ["+49 (0) 30 123", "0171/2345678"]),
+        ("<%= x %> <? echo ?> <%- b", ["<%= x %>", "<? echo ?>", "<%-"]),
+        (
+            "{n, plural, one {# item} other {{n} items}} ${a.b}",
+            ["{n, plural, one {# item} other {{n} items}}", "${a.b}"],
+        ),
+        ("mailto:a@b.org 'foo_bar' foo_bar-based __all__", ["mailto:a@b.org", "foo_bar", "foo_bar", "__all__"]),
+        (
+            "C++, fooBar(). --flag=x -v -> \\n :id ::a if x == y",
+            ["C++", "fooBar()", "--flag=x", "-v", "->", "\\n", ":id", "::a", "x == y"],
+        ),
         (f"a{FAMILY}{FLAG}b {SKIN} {SCOTLAND} 1️⃣", [FAMILY, FLAG, SKIN, SCOTLAND, "1️⃣"]),
     ],
 )
@@ -129,6 +149,15 @@ def attention(source: str, target: str, pairs: dict[int, int]) -> PieceAttention
     return PieceAttention(sides[0], sides[1], rows)
 
 
+def in_proportion(source: str, target: str) -> PieceAttention:
+    """Return the attention of words; each target word attends to the source word at the same relative place."""
+    sides = [[word.start() for word in re.finditer(r"\S+", text)] for text in (source, target)]
+    rows = [
+        [float(t * len(sides[0]) // len(sides[1]) == s) for s in range(len(sides[0]))] for t in range(len(sides[1]))
+    ]
+    return PieceAttention(*sides, rows)
+
+
 MAN = ("A man rides now a bike.", "Jetzt fährt ein Mann Fahrrad.", {0: 3, 1: 2, 2: 0, 3: 1, 4: 5})
 
 
@@ -179,7 +208,8 @@ SENTENCES = st.lists(st.sampled_from([*PARTS, *NUMBERS, *WORDS]), min_size=1, ma
 def test_any_translation_gets_each_span_as_often(sentence: str, translation: str, copied: bool) -> None:
     spans = find_spans(sentence)
     removed = [s for s in spans if s.kind is SpanKind.EMOJI or (s.kind is not SpanKind.NUMBER and not copied)]
-    restored = restore_spans(remove_spans(sentence, removed), spans, translation, None)
+    stripped = remove_spans(sentence, removed)
+    restored = restore_spans(stripped, spans, translation, in_proportion(stripped.text, translation))
     assert lost_spans(spans, restored) == []
     wanted, counts = (
         Counter(s.text for s in find_spans(text) if s.kind is not SpanKind.NUMBER) for text in (sentence, restored)
@@ -196,9 +226,32 @@ def test_any_translation_gets_the_kept_text(
     end = min(begin + length, len(sentence))
     spans = find_spans(sentence, [(begin, end)])
     stripped = remove_spans(sentence, [span for span in spans if span.kind is SpanKind.EMOJI or not copied])
-    restored = restore_spans(stripped, spans, translation, None)
+    restored = restore_spans(stripped, spans, translation, in_proportion(stripped.text, translation))
     assert lost_spans(spans, restored) == []
     assert sentence[begin:end].strip() in restored
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("He says привет мир, twice.", ["привет мир"]),
+        ("नमस्ते and Señor", ["नमस्ते"]),  # one unknown letter of five is no unknown word
+        ("naïve – “café” 5 €", []),
+    ],
+)
+def test_unknown_words(sentence: str, expected: list[str]) -> None:
+    known = frozenset("abcdefghijklmnopqrstuvwxyz")
+    assert [sentence[begin:end] for begin, end in unknown_words(sentence, known)] == expected
+
+
+def test_spans_keep_the_order_of_the_source() -> None:
+    """Attention in reverse order must not exchange arguments, and neither may a common place."""
+    sentence = "a %s b %d c {x} d"
+    stripped = remove_opaque(sentence)
+    reverse = attention("a b c d", "d c b a", {0: 3, 1: 2, 2: 1, 3: 0})
+    restored = restore_spans(stripped, find_spans(sentence), "d c b a", reverse)
+    assert [span.text for span in find_spans(restored)] == ["%s", "%d", "{x}"]
+    assert not are_in_order(find_spans(sentence), "%d {x} %s") and are_in_order(find_spans(sentence), "u %s %d {x}")
 
 
 def test_kept_ranges_become_whole_words_and_include_spans() -> None:
@@ -214,7 +267,7 @@ def test_kept_ranges_become_whole_words_and_include_spans() -> None:
 @given(SENTENCES)
 def test_a_sentence_that_is_its_own_translation_keeps_its_words(sentence: str) -> None:
     stripped = remove_opaque(sentence)
-    restored = restore_spans(stripped, find_spans(sentence), stripped.text, None)
+    restored = restore_spans(stripped, find_spans(sentence), stripped.text, in_proportion(stripped.text, stripped.text))
     assert Counter(restored.split()) == Counter(sentence.split())
 
 
@@ -229,7 +282,34 @@ def test_a_long_span_is_a_part_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["a", "a.", "a/", "a-", "@", "`", "{", "%", "<a", "1", "1.", "A1-", "👩‍", "/a", "&a", "# "]
+    "unit",
+    [
+        "a",
+        "a.",
+        "a/",
+        "a-",
+        "@",
+        "`",
+        "{",
+        "%",
+        "<a",
+        "1",
+        "1.",
+        "A1-",
+        "👩‍",
+        "/a",
+        "&a",
+        "# ",
+        "{}",
+        "a(",
+        "<%",
+        "a_",
+        "$",
+        "+1 ",
+        "(0",
+        "**",
+        "a:",
+    ],
 )
 def test_the_search_is_linear(unit: str) -> None:
     """In quadratic time, a tenfold text would take a hundred times as long."""
@@ -251,8 +331,8 @@ def test_pieces_begin_where_their_characters_do() -> None:
     assert piece_offsets(pieces, "▁") == [0, 2, 4, 5, 6, 7, 9, 9]
 
 
-def test_without_attention_places_are_in_proportion() -> None:
-    links = UnitLinks("a b c d", "u v w x")
+def test_a_gap_lies_between_the_translations_of_its_neighbours() -> None:
+    links = UnitLinks("a b c d", "u v w x", in_proportion("a b c d", "u v w x"))
     assert [links.gap(place) for place in (0, 2, 4, 6, 7)] == [0, 1, 2, 3, 4]
 
 

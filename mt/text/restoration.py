@@ -1,0 +1,126 @@
+"""Insertion of removed spans and of lost numbers into a translation.
+
+mt.text.protect gives the reasons and the measurements.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from mt.text.alignment import PieceAttention, Range, UnitLinks, insertion, is_wide
+from mt.text.protect import (
+    ProtectedSpan,
+    RemovedSpan,
+    SpanKind,
+    StrippedText,
+    find_spans,
+    find_translated_spans,
+    lost_spans,
+    span_key,
+)
+
+_LEAST_WEIGHT = 0.1  # least alignment weight of a word that a number replaces
+
+
+def restore_spans(
+    stripped: StrippedText, spans: Sequence[ProtectedSpan], translation: str, attention: PieceAttention
+) -> str:
+    """Insert the removed spans, in the order of the source, and the missing numbers into the translation.
+
+    The result holds each span as often as the source sentence, and numbers and kept text at least as often.
+
+    Args:
+        stripped: source sentence without the removed spans.
+        spans: all spans of the source sentence.
+        translation: translation of `stripped.text`.
+        attention: attention between the pieces of `stripped.text` and of the translation.
+    """
+    links = UnitLinks(stripped.text, translation, attention)
+    edits = list(_number_edits(links, stripped.text))
+    groups: dict[int, list[RemovedSpan]] = {}  # spans by the gap of the translation that they belong in
+    gap = 0
+    for span in stripped.removed:
+        gap = max(gap, links.gap(span.at))  # arguments such as %s must not change places
+        groups.setdefault(gap, []).append(span)
+    for gap, group in groups.items():
+        joined = replace(group[0], text=" ".join(span.text for span in group), spaced_after=group[-1].spaced_after)
+        edits.append(insertion(links, gap, joined.text, _spaces(links, gap, joined)))
+    parts, place = [], 0
+    for (begin, end), text in sorted(edits, key=lambda edit: edit[0]):
+        parts += [translation[place:begin], text]
+        place = end
+    return add_missing_spans("".join([*parts, translation[place:]]), spans)
+
+
+def add_missing_spans(translation: str, spans: Sequence[ProtectedSpan]) -> str:
+    """Return the translation, changed to hold each span as often as the source; the end gets missing spans."""
+    lost = lost_spans(spans, translation)
+    if not lost:
+        return translation
+    wanted, keys = Counter(map(span_key, spans)), set(map(span_key, lost))
+    present, surplus = Counter[str](), list[Range]()
+    for span in find_translated_spans(translation, spans):
+        present[span_key(span)] += 1
+        if span_key(span) in keys and present[span_key(span)] > wanted[span_key(span)]:
+            surplus.append((span.begin, span.end))
+    added = []
+    for span in lost:
+        if present[span_key(span)] < wanted[span_key(span)]:
+            present[span_key(span)] += 1
+            added.append(span.text)
+    kept = [translation[begin:end].strip() for begin, end in _ranges_between(surplus, len(translation))]
+    completed = " ".join([*filter(None, kept), *added]) if surplus else " ".join([translation, *added])
+    if not lost_spans(spans, completed):
+        return completed
+    found = [(span.begin, span.end) for span in find_translated_spans(completed, spans)]
+    rest = " ".join(completed[begin:end] for begin, end in _ranges_between(found, len(completed))).split()
+    return " ".join([*rest, *(span.text for span in spans)])
+
+
+def _ranges_between(ranges: Sequence[Range], length: int) -> Iterator[Range]:
+    places = [0, *(place for begin_and_end in ranges for place in begin_and_end), length]
+    return zip(places[::2], places[1::2], strict=True)
+
+
+def _spaces(links: UnitLinks, gap: int, span: RemovedSpan) -> tuple[bool, bool]:
+    """Return whether white space is needed before and after a span: as in the source, and next to a letter."""
+    before = links.target[links.right[gap - 1][1] - 1] if gap else " "
+    after = links.target[links.right[gap][0]] if gap < len(links.right) else " "
+    beside = [not span.tight and side.isalnum() and not is_wide(side) for side in (before, after)]
+    return span.spaced_before or beside[0], span.spaced_after or beside[1]
+
+
+def _number_edits(links: UnitLinks, source: str) -> Iterator[tuple[Range, str]]:
+    """Yield an edit for each number that a translation lacks; the number replaces the unit with the largest weight."""
+    spans = [span for span in find_spans(source) if span.kind is SpanKind.NUMBER]
+    missing = lost_spans(spans, links.target)
+    if not missing:
+        return
+    good = {span_key(span) for span in spans} - {span_key(span) for span in missing}
+    others = [span for span in find_spans(links.target) if span.kind is SpanKind.NUMBER]
+    copied = [span for span in others if span_key(span) in good]
+    begins = [begin for begin, _ in links.right]
+    taken = {
+        number
+        for span in copied
+        for number in range(max(0, bisect_right(begins, span.begin) - 1), bisect_left(begins, span.end))
+        if links.right[number][1] > span.begin
+    }
+    digits = [any(map(str.isdigit, links.target[begin:end])) for begin, end in links.right]
+    for span in missing:
+        weights = links.weights_from((span.begin, span.end))
+        ranked = [
+            (weight * (2 if digit else 1), -number)
+            for number, (weight, digit) in enumerate(zip(weights, digits, strict=True))
+            if number not in taken and links.target[links.right[number][0]].isalnum()
+        ]
+        weight, place = max(ranked, default=(0.0, 0))
+        if weight < _LEAST_WEIGHT:
+            gap = links.gap(span.begin)
+            yield insertion(links, gap, span.text, (True, True))
+            continue
+        taken.add(-place)
+        begin, end = links.right[-place]
+        inside = [other for other in others if begin <= other.begin and other.end <= end]
+        yield ((inside[0].begin, inside[0].end) if inside else (begin, end)), span.text

@@ -1,0 +1,1 @@
+"""Text integrity: items such as prices, placeholders and code that a translation must hold unchanged and in order."""

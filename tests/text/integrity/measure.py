@@ -1,0 +1,147 @@
+"""Count the items that translations lose, change or move, by class.
+
+Usage: python -m tests.text.integrity.measure MODEL [DOCS]
+
+MODEL is a model directory. DOCS is a .tsv.xz file of English documentation, such as docs/train.en-de.tsv.xz of the
+corpora in MT_TEST_CORPORA. With DOCS, 200 sentences of it and 200 comments of Python's standard library are
+translated too. The script uses only `mt.Translator`, so it also measures other versions of the project.
+"""
+
+import argparse
+import io
+import lzma
+import random
+import re
+import sysconfig
+import tokenize
+import tomllib
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from mt import Translator
+
+FOLDER = Path(__file__).parent
+LEAST_TEXTS = 40
+SAMPLE = 200
+LINES = 60_000
+_WORD = re.compile(r"[^\W\d_]+(?:['’/&-][^\W\d_]+)*(?:\.[^\W\d_]\.?)*")
+_EDGES = ".,;:!?\"'…“”‘’"
+_INNER_CAPITAL = re.compile("[a-z]{2}[A-Z]")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A source text and the items that its translation must hold, in order."""
+
+    group: str
+    text: str
+    items: tuple[str, ...]
+
+
+def item_cases() -> Iterator[Case]:
+    """Yield at least LEAST_TEXTS cases of each class of items.toml."""
+    content = tomllib.loads((FOLDER / "items.toml").read_text(encoding="utf-8"))
+    carriers: list[str] = content["carriers"]
+    for group, entries in content["classes"].items():
+        rounds = max(2, -(-LEAST_TEXTS // len(entries)))
+        for turn in range(rounds):
+            for number, entry in enumerate(entries):
+                items = [entry] if isinstance(entry, str) else entry
+                carrier = carriers[(number + 3 * turn) % len(carriers)]
+                yield Case(group, carrier.replace("{}", " and ".join(items)), tuple(items))
+
+
+def sentence_cases() -> Iterator[Case]:
+    """Yield the cases of sentences.txt."""
+    for line in (FOLDER / "sentences.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            group, marked = line.split("\t")
+            yield Case(group, re.sub("[«»]", "", marked), tuple(re.findall("«([^»]*)»", marked)))
+
+
+def drawn_cases(docs: Path) -> Iterator[Case]:
+    """Yield sentences of documentation and comments of the standard library that contain items."""
+    with lzma.open(docs, "rt", encoding="utf-8") as lines:
+        sentences = sorted({line.split("\t")[0] for line in islice(lines, LINES)})
+    yield from _sample("real documentation", sentences)
+    yield from _sample("real comments", sorted(set(_comments())))
+
+
+def _sample(group: str, sentences: Sequence[str]) -> Iterator[Case]:
+    cases = [Case(group, text, items) for text in sentences if len(text) < 200 and (items := tuple(_find_items(text)))]
+    yield from random.Random(1).sample(cases, SAMPLE)
+
+
+def _comments() -> Iterator[str]:
+    for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8", "replace")).readline):
+            text = token.string.lstrip("# ")
+            if token.type == tokenize.COMMENT and len(text.split()) > 5:
+                yield text
+
+
+def _find_items(text: str) -> Iterator[str]:
+    """Yield the words that are no words of prose: with digits, symbols of code, or a capital inside."""
+    if any(mark in text for mark in "*[]|`<>\\"):  # markup, whose items have spaces
+        return
+    for token in text.split():
+        core = token.strip(_EDGES + "()")
+        is_item = core and (_INNER_CAPITAL.search(core) or not _WORD.fullmatch(core)) and re.search(r"\w", core)
+        if is_item and not re.search(
+            r"[a-z]-[\w.]|[^\W\d][/.—–-]\w|--|[,'’\"(&–—]|^\d+-[a-z]|^\d+(st|nd|rd|th|s)?$|^-", core
+        ):
+            yield core
+
+
+def judge(case: Case, translation: str) -> Counter[str]:
+    """Count the preserved, lost, changed and moved items of a translation.
+
+    A lost item leaves no trace; of a changed item, a part of two characters or more is left.
+    """
+    counts = Counter[str]()
+    places: list[int] = []
+    end: dict[str, int] = defaultdict(int)
+    for item in case.items:
+        whole = re.compile(rf"(?<!\w){re.escape(item)}(?!\w)" if item[0].isalnum() else re.escape(item))
+        match = whole.search(translation, end[item])
+        if match:
+            places.append(match.start())
+            end[item] = match.end()
+        else:
+            parts = re.findall(r"\w{2,}|\d", item)
+            counts["changed" if any(part in translation for part in parts) else "lost"] += 1
+    rising: list[int] = []
+    for place in places:
+        at = bisect_left(rising, place)
+        rising[at : at + 1] = [place]
+    counts["moved"] = len(places) - len(rising)
+    counts["preserved"] = len(rising)
+    return counts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("docs", type=Path, nargs="?")
+    parser.add_argument("--show", action="store_true", help="print the translations with lost, changed or moved items")
+    options = parser.parse_args()
+    cases = [*item_cases(), *sentence_cases(), *(drawn_cases(options.docs) if options.docs else ())]
+    translations = Translator.load(options.model, "cpu").translate([case.text for case in cases])
+    table: dict[str, Counter[str]] = defaultdict(Counter)
+    for case, translation in zip(cases, translations, strict=True):
+        counts = judge(case, translation.text)
+        table[case.group] += counts + Counter(texts=1)
+        if options.show and counts["preserved"] < len(case.items):
+            print(case.group, case.text, translation.text, sep="\n  ")
+    columns = ("texts", "preserved", "lost", "changed", "moved")
+    print("| class |", *(f"{column} |" for column in columns))
+    for group, counts in [*table.items(), ("all", sum(table.values(), Counter()))]:
+        print(f"| {group} |", *(f"{counts[column]} |" for column in columns))
+
+
+if __name__ == "__main__":
+    main()

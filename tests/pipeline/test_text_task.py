@@ -34,6 +34,7 @@ class Words:
     """A tokenizer of a word an id."""
 
     words: list[str] = field(default_factory=list)
+    characters: frozenset[str] = frozenset(map(chr, range(0x250)))
 
     @property
     def target(self) -> "Words":

@@ -99,11 +99,14 @@ def test_sentences_are_drawn_by_numbers_of_their_own(translator: Translator) -> 
     """Where all began with the same number, and the model says the same of each, all would begin alike."""
     flat = SearchOptions(sample=True, temperature=1e6, max_length=2)  # any token is as likely as another
     texts = sentences(40)
-    drawn = [found.alternatives[0].pieces for found in translator.translate(texts, options=flat, sentences=True)]
+
+    def draw(texts: list[str]) -> list[tuple[str, ...]]:
+        translations = translator.translate(texts, options=flat, sentences=True, protect=False)
+        return [translation.alternatives[0].pieces for translation in translations]
+
+    drawn = draw(texts)
     assert len(set(drawn)) > 30
-    assert drawn == [
-        translator.translate([text], options=flat, sentences=True)[0].alternatives[0].pieces for text in texts
-    ]
+    assert drawn == [draw([text])[0] for text in texts]
 
 
 @pytest.mark.parametrize("asked", [{"beam_size": 0}, {"n_best": 0}, {"beam_size": 2, "n_best": 3}])

@@ -151,11 +151,9 @@ def attention(source: str, target: str, pairs: dict[int, int]) -> PieceAttention
 
 def in_proportion(source: str, target: str) -> PieceAttention:
     """Return the attention of words; each target word attends to the source word at the same relative place."""
-    sides = [[word.start() for word in re.finditer(r"\S+", text)] for text in (source, target)]
-    rows = [
-        [float(t * len(sides[0]) // len(sides[1]) == s) for s in range(len(sides[0]))] for t in range(len(sides[1]))
-    ]
-    return PieceAttention(*sides, rows)
+    left, right = ([word.start() for word in re.finditer(r"\S+", text)] for text in (source, target))
+    rows = [[float(t * len(left) // len(right) == s) for s in range(len(left))] for t in range(len(right))]
+    return PieceAttention(left, right, rows)
 
 
 MAN = ("A man rides now a bike.", "Jetzt fährt ein Mann Fahrrad.", {0: 3, 1: 2, 2: 0, 3: 1, 4: 5})

@@ -36,8 +36,8 @@ from typing import Any
 import structlog
 
 from mt.errors import MTError, problems
-from service.__main__ import parser
 from service.logs import configure_logs
+from service.program import parser
 from service.ray_deployments import QUIET, Scale, application
 from service.settings import Settings, SettingsError, load_settings
 

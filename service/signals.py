@@ -1,20 +1,25 @@
 """Signal handlers: SIGTERM and SIGINT stop the service, SIGHUP reloads the models."""
 
 import asyncio
+import faulthandler
 import os
 import signal
-from collections.abc import Coroutine
-from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Protocol, Self
 
 import structlog
-import uvicorn
 
-from service.errors import ReloadRefused
 from service.workers.fleet import Fleet
 
 STOP = (signal.SIGINT, signal.SIGTERM)
+CLOSE_SECONDS = 12  # time after the grace period to send the last answers and to stop the workers
+
+
+class Stoppable(Protocol):
+    """The HTTP server."""
+
+    async def stop(self) -> None:
+        """Close the connections, and return from serving."""
 
 
 class SignalHandlers:
@@ -28,8 +33,8 @@ class SignalHandlers:
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
         self._fleet: Fleet | None = None
-        self._server: uvicorn.Server
-        self._work: set[asyncio.Task[None]] = set()
+        self._server: Stoppable
+        self._draining: asyncio.Task[None] | None = None
 
     def __enter__(self) -> Self:
         self._task = asyncio.current_task()
@@ -41,12 +46,15 @@ class SignalHandlers:
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    ) -> bool:
+        """Remove the handlers. Suppress the CancelledError by which a signal interrupts the start."""
         loop = asyncio.get_running_loop()
         for number in (*STOP, signal.SIGHUP):
             loop.remove_signal_handler(number)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        return self._stopping and self._fleet is None and isinstance(error, asyncio.CancelledError)
 
-    def serve(self, fleet: Fleet, server: uvicorn.Server) -> None:
+    def serve(self, fleet: Fleet, server: Stoppable) -> None:
         """Drain `fleet` and stop `server` at the next stop signal; call this when the models are loaded."""
         self._fleet, self._server = fleet, server
 
@@ -55,29 +63,22 @@ class SignalHandlers:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         self._stopping = True
+        # A thread without the interpreter's lock ends the process with status 1 if anything never returns.
+        faulthandler.dump_traceback_later(self._grace + CLOSE_SECONDS, exit=True)
         if self._fleet is None:
             if self._task:
                 self._task.cancel()
         else:
             self._fleet.gate.closed = True
-            self._spawn(self._drain(self._fleet))
+            self._draining = asyncio.get_running_loop().create_task(self._drain(self._fleet))
 
     def _reload(self) -> None:
         if self._fleet is not None:
-            self._spawn(self._try_to_reload(self._fleet))
+            self._fleet.start_reload()
 
     async def _drain(self, fleet: Fleet) -> None:
         log = structlog.get_logger()
         log.info("stopping", requests=fleet.gate.active)
         if not await fleet.drain(self._grace):
             log.error("not answered in time", requests=fleet.gate.active)
-        self._server.should_exit = True
-
-    async def _try_to_reload(self, fleet: Fleet) -> None:
-        with suppress(ReloadRefused):  # the fleet has logged the reason
-            await fleet.reload()
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._work.add(task)
-        task.add_done_callback(self._work.discard)
+        await self._server.stop()

@@ -331,7 +331,7 @@ def test_each_rule_can_be_broken(rule: Callable[[Sources], list[str]], bad: Sour
             {"service.routes.translate": "from mt import Translator\nfrom service.schemas import Request"},
         ),
         (floor_problems, {"mt": "from mt.pipeline.translator import Translator"}),
-        (floor_problems, {"mt.cli.serve": "from service.__main__ import main"}),
+        (floor_problems, {"mt.cli.serve": "from service.program import main"}),
         (
             circles,
             {"mt.data.a": "import mt.data.b\nimport mt.data.c", "mt.data.b": "import mt.data.c", "mt.data.c": ""},
@@ -347,7 +347,7 @@ def test_no_rule_forbids_what_is_allowed(rule: Callable[[Sources], list[str]], g
 
 
 def test_serving_and_the_command_line_import_no_plotting() -> None:
-    program = "import sys, service.__main__, mt.cli.translate, mt.cli.evaluate, mt.cli.import_model; "
+    program = "import sys, service.program, mt.cli.translate, mt.cli.evaluate, mt.cli.import_model; "
     program += "print([name for name in ('matplotlib', 'tensorboard') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -130,11 +130,12 @@ class Fleet:
         return self._pool_for(direction).loaded.version
 
     async def drain(self, seconds: float) -> bool:
-        """Refuse new requests, and wait at most `seconds` until the accepted requests are answered.
+        """Refuse new requests, cancel a reload, and wait at most `seconds` until the accepted requests are answered.
 
         Return whether all accepted requests were answered in time. Unanswered requests fail with Unavailable.
         """
         self.gate.closed = True
+        self._cancel_tasks()
         if await self.gate.wait_until_idle(seconds):
             return True
         self._fail_pending()
@@ -198,6 +199,19 @@ class Fleet:
 
         Raises: ReloadRefused if a model cannot be used or the service is shutting down.
         """
+        task = self._start_task(self._reload())
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.cancelled():
+                raise
+            raise ReloadRefused("the service is shutting down") from None
+
+    def start_reload(self) -> None:
+        """Reload in the background; errors are logged."""
+        self._start_task(self._reload_quietly())
+
+    async def _reload(self) -> None:
         async with self._reloading:
             if self.draining:
                 raise ReloadRefused("the service is shutting down")
@@ -304,19 +318,28 @@ class Fleet:
         structlog.get_logger().info("model unloaded", model=pool.name, version=pool.loaded.version)
 
     async def _reload_quietly(self) -> None:
-        with suppress(ReloadRefused):  # `reload` has logged it
-            await self.reload()
+        with suppress(ReloadRefused):  # `_reload` has logged it
+            await self._reload()
 
-    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _cancel_tasks(self) -> None:
+        """Cancel reloads and unloads once: a second cancellation would interrupt the end of a worker that is loading.
+
+        Retiring pools continue to translate.
+        """
+        for task in self._tasks:
+            if not task.cancelling():
+                task.cancel()
 
     async def _close(self) -> None:
         """Stop all workers; unanswered requests fail with Unavailable."""
         self._closed = True
-        for task in tuple(self._tasks):
-            task.cancel()
+        self._cancel_tasks()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._fail_pending()
         await asyncio.gather(*(pool.close() for pool in (*self.pools, *self._retiring)))
@@ -326,10 +349,7 @@ class Fleet:
             request.fail(Unavailable("The service is shutting down"))
 
     def _new_pool(self, model: Path) -> WorkerPool:
-        def on_new_version() -> None:
-            self._start_task(self._reload_quietly())
-
-        return WorkerPool(model, self._config.device, self._new_transport, self._config.timeouts, on_new_version)
+        return WorkerPool(model, self._config.device, self._new_transport, self._config.timeouts, self.start_reload)
 
     def _pool_for(self, direction: Direction) -> WorkerPool:
         pool = next((pool for pool in self.pools if direction in pool.loaded.directions), None)

@@ -106,10 +106,11 @@ class Worker:
             await asyncio.wait([self._ended])
 
     async def refresh(self) -> None:
-        """Request a heartbeat and wait for it, or for the end of the worker."""
+        """Request a heartbeat and wait for it, for the end of the worker, or for at most TICK_SECONDS."""
         if not self._ended.done():
             self._transport.send([Ping()])
-            await asyncio.wait([self._next_heartbeat, self._ended], return_when=asyncio.FIRST_COMPLETED)
+            answer = [self._next_heartbeat, self._ended]
+            await asyncio.wait(answer, timeout=TICK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
 
     def has_room(self, caller: str, cost: int, room: int) -> bool:
         """Return whether the worker may get one more text of `cost`.

@@ -146,7 +146,9 @@ class Target:
 
 
 @contextmanager
-def running(ready: bool = True, descriptors: int | None = None, **settings: str) -> Iterator[Target]:
+def running(
+    ready: bool = True, descriptors: int | None = None, listening: bool = True, **settings: str
+) -> Iterator[Target]:
     """Start the service with settings such as MT_DATABASE, wait until it is ready, and kill it at the end."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MT_")}
     environment |= {"MT_MODEL": str(MODEL), "MT_PORT": "0", "MT_LOG_JSON": "true", "PYTHONPATH": str(ROOT), **settings}
@@ -177,8 +179,9 @@ def running(ready: bool = True, descriptors: int | None = None, **settings: str)
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     try:
-        target.port = ports.get(timeout=60)
-        if ready:
+        if listening:
+            target.port = ports.get(timeout=60)
+        if listening and ready:
             deadline = time.monotonic() + 120
             while target.request("GET", "/readyz").status != 200:
                 assert process.poll() is None and time.monotonic() < deadline, target.logs[-5:]

@@ -1,27 +1,165 @@
-"""SIGTERM ends the service within its grace period, whatever is in progress (NEWCOMER 1; ATTACKS 5)."""
+"""SIGTERM ends the service within its grace period, whatever is in progress (SECURITY 5; ATTACKS 5)."""
 
+import os
 import random
+import shutil
 import signal
+import socket
+import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
-from tests.attacks.target import running
+from tests.attacks.target import BYSTANDER, MODEL, Target, open_socket, running, sentence
 
 pytestmark = pytest.mark.attack
-DELAYS = random.Random(1).sample([number / 50 for number in range(100)], 6)  # seconds; scripts/test.sh --all has 100
+
+GRACE_SECONDS, CLOSE_SECONDS = 3, 12
+ON_THE_WAY = 0.2  # seconds that a request may need to reach the service
 
 
-@pytest.mark.parametrize("delay", DELAYS)
-def test_sigterm_after_sighup(delay: float) -> None:
-    with running() as target:
-        target.process.send_signal(signal.SIGHUP)
+@dataclass
+class Client:
+    """A caller that sends one sentence after the other until the service refuses."""
+
+    target: Target
+    number: int
+    answers: list[tuple[float, float, int, bytes]] = field(default_factory=list)  # begun, ended, status, body
+
+    def start(self) -> threading.Thread:
+        def ask() -> None:
+            status = 200
+            while status == 200:
+                self.number += 1
+                begun = time.monotonic()
+                answer = self.target.translate(sentence(self.number), caller=BYSTANDER)
+                status = answer.status
+                self.answers.append((begun, time.monotonic(), status, answer.body))
+
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        return thread
+
+    def lost(self, told: float) -> list[bytes]:
+        """Return the answers to requests that the service had accepted before the signal and did not translate."""
+        return [body for begun, _, status, body in self.answers if status != 200 and begun < told - ON_THE_WAY]
+
+
+def reload(target: Target, model: Path) -> None:
+    """Change the model and send SIGHUP."""
+    with (model / "README.md").open("a") as readme:
+        readme.write("changed\n")
+    config = model / "config.json"
+    config.write_bytes(config.read_bytes() + b"\n")
+    target.process.send_signal(signal.SIGHUP)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """Return a copy of the model, which a test may change."""
+    return Path(shutil.copytree(MODEL, tmp_path / "model"))
+
+
+def stopped_after_sighup(delay: float, model: Path) -> None:
+    """Change the model, send SIGHUP and, after a delay, SIGTERM, while two clients translate."""
+    with running(MT_GRACE_SECONDS=str(GRACE_SECONDS), MT_MODEL=str(model)) as target:
+        clients = [Client(target, number) for number in (1000, 2000)]
+        threads = [client.start() for client in clients]
+        time.sleep(2 * ON_THE_WAY)
+        reload(target, model)
         time.sleep(delay)
-        assert target.stop(30) == 0
+        told = time.monotonic()
+        assert target.stop(GRACE_SECONDS + CLOSE_SECONDS) == 0
+        for thread in threads:
+            thread.join()
+        assert [client.lost(told) for client in clients] == [[], []]
+        assert all(len(client.answers) > 1 for client in clients)
+        assert not target.events("not answered in time")
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.2, 0.5, 1.0, 2.0])
+def stopped_during_start(delay: float) -> None:
+    with running(listening=False) as target:
+        time.sleep(delay)
+        assert target.stop(CLOSE_SECONDS) == 0, delay
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.1, 0.3, 1.0, 2.0])
+def test_sigterm_after_sighup(delay: float, model: Path) -> None:
+    stopped_after_sighup(delay, model)
+
+
+@pytest.mark.parametrize("delay", [0.3, 0.8, 1.5, 2.5])
 def test_sigterm_during_start(delay: float) -> None:
-    with running(ready=False) as target:
-        time.sleep(delay)
-        assert target.stop(30) == 0
+    stopped_during_start(delay)
+
+
+@pytest.mark.slow
+def test_a_hundred_sigterms_after_sighup(model: Path) -> None:
+    chance = random.Random(1)
+    for _ in range(100):
+        stopped_after_sighup(chance.uniform(0, 3), model)
+
+
+@pytest.mark.slow
+def test_fifty_sigterms_during_start() -> None:
+    chance = random.Random(2)
+    for _ in range(50):
+        stopped_during_start(chance.uniform(0.3, 4))
+
+
+def send(target: Target, path: str, content: bytes, kind: str = "application/json") -> socket.socket:
+    """Send a request whose answer nobody reads."""
+    connection = open_socket(target)
+    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {kind}\r\nContent-Length: {len(content)}\r\n\r\n"
+    connection.sendall(head.encode() + content)
+    return connection
+
+
+def long_stream(target: Target, _: Path) -> object:
+    text = " ".join(sentence(number) for number in range(2000)).encode()
+    return send(target, "/translate", b'{"q": "' + text + b'", "source": "en", "target": "de", "stream": true}')
+
+
+def long_document(target: Target, _: Path) -> object:
+    lines = "\n".join(sentence(number) for number in range(10_000)).encode()
+    thread = threading.Thread(target=lambda: target.upload("a.txt", lines), daemon=True)
+    thread.start()
+    return thread
+
+
+def half_a_body(target: Target, _: Path) -> object:
+    connection = open_socket(target)
+    connection.sendall(b"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{")
+    return connection
+
+
+def unread_answers(target: Target, _: Path) -> object:
+    connection = open_socket(target)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 50)
+    return connection
+
+
+def hanging_load(target: Target, model: Path) -> object:
+    """Begin a reload whose worker stops in the middle of its load."""
+    before = set(target.processes())
+    reload(target, model)
+    deadline = time.monotonic() + 20
+    while not (new := set(target.processes()) - before):
+        assert time.monotonic() < deadline
+    for process in new:
+        os.kill(process, signal.SIGSTOP)
+    return new
+
+
+@pytest.mark.parametrize("begin", [long_stream, long_document, half_a_body, unread_answers, hanging_load])
+def test_sigterm_ends_the_service_whatever_is_in_progress(begin: Callable[[Target, Path], object], model: Path) -> None:
+    """Work that takes longer than the grace period is broken off, and the exit status is 0."""
+    with running(MT_GRACE_SECONDS=str(GRACE_SECONDS), MT_MODEL=str(model)) as target:
+        in_progress = begin(target, model)
+        time.sleep(0.5)
+        assert target.stop(GRACE_SECONDS + CLOSE_SECONDS) == 0
+        del in_progress

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from service.__main__ import SHUTDOWN_SECONDS
 from service.metrics import FLEET_METRICS
+from service.program import SHUTDOWN_SECONDS
 from service.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]

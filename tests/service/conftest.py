@@ -17,9 +17,9 @@ import httpx
 import pytest
 import uvicorn
 
-from service.__main__ import bind
 from service.access.database import Database
 from service.app import create_app
+from service.program import bind
 from service.settings import Settings
 from service.workers.fleet import Fleet, FleetConfig
 from service.workers.stats import FleetStats

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-import service.__main__ as program
+import service.program as program
 from service.settings import Settings
 from service.workers.messages import ModelSetup
 from service.workers.pool import TransportFactory

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.__main__ import GROUPS
+from service.program import GROUPS
 from service.settings import Settings, SettingsError, load_settings
 from tests.conftest import sentences
 
@@ -55,7 +55,7 @@ def one_error(done: subprocess.CompletedProcess[str]) -> str:
 
 def test_the_web_process_does_without_torch() -> None:
     """It only passes translations on; torch would make it start a second later."""
-    code = "import sys, service.__main__; sys.exit('torch' in sys.modules)"
+    code = "import sys, service.program; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

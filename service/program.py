@@ -1,0 +1,183 @@
+"""Serve models over HTTP: POST /translate, GET /languages, GET /health. All operations are listed at /docs.
+
+    python -m service --model runs/phrasebook-en-de/model
+    curl http://localhost:8000/translate -H "Content-Type: application/json" \\
+        -d '{"q": "Where is the train station?", "source": "en", "target": "de"}'
+
+In a container, with all models of a volume; for callers with API keys; behind a proxy:
+
+    docker run --gpus all -p 8000:8000 -v models:/models IMAGE
+    python -m service --models models --database service.db --require-key true     # keys: mt-service keys
+    python -m service --models models --root-path /translator --trusted-proxies 10.0.0.0/8
+
+At SIGTERM or Ctrl-C the service refuses new requests, answers the accepted requests and exits with status 0; a second
+signal ends it at once. At SIGHUP it loads model directories that have changed, or are new in --models, while it answers
+requests. If a model or a setting cannot be used, it prints a message on stderr and exits with status 2.
+"""
+
+import argparse
+import asyncio
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, get_args, get_origin
+
+import structlog
+import uvicorn
+
+from mt.errors import MTError
+from service.access.database import Database
+from service.app import create_app
+from service.connections import ConnectionLimiter
+from service.logs import configure_logs
+from service.middleware import HEAD_BYTES
+from service.settings import Settings, SettingsError, load_settings, option, variable
+from service.signals import SignalHandlers
+from service.workers.fleet import Fleet, FleetConfig, process_transports
+
+GROUPS = {
+    "model": "models",
+    "host": "address",
+    "device": "device",
+    "max_body_bytes": "limits of a request",
+    "cache_characters": "cache and storage",
+    "max_pending_requests": "queue and time-outs",
+    "database": "access",
+    "read_timeout_seconds": "connections",
+    "allow_origins": "web sites and proxies",
+    "log_json": "logs",
+}
+"""Heading of each group of settings in the help, by the first setting of the group."""
+
+PLACEHOLDERS = {"model": "DIR[,DIR]", "models": "DIR", "database": "FILE"}
+
+SHUTDOWN_SECONDS = 5  # time to send the last answers after all requests are done
+
+
+def main(arguments: Sequence[str], program: str = "python -m service") -> int:
+    options = vars(parser(program).parse_args(arguments))
+    try:
+        settings = load_settings(options)
+        configure_logs(not sys.stderr.isatty() if settings.log_json is None else settings.log_json)
+        asyncio.run(serve(settings))
+    except MTError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def parser(program: str = "python -m service") -> argparse.ArgumentParser:
+    """Return a parser with an option for each setting. Options without a value are read from the environment."""
+    parser = argparse.ArgumentParser(
+        prog=program,
+        usage="%(prog)s (--model DIR | --models DIR) [options]",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        argument_default=argparse.SUPPRESS,
+        epilog="Each option can be set by the environment instead: --max-characters by MT_MAX_CHARACTERS.",
+    )
+    group = parser.add_argument_group()
+    for name, field in Settings.model_fields.items():
+        if name in GROUPS:
+            group = parser.add_argument_group(GROUPS[name])
+        default = "" if field.default in (None, (), "") else f" (default: {_format_default(field.default)})"
+        group.add_argument(
+            option(name), metavar=_placeholder(name, field.annotation), help=f"{field.description}{default}"
+        )
+    return parser
+
+
+def _format_default(value: object) -> str:
+    """Return a default value in the form that the user can type."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:_}" if isinstance(value, int) and value >= 10_000 else str(value)
+
+
+def _placeholder(name: str, annotation: Any) -> str:
+    """Return the placeholder of a value in the help: its choices or its unit."""
+    kinds = {annotation, *get_args(annotation)}
+    if bool in kinds:
+        return "{true,false}"
+    if get_origin(annotation) is Literal:
+        return "{" + ",".join(get_args(annotation)) + "}"
+    unit = name.split("_")[-1].upper()
+    return "N" if kinds & {int, float} and unit not in ("BYTES", "SECONDS", "PORT") else PLACEHOLDERS.get(name, unit)
+
+
+async def serve(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT, also if the models are not loaded yet.
+
+    Raises:
+        ModelError: if a model cannot be used.
+        DatabaseError: if the database cannot be used.
+        SettingsError: if the service cannot listen on the address.
+    """
+    with (
+        SignalHandlers(settings.grace_seconds) as signals,
+        bind(settings.host, settings.port) as listener,
+        Database.open(settings.database) as database,
+    ):
+        async with Fleet(FleetConfig.of(settings), process_transports(settings)) as fleet:
+            config = uvicorn.Config(
+                create_app(settings, fleet, database),
+                http=ConnectionLimiter(settings.read_timeout_seconds, settings.max_connections).protocol(),
+                proxy_headers=False,  # the application's own middleware trusts only proxies of the settings
+                h11_max_incomplete_event_size=HEAD_BYTES,
+                root_path=settings.root_path,
+                log_config=None,
+                access_log=False,
+                timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+                server_header=False,
+            )
+            server = HttpServer(config)
+            signals.serve(fleet, server)
+            await server.serve(sockets=[listener])
+            stats = await fleet.fresh_stats()
+            structlog.get_logger().info("stopped", texts=stats.finished, decoder_steps=stats.work.steps)
+
+
+class HttpServer(uvicorn.Server):
+    """A uvicorn server that logs its port and leaves signals to `SignalHandlers`."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or []:
+            host, port = listener.getsockname()[:2]
+            structlog.get_logger().info("listening", host=host, port=port)
+        self.listening.set()
+
+    async def stop(self) -> None:
+        """Stop the server. During its start it would not close the application, so wait until it listens."""
+        await self.listening.wait()
+        self.should_exit = True
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound but does not listen yet. Raises: SettingsError if the address cannot be used."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(
+        family, proto=socket.IPPROTO_TCP
+    )  # asyncio disables Nagle's algorithm only if the protocol is given
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise SettingsError(
+            f"cannot listen on {host}, port {port}: {error.strerror}; accepted: an address of this machine and a free "
+            f"port ({option('host')}, {option('port')}, or {variable('host')}, {variable('port')})"
+        ) from error
+    return listener

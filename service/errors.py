@@ -189,6 +189,28 @@ class Unavailable(ServiceError):
         self.headers["Retry-After"] = "5"
 
 
+class StorageUnavailable(ServiceError):
+    """The database is locked by another process or cannot be used."""
+
+    status: ClassVar[int] = HTTPStatus.SERVICE_UNAVAILABLE
+    code = "storage_unavailable"
+
+    def __init__(self) -> None:
+        super().__init__("The database is locked: try again in 2 s")
+        self.headers["Retry-After"] = "2"
+
+
+class StorageFull(StorageUnavailable):
+    """The disk of the service is full."""
+
+    status = HTTPStatus.INSUFFICIENT_STORAGE
+    code = "storage_full"
+
+    def __init__(self) -> None:
+        ServiceError.__init__(self, "The disk of the service is full: try again in 60 s")
+        self.headers["Retry-After"] = "60"
+
+
 class InternalError(ServiceError):
     """The service has a defect. The log has the location in the code under the same request id."""
 

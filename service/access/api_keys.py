@@ -62,10 +62,10 @@ class ApiKeys:
     async def find(self, secret: str) -> ApiKey | None:
         """Return the properties of a key, valid or not, or None if the key does not exist."""
         digest = _digest(secret)
-        return await self._database.run(lambda connection: _find(connection, digest))
+        return await self._database.read_keys(lambda connection: _find(connection, digest))
 
     async def any_exist(self) -> bool:
-        return await self._database.run(
+        return await self._database.read_keys(
             lambda connection: connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone() is not None
         )
 

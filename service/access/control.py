@@ -22,6 +22,11 @@ KEY_PREFIX = "key:"  # of a caller's id; no address begins with it
 IPV6_PREFIX_LENGTH = 64  # bits of the network of one subscriber, who may use any address in it
 
 
+def is_anonymous(caller: str) -> bool:
+    """Return whether a `Caller.id` is an address."""
+    return not caller.startswith(KEY_PREFIX)
+
+
 @dataclass(frozen=True)
 class Caller:
     """The sender of a request. `id` is an address, or `key:` and the id of an API key: never the key itself."""
@@ -124,7 +129,7 @@ class AccessControl:
 
     async def refund(self, caller: str, charged_at: float, characters: int) -> None:
         """Return characters that this or an earlier process charged to the `Caller.id` at that time."""
-        if caller.startswith(KEY_PREFIX):
+        if not is_anonymous(caller):
             key, month = caller.removeprefix(KEY_PREFIX), month_of(charged_at)
             await self._ledger.used(key, month)
             self._ledger.add(key, month, -characters)

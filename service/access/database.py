@@ -1,20 +1,26 @@
 """The SQLite database of the service: a file, or memory whose content ends with the process."""
 
 import asyncio
+import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
+from weakref import WeakValueDictionary
+
+import structlog
 
 from mt.errors import MTError
+from service.errors import StorageFull, StorageUnavailable
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
-BUSY_SECONDS = 5.0  # for which a transaction waits while another process writes
+OPEN_SECONDS = 5.0  # longest wait for another process that writes, at the start
+BUSY_MILLISECONDS = 250  # the same for a transaction of a request
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE keys (
@@ -67,6 +73,34 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             content BLOB NOT NULL -- the upload, and once it is done its translation
         )""",
     ),
+    (
+        "DELETE FROM dictionaries WHERE glossary NOT IN (SELECT id FROM glossaries)",
+        "ALTER TABLE glossaries ADD COLUMN bytes INTEGER NOT NULL DEFAULT 1024",
+        """UPDATE glossaries SET bytes = 1024 + (
+            SELECT coalesce(sum(length(CAST(entries AS BLOB))), 0) FROM dictionaries WHERE glossary = id
+        )""",
+        "DROP INDEX glossaries_owner",
+        "CREATE INDEX glossaries_owner ON glossaries (owner, created, bytes)",
+        "ALTER TABLE documents RENAME TO old_documents",
+        """CREATE TABLE documents (
+            id TEXT PRIMARY KEY,
+            digest BLOB NOT NULL,
+            owner TEXT NOT NULL,
+            created REAL NOT NULL,
+            name TEXT NOT NULL,
+            characters INTEGER NOT NULL,
+            job TEXT NOT NULL,
+            attempts INTEGER NOT NULL DEFAULT 0, -- that a process began while no other document was translated
+            suspect INTEGER NOT NULL DEFAULT 0, -- whether a process began to translate it beside others
+            done INTEGER NOT NULL DEFAULT 0,
+            error TEXT NOT NULL DEFAULT '',
+            fetched REAL, -- time of the first download
+            content BLOB NOT NULL -- the upload, and once it is done its translation
+        )""",
+        """INSERT INTO documents (id, digest, owner, created, name, characters, job, done, error, content)
+            SELECT id, digest, owner, created, name, characters, job, done, error, content FROM old_documents""",
+        "DROP TABLE old_documents",
+    ),
 )
 """Statements from each version of the schema to the next. Released ones never change; new ones are appended."""
 
@@ -75,12 +109,77 @@ class DatabaseError(MTError):
     """Raised if the database cannot be used."""
 
 
-class Database:
-    """Database connection in a separate thread, so that the event loop never waits for the disk."""
+class _Connection:
+    """A connection in a thread of its own. The thread runs one transaction of each caller in turn."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, name: str, begin: str) -> None:
+        """`begin` is the statement that begins a transaction."""
         self._connection = connection
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._begin = begin
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by caller
+        self._failed = False  # whether the last transaction failed
+
+    async def run(self, work: Work[T], caller: str) -> T:
+        """Run `work` in one transaction. A caller has at most one transaction in the thread's queue.
+
+        Raises: StorageUnavailable if the database is locked or cannot be used, StorageFull if the disk is full.
+        """
+        try:
+            async with self._turns.setdefault(caller, asyncio.Lock()):
+                return await asyncio.wrap_future(self.submit(work))
+        except sqlite3.OperationalError as error:
+            full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
+            raise (StorageFull() if full else StorageUnavailable()) from error
+
+    def submit(self, work: Work[T]) -> Future[T]:
+        def within() -> T:
+            try:
+                with self._transaction():
+                    return work(self._connection)
+            except sqlite3.OperationalError as error:
+                if not self._failed:
+                    structlog.get_logger().error("database failed", problem=str(error))
+                self._failed = True
+                raise
+
+        return self._thread.submit(within)
+
+    async def truncate_log(self) -> None:
+        work = self._thread.submit(lambda: self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+        await asyncio.wrap_future(work)
+
+    def close(self) -> None:
+        self._thread.shutdown()
+        self._connection.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        # While the database stays locked, only the first transaction waits: the others would wait one after the other.
+        self._connection.execute(f"PRAGMA busy_timeout = {0 if self._failed else BUSY_MILLISECONDS}")
+        self._connection.execute(self._begin)
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:  # SQLite itself ends it if the disk is full
+                self._connection.execute("ROLLBACK")
+            raise
+        self._failed = False
+
+
+class Database:
+    """Connections in separate threads, so that the event loop never waits for the disk.
+
+    One connection writes. Others read and never wait for it; keys have one of their own, so that no other work delays
+    the admission of a request. A database in memory has a single connection.
+    """
+
+    def __init__(self, writer: sqlite3.Connection, readers: Sequence[sqlite3.Connection]) -> None:
+        """`readers` are a connection for keys and one for the rest; none if the database is in memory."""
+        self._writer = _Connection(writer, "database", "BEGIN IMMEDIATE")
+        separate = [_Connection(reader, "database-reader", "BEGIN") for reader in readers]
+        self._key_reader, self._reader = separate or (self._writer, self._writer)
 
     @classmethod
     def open(cls, path: Path | None) -> Self:
@@ -89,39 +188,56 @@ class Database:
         Raises:
             DatabaseError: the path or the database cannot be used.
         """
-        try:
-            connection = sqlite3.connect(
-                path or ":memory:", timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-        except sqlite3.Error as error:
-            raise _unusable(path, error) from error
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for the one writer
-            connection.execute("PRAGMA secure_delete = ON")  # no document that was fetched stays in free pages
-            connection.execute("PRAGMA synchronous = NORMAL")  # loses nothing if the process is killed
-            _migrate(connection)
-        except (sqlite3.Error, DatabaseError) as error:
-            connection.close()
-            raise _unusable(path, error) from error
-        return cls(connection)
 
-    async def run(self, work: Work[T]) -> T:
-        """Run `work` in one transaction, which is rolled back if it raises. Return its result."""
-        return await asyncio.wrap_future(self._submit(work))
+        try:
+            if path:
+                _make_private(path)
+            writer = _connect(path)
+            try:
+                writer.execute("PRAGMA journal_mode = WAL")  # readers do not wait for the one writer
+                writer.execute("PRAGMA secure_delete = ON")  # no document that was fetched stays in free pages
+                writer.execute("PRAGMA synchronous = FULL")  # what was answered survives a power failure
+                _migrate(writer)
+                writer.execute("PRAGMA foreign_keys = ON")  # deletes the dictionaries of a deleted glossary
+            except BaseException:
+                writer.close()
+                raise
+            return cls(writer, [_connect(path) for _ in range(2)] if path else [])
+        except (OSError, sqlite3.Error, DatabaseError) as error:
+            raise _unusable(path, error) from error
+
+    async def write(self, work: Work[T], caller: str = "") -> T:
+        """Run `work` in one transaction, which is rolled back if it raises. Return its result.
+
+        The transactions of each caller run in turn.
+
+        Raises: StorageUnavailable if the database is locked or cannot be used, StorageFull if the disk is full.
+        """
+        return await self._writer.run(work, caller)
+
+    async def read(self, work: Work[T], caller: str = "") -> T:
+        """Run `work`, which only reads, as `write` does; it waits for no writer, here or in another process."""
+        return await self._reader.run(work, caller)
+
+    async def read_keys(self, work: Work[T]) -> T:
+        """Run `work`, which only reads keys, as `read` does, but on a connection for keys."""
+        return await self._key_reader.run(work, "")
 
     async def truncate_log(self) -> None:
         """Truncate the write-ahead log, which may still contain deleted rows."""
-        work = self._thread.submit(lambda: self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
-        await asyncio.wrap_future(work)
+        await self._writer.truncate_log()
 
     def run_sync(self, work: Work[T]) -> T:
-        """Run `work` as `run` does, for programs without an event loop."""
-        return self._submit(work).result()
+        """Run `work` as `write` does, for programs without an event loop. Raises: DatabaseError."""
+        try:
+            return self._writer.submit(work).result()
+        except sqlite3.OperationalError as error:
+            raise DatabaseError(f"the database cannot be used: {error}; try again") from error
 
     def close(self) -> None:
-        """Close the connection after all submitted work."""
-        self._thread.shutdown()
-        self._connection.close()
+        """Close the connections after all submitted work."""
+        for connection in {self._key_reader, self._reader, self._writer}:
+            connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -131,35 +247,28 @@ class Database:
     ) -> None:
         self.close()
 
-    def _submit(self, work: Work[T]) -> Future[T]:
-        def within() -> T:
-            with _transaction(self._connection):
-                return work(self._connection)
 
-        return self._thread.submit(within)
+def _connect(path: Path | None) -> sqlite3.Connection:
+    return sqlite3.connect(path or ":memory:", timeout=OPEN_SECONDS, isolation_level=None, check_same_thread=False)
 
 
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")  # a transaction that begins by reading may fail at its first write
-    try:
-        yield
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
+def _make_private(path: Path) -> None:
+    """Create the database file if necessary. Let only its owner read it and the files that SQLite adds to it."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    for file in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
+        with suppress(FileNotFoundError, PermissionError):  # a file of another user stays as it is
+            file.chmod(0o600)
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
-    with _transaction(connection):
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > len(MIGRATIONS):
-            raise DatabaseError(
-                f"its schema is of a later release, version {version}; accepted: up to {len(MIGRATIONS)}"
-            )
-        for statement in (statement for script in MIGRATIONS[version:] for statement in script):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    connection.execute("BEGIN IMMEDIATE")  # closing the connection rolls it back
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise DatabaseError(f"its schema is of a later release, version {version}; accepted: up to {len(MIGRATIONS)}")
+    for statement in (statement for script in MIGRATIONS[version:] for statement in script):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    connection.execute("COMMIT")
 
 
 def _unusable(path: Path | None, error: Exception) -> DatabaseError:

@@ -1,10 +1,15 @@
-"""Stored glossaries. A glossary belongs to one caller and has a dictionary for each pair of languages."""
+"""Stored glossaries. A glossary belongs to one caller and has a dictionary for each pair of languages.
+
+Many people may share an address. So a glossary of a caller without a key is found by its id alone, which nobody can
+guess; it is listed to nobody, and it expires.
+"""
 
 import json
 import sqlite3
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 from cachetools import LRUCache
@@ -12,13 +17,19 @@ from cachetools import LRUCache
 from mt.errors import RequestError
 from mt.languages import Direction, primary_language
 from mt.text.terms import Terms
+from service.access.control import KEY_PREFIX, is_anonymous
 from service.access.database import Database
+from service.access.eviction import evicted
 from service.access.glossary_entries import Entry
-from service.errors import InvalidRequest, NotFound, shorten
+from service.errors import InvalidRequest, NotFound, StorageFull, shorten
 
 MAX_NAME_LENGTH = 500  # characters
 MAX_CACHED_TERMS = 16  # compiled sets of terms; to compile 10,000 terms takes 30 ms
+_ANONYMOUS = f"owner NOT LIKE '{KEY_PREFIX}%'"
 _OF_DIRECTION = "glossary = ? AND source = ? AND target = ?"
+_UPDATE_BYTES = """UPDATE glossaries SET bytes = 1024 + (
+    SELECT coalesce(sum(length(CAST(entries AS BLOB))), 0) FROM dictionaries WHERE glossary = :id
+) WHERE id = :id"""  # an empty glossary takes room, too
 
 
 def glossary_direction(source: str, target: str) -> Direction:
@@ -46,10 +57,14 @@ class Glossary:
 
 @dataclass(frozen=True)
 class GlossaryLimits:
-    """The number of glossaries that a caller may store, and of entries in one glossary."""
+    """Limits of the stored glossaries."""
 
-    glossaries: int = 1000
-    entries: int = 10_000
+    glossaries: int = 1000  # of one caller
+    entries: int = 10_000  # of one glossary
+    bytes_per_caller: int = 20_000_000
+    bytes: int = 200_000_000  # of all callers with a key
+    anonymous_bytes: int = 50_000_000  # of all callers without a key; beyond it, who stores most loses the oldest
+    anonymous_seconds: float = 7 * 86_400.0  # a glossary of a caller without a key is deleted after this time
 
 
 class GlossaryStore:
@@ -72,15 +87,15 @@ class GlossaryStore:
             if count >= self._limits.glossaries:
                 limit = self._limits.glossaries
                 raise InvalidRequest.listing([f"there are {count} glossaries; accepted: at most {limit}"])
-            id = str(uuid4())
+            id = str(uuid4())  # 122 random bits of the operating system
             statement = "INSERT INTO glossaries (id, owner, name, created) VALUES (?, ?, ?, ?)"
             connection.execute(statement, (id, owner, name, time.time()))
             for dictionary in dictionaries:
                 _merge(connection, id, dictionary)
-            self._check_size(connection, id)
+            self._measure(connection, id)
             return _read(connection, owner, id)
 
-        return await self._database.run(write)
+        return await self._database.write(write, owner)
 
     async def update(self, owner: str, id: str, name: str | None, dictionaries: Sequence[Dictionary]) -> Glossary:
         """Rename the glossary unless `name` is None, and add entries. An entry replaces one with the same term."""
@@ -93,10 +108,10 @@ class GlossaryStore:
                 connection.execute("UPDATE glossaries SET name = ? WHERE id = ?", (name, id))
             for dictionary in dictionaries:
                 _merge(connection, id, dictionary)
-            self._check_size(connection, id)
+            self._measure(connection, id)
             return _read(connection, owner, id)
 
-        return await self._database.run(write)
+        return await self._database.write(write, owner)
 
     async def replace(self, owner: str, id: str, dictionary: Dictionary) -> None:
         """Add a dictionary, or replace the dictionary for the same languages."""
@@ -104,32 +119,35 @@ class GlossaryStore:
         def write(connection: sqlite3.Connection) -> None:
             _read(connection, owner, id)
             _write(connection, id, dictionary)
-            self._check_size(connection, id)
+            self._measure(connection, id)
 
-        await self._database.run(write)
+        await self._database.write(write, owner)
 
     async def get(self, owner: str, id: str) -> Glossary:
-        return await self._database.run(lambda connection: _read(connection, owner, id))
+        return await self._database.read(lambda connection: _read(connection, owner, id), owner)
 
     async def owned(self, owner: str) -> list[Glossary]:
-        """Return the glossaries of a caller, the oldest first."""
+        """Return the glossaries of a caller, the oldest first; none if the caller has no key."""
+        if is_anonymous(owner):
+            return []
 
         def read(connection: sqlite3.Connection) -> list[Glossary]:
             ids = connection.execute("SELECT id FROM glossaries WHERE owner = ? ORDER BY number", (owner,)).fetchall()
             return [_read(connection, owner, id) for (id,) in ids]
 
-        return await self._database.run(read)
+        return await self._database.read(read, owner)
 
     async def entries(self, owner: str, id: str, direction: Direction) -> tuple[Entry, ...]:
         """Return the entries for one pair of languages."""
-        return await self._database.run(lambda connection: _parse(_read_entries(connection, owner, id, direction)))
+        read = partial(_read_entries, owner=owner, id=id, direction=direction)
+        return _parse(await self._database.read(read, owner))
 
     async def delete(self, owner: str, id: str) -> None:
         def write(connection: sqlite3.Connection) -> None:
             _read(connection, owner, id)
             connection.execute("DELETE FROM glossaries WHERE id = ?", (id,))
 
-        await self._database.run(write)
+        await self._database.write(write, owner)
 
     async def delete_dictionary(self, owner: str, id: str, direction: Direction) -> None:
         def write(connection: sqlite3.Connection) -> None:
@@ -137,7 +155,7 @@ class GlossaryStore:
             place = (id, direction.source, direction.target)
             connection.execute(f"DELETE FROM dictionaries WHERE {_OF_DIRECTION}", place)
 
-        await self._database.run(write)
+        await self._database.write(write, owner)
 
     async def terms(self, owner: str, ids: Sequence[str], source: str, target: str) -> Terms:
         """Return the terms of the glossaries `ids`. If several have the same term, the first glossary wins."""
@@ -149,12 +167,34 @@ class GlossaryStore:
                 self._terms[entries] = _merged_terms(entries)
             return self._terms[entries]
 
-        return await self._database.run(read)
+        return await self._database.read(read, owner)
 
-    def _check_size(self, connection: sqlite3.Connection, id: str) -> None:
-        (size,) = connection.execute("SELECT sum(count) FROM dictionaries WHERE glossary = ?", (id,)).fetchone()
-        if (size or 0) > self._limits.entries:
-            raise InvalidRequest.listing([f"the glossary would have {size} entries of at most {self._limits.entries}"])
+    def _measure(self, connection: sqlite3.Connection, id: str) -> None:
+        """Store the size of a glossary that has been written, and make room for it.
+
+        Raises: InvalidRequest if a limit is exceeded, StorageFull if it is the limit of all callers together.
+        """
+        query = "SELECT coalesce(sum(count), 0) FROM dictionaries WHERE glossary = ?"
+        (entries,) = connection.execute(query, (id,)).fetchone()
+        if entries > self._limits.entries:
+            limit = self._limits.entries
+            raise InvalidRequest.listing([f"the glossary would have {entries} entries of at most {limit}"])
+        (owner,) = connection.execute(f"{_UPDATE_BYTES} RETURNING owner", {"id": id}).fetchone()
+        expired = time.time() - self._limits.anonymous_seconds
+        connection.execute(f"DELETE FROM glossaries WHERE {_ANONYMOUS} AND created <= ?", (expired,))
+        (bytes,) = connection.execute("SELECT sum(bytes) FROM glossaries WHERE owner = ?", (owner,)).fetchone()
+        if bytes > self._limits.bytes_per_caller:
+            limit = self._limits.bytes_per_caller
+            raise InvalidRequest.listing([f"the glossaries would have {bytes} bytes; accepted: at most {limit}"])
+        if is_anonymous(owner):
+            excess = _total_bytes(connection, _ANONYMOUS) - self._limits.anonymous_bytes
+            query = f"SELECT id, owner, bytes FROM glossaries WHERE {_ANONYMOUS} ORDER BY number"
+            ids = list(evicted(connection.execute(query), excess)) if excess > 0 else []
+            if id in ids:
+                raise StorageFull
+            connection.executemany("DELETE FROM glossaries WHERE id = ?", [(id,) for id in ids])
+        elif _total_bytes(connection, f"NOT {_ANONYMOUS}") > self._limits.bytes:
+            raise StorageFull
 
 
 def _check_name(name: str) -> None:
@@ -162,8 +202,13 @@ def _check_name(name: str) -> None:
         raise InvalidRequest.listing([f"name must have 1 to {MAX_NAME_LENGTH} characters"])
 
 
+def _total_bytes(connection: sqlite3.Connection, condition: str) -> int:
+    (total,) = connection.execute(f"SELECT coalesce(sum(bytes), 0) FROM glossaries WHERE {condition}").fetchone()
+    return int(total)
+
+
 def _read(connection: sqlite3.Connection, owner: str, id: str) -> Glossary:
-    query = "SELECT name, created FROM glossaries WHERE id = ? AND owner = ?"
+    query = f"SELECT name, created FROM glossaries WHERE id = ? AND (owner = ? OR {_ANONYMOUS})"
     row = connection.execute(query, (id, owner)).fetchone()
     if row is None:
         raise NotFound(f"There is no glossary {shorten(id)}")

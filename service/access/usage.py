@@ -7,9 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import structlog
-
 from service.access.database import Database
+from service.errors import StorageUnavailable
 
 FLUSH_SECONDS = 0.5  # between writes: kill -9 loses no more usage than this
 
@@ -32,7 +31,7 @@ class UsageLedger:
     async def used(self, key: str, month: str) -> int:
         """Return the number of characters that a key has used. It stays correct until the caller's next `await`."""
         if (key, month) not in self._months:
-            written = await self._database.run(lambda connection: read_usage(connection, key, month))
+            written = await self._database.read(lambda connection: read_usage(connection, key, month))
             self._months.setdefault((key, month), _MonthlyUsage(written))
         usage = self._months[key, month]
         return usage.written + usage.pending
@@ -48,7 +47,7 @@ class UsageLedger:
         amounts = {place: usage.pending for place, usage in self._months.items() if usage.pending}
         if not amounts:
             return
-        totals = await self._database.run(lambda connection: _add(connection, amounts))
+        totals = await self._database.write(lambda connection: _add(connection, amounts))
         for place, total in totals.items():
             usage = self._months[place]
             usage.written, usage.pending = total, usage.pending - amounts[place]
@@ -63,10 +62,8 @@ class UsageLedger:
         while not closing.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(closing.wait(), FLUSH_SECONDS)
-            try:
+            with suppress(sqlite3.Error, StorageUnavailable):  # then the characters stay pending
                 await self.write()
-            except sqlite3.Error as error:  # such as a full disk: the characters stay pending
-                structlog.get_logger().error("usage not written", problem=str(error))
 
 
 def month_of(seconds: float) -> str:

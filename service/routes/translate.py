@@ -31,6 +31,7 @@ from service.errors import (
     Overloaded,
     QuotaExceeded,
     ServiceError,
+    StorageUnavailable,
     TooManyRequests,
     Unavailable,
     UnsupportedLanguage,
@@ -58,7 +59,7 @@ T = TypeVar("T")
 
 AUTO = "auto"
 MAX_WEIGHTS = 500_000  # attention weights of all texts of a request; each takes 32 bytes
-ACCESS = (InvalidKey, QuotaExceeded, TooManyRequests)
+ACCESS = (InvalidKey, QuotaExceeded, TooManyRequests, StorageUnavailable)
 WORK = (CannotTranslate, UnsupportedLanguage, DeadlineExceeded, InternalError, Overloaded, Unavailable)
 router = APIRouter(tags=["translation"])
 

@@ -10,7 +10,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -20,12 +20,14 @@ from weakref import WeakValueDictionary
 
 from mt.text.terms import Terms
 from service.access.database import Database, Work
+from service.access.eviction import evicted
 from service.errors import (
     CannotTranslate,
     InternalError,
     NotFound,
     Overloaded,
     ServiceError,
+    StorageUnavailable,
     TooManyRequests,
     Unavailable,
     error_location,
@@ -40,17 +42,23 @@ RETRY_SECONDS = 1.0  # pause between attempts while the queue is full or the dat
 STATUS_SECONDS = 2.0  # longest wait of a status request for the translation; the SDK repeats the request after 5 s
 CLEANUP_SECONDS = 60.0  # time between two deletions of expired documents
 MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
-MAX_ATTEMPTS = 5  # a document fails after this many attempts that the end of a service process interrupted
+DOCUMENT_BYTES = 20_000  # that a document may take besides its content
+SMALL_BYTES = 100_000  # a document of at most this size waits only for documents of its own caller
+FETCHED_SECONDS = 60.0  # for which a document can be downloaded again: nobody knows whether the client received it
+MAX_ATTEMPTS = 3  # a document fails after the service ended this many times while it translated nothing else
 
 
 @dataclass(frozen=True)
 class DocumentJobLimits:
-    """Limits of the stored documents. Documents whose translation failed do not count."""
+    """Limits of the stored documents. Documents that failed or were downloaded do not count for their caller.
+
+    If the documents of all callers reach the limit, the caller with the most bytes loses the oldest finished document.
+    A caller's unfinished documents may take as much as is left for the others, so that small ones always have room.
+    """
 
     documents_per_caller: int = 20
     bytes_per_caller: int = 50_000_000
-    documents: int = 200  # of all callers together
-    bytes: int = 200_000_000  # of all callers together
+    bytes: int = 200_000_000  # of all callers together; a document counts DOCUMENT_BYTES more than its content
     seconds: float = 3600.0  # a document is deleted this long after its upload
 
 
@@ -93,7 +101,7 @@ class _Task:
 
     name: str
     content: bytes
-    attempts: int  # number of attempts, including the present attempt
+    attempts: int  # number of attempts alone, including the present attempt
     owner: str
     created: float  # seconds since 1970
     job: str  # JSON, see _job_to_json
@@ -108,14 +116,18 @@ class DocumentJobs:
         self._callbacks = callbacks
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._attempted: set[str] = set()  # ids of documents whose translation has begun
+        self._suspects: set[str] = set()  # ids of unfinished documents that may have ended an earlier process
+        self._no_suspects = asyncio.Event()
+        self._no_suspects.set()
+        self._one = asyncio.Semaphore(1)  # for suspects
         self._room = asyncio.Semaphore(MAX_WORKING)
         self._room_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by owner
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Translate documents within the context; documents that an earlier process has not finished come first."""
-        for id, owner in await self._database.run(_unfinished):
-            self._begin(id, owner)
+        for id, owner, size, suspect in await self._database.write(_unfinished):
+            self._begin(id, owner, size, bool(suspect))
         cleanup = asyncio.create_task(self._clean_up())
         try:
             yield
@@ -124,8 +136,8 @@ class DocumentJobs:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            with suppress(sqlite3.Error):  # then the interrupted attempts count
-                await self._database.run(partial(_undo_attempts, ids=tuple(self._attempted)))
+            with suppress(StorageUnavailable):  # then the interrupted attempts count
+                await self._database.write(partial(_undo_attempts, ids=tuple(self._attempted)))
 
     async def put(self, opened: OpenedDocument, job: Job) -> DocumentCredentials:
         """Store a document for `job.caller` and begin to translate it.
@@ -134,26 +146,12 @@ class DocumentJobs:
             TooManyRequests: the caller has reached a limit of one caller.
             Overloaded: the documents of all callers have reached a limit.
         """
-        await self._expire()
         handle = DocumentCredentials(uuid4().hex.upper(), secrets.token_hex(32).upper())
-        limits, size = self._limits, len(opened.content)
+        await self._expire()
 
         def write(connection: sqlite3.Connection) -> None:
-            connection.execute(_DELETE_FAILED, (job.caller, limits.documents_per_caller))
-            query = (
-                "SELECT coalesce(sum(error = ''), 0), coalesce(sum(length(content)), 0), "
-                "coalesce(sum(owner = :owner AND error = ''), 0), "
-                "coalesce(sum(length(content)) FILTER (WHERE owner = :owner), 0) FROM documents"
-            )
-            documents, bytes, of_owner, bytes_of_owner = connection.execute(query, {"owner": job.caller}).fetchone()
-            if of_owner and bytes_of_owner + size > limits.bytes_per_caller:
-                most = f"{limits.bytes_per_caller} bytes of documents at a time, until they are fetched"
-                raise TooManyRequests(most, retry_after=10)
-            if of_owner >= limits.documents_per_caller:
-                most = f"{limits.documents_per_caller} documents at a time, until they are fetched"
-                raise TooManyRequests(most, retry_after=10)
-            if documents >= limits.documents or bytes + size > limits.bytes:
-                raise Overloaded(retry_after=10)
+            connection.execute(_DELETE_FAILED, (job.caller, self._limits.documents_per_caller))
+            self._make_room(connection, job.caller, len(opened.content))
             connection.execute(
                 "INSERT INTO documents (id, digest, owner, created, name, characters, job, content) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -163,8 +161,8 @@ class DocumentJobs:
                 ),
             )
 
-        await self._database.run(write)
-        self._begin(handle.id, job.caller)
+        await self._database.write(write, job.caller)
+        self._begin(handle.id, job.caller, len(opened.content))
         return handle
 
     async def find(self, owner: str, handle: DocumentCredentials, patience: float = 0.0) -> DocumentState:
@@ -172,7 +170,6 @@ class DocumentJobs:
 
         Raises: NotFound if the id, the key or the owner is wrong.
         """
-        await self._expire()
         state = await self._state(owner, handle)
         task = self._tasks.get(handle.id)
         if state.settled or task is None or not patience:
@@ -189,37 +186,82 @@ class DocumentJobs:
                 raise _not_found(id)
             return bytes(row[0])
 
-        return await self._database.run(read)
+        return await self._database.read(read)
 
     async def remove(self, id: str) -> None:
-        """Delete a document that has been fetched."""
-        await self._database.run(lambda connection: connection.execute("DELETE FROM documents WHERE id = ?", (id,)))
+        """Delete a document that has been sent to the client, after FETCHED_SECONDS."""
+        update = "UPDATE documents SET fetched = coalesce(fetched, ?) WHERE id = ?"
+        await self._database.write(lambda connection: connection.execute(update, (time.time(), id)))
 
     async def _state(self, owner: str, handle: DocumentCredentials) -> DocumentState:
         def read(connection: sqlite3.Connection) -> DocumentState:
-            query = "SELECT owner, digest, name, characters, done, error FROM documents WHERE id = ?"
-            row = connection.execute(query, (handle.id,)).fetchone()
+            query = "SELECT owner, digest, name, characters, done, error FROM documents WHERE id = ? AND created > ?"
+            row = connection.execute(query, (handle.id, time.time() - self._limits.seconds)).fetchone()
             if row is None or row[0] != owner or not hmac.compare_digest(row[1], _digest(handle.key)):
                 raise _not_found(handle.id)
             return DocumentState(handle.id, row[2], row[3], bool(row[4]), row[5])
 
-        return await self._database.run(read)
+        return await self._database.read(read, owner)
 
-    def _begin(self, id: str, owner: str) -> None:
+    def _make_room(self, connection: sqlite3.Connection, caller: str, size: int) -> None:
+        """Check that a document of `size` bytes may be stored, and delete finished documents in its favour.
+
+        Raises:
+            TooManyRequests: the caller has reached a limit of one caller.
+            Overloaded: the unfinished documents of all callers leave too little room.
+        """
+        limits = self._limits
+        (documents, bytes) = connection.execute(f"{_SUMS} WHERE {_COUNTED} AND owner = ?", (caller,)).fetchone()
+        if documents and bytes + size > limits.bytes_per_caller:
+            most = f"{limits.bytes_per_caller} bytes of documents at a time, until they are fetched"
+            raise TooManyRequests(most, retry_after=10)
+        if documents >= limits.documents_per_caller:
+            most = f"{limits.documents_per_caller} documents at a time, until they are fetched"
+            raise TooManyRequests(most, retry_after=10)
+        size += DOCUMENT_BYTES
+        (_, own) = connection.execute(f"{_SUMS} WHERE {_UNFINISHED} AND owner = ?", (caller,)).fetchone()
+        (_, unfinished) = connection.execute(f"{_SUMS} WHERE {_UNFINISHED}").fetchone()
+        if own + size > limits.bytes - unfinished:
+            raise Overloaded(retry_after=10)
+        (_, total) = connection.execute(_SUMS).fetchone()
+        ids = list(evicted(connection.execute(_FINISHED), total + size - limits.bytes))
+        connection.executemany("DELETE FROM documents WHERE id = ?", [(id,) for id in ids])
+
+    def _begin(self, id: str, owner: str, size: int, suspect: bool = False) -> None:
+        if suspect:
+            self._suspects.add(id)
+            self._no_suspects.clear()
         room_of_owner = self._room_of.setdefault(owner, asyncio.Semaphore(MAX_WORKING_PER_CALLER))
-        task = self._tasks[id] = asyncio.create_task(self._work(id, room_of_owner))
+        rooms = (room_of_owner,) if size <= SMALL_BYTES else (room_of_owner, self._room)
+        task = self._tasks[id] = asyncio.create_task(self._alone(id) if suspect else self._beside_others(id, rooms))
         task.add_done_callback(lambda _: self._tasks.pop(id, None))
 
-    async def _work(self, id: str, room_of_owner: asyncio.Semaphore) -> None:
+    async def _alone(self, id: str) -> None:
+        """Translate a document that was in progress when a service process ended, while no other is translated."""
+        try:
+            async with self._one:
+                await self._work(id, alone=True)
+        finally:
+            self._suspects.discard(id)
+            if not self._suspects:
+                self._no_suspects.set()
+
+    async def _beside_others(self, id: str, rooms: Sequence[asyncio.Semaphore]) -> None:
+        await self._no_suspects.wait()
+        async with AsyncExitStack() as stack:
+            for room in rooms:
+                await stack.enter_async_context(room)
+            await self._work(id, alone=False)
+
+    async def _work(self, id: str, alone: bool) -> None:
         """Translate a document and store the result."""
-        async with room_of_owner, self._room:
-            task = await self._write(lambda connection: _begin_attempt(connection, id))
-            if task is None:
-                return
-            self._attempted.add(id)
-            content, error = await self._outcome(task)
-            characters = await self._write(lambda connection: _settle(connection, id, content, error))
-            self._attempted.discard(id)
+        task = await self._write(lambda connection: _begin_attempt(connection, id, alone))
+        if task is None:
+            return
+        self._attempted.add(id)
+        content, error = await self._outcome(task)
+        characters = await self._write(lambda connection: _settle(connection, id, content, error))
+        self._attempted.discard(id)
         if error and characters:
             await self._callbacks.refund(task.owner, task.created, characters)
 
@@ -251,13 +293,14 @@ class DocumentJobs:
             try:
                 await self._expire()
                 await self._database.truncate_log()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, StorageUnavailable) as error:
                 self._callbacks.report(error_location(error))
             await asyncio.sleep(CLEANUP_SECONDS)
 
     async def _expire(self) -> None:
-        oldest = time.time() - self._limits.seconds
-        for id, owner, created, characters, undone in await self._database.run(partial(_delete, oldest=oldest)):
+        now = time.time()
+        delete = partial(_delete, uploaded=now - self._limits.seconds, fetched=now - FETCHED_SECONDS)
+        for id, owner, created, characters, undone in await self._database.write(delete):
             self._attempted.discard(id)
             if task := self._tasks.get(id):
                 task.cancel()
@@ -268,35 +311,45 @@ class DocumentJobs:
         """Write to the database; try again while the disk is full or another process locks the database."""
         while True:
             try:
-                return await self._database.run(work)
-            except sqlite3.OperationalError as error:
-                self._callbacks.report(error_location(error))
+                return await self._database.write(work)
+            except StorageUnavailable:
                 await asyncio.sleep(RETRY_SECONDS)
 
 
 _UNFINISHED = "NOT done AND error = ''"
+_COUNTED = "error = '' AND fetched IS NULL"
+_BYTES = f"length(content) + {DOCUMENT_BYTES}"  # SQLite knows the length without reading the content
+_SUMS = f"SELECT count(*), coalesce(sum({_BYTES}), 0) FROM documents"
+_FINISHED = f"SELECT id, owner, {_BYTES} FROM documents WHERE NOT ({_UNFINISHED}) ORDER BY fetched IS NULL, created"
 _DELETE_FAILED = (  # deletes the failed documents of one caller, except the latest ones
     "DELETE FROM documents WHERE id IN "
     "(SELECT id FROM documents WHERE owner = ? AND error != '' ORDER BY created DESC LIMIT -1 OFFSET ?)"
 )
 
 
-def _unfinished(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Return the ids and owners of unfinished documents, the oldest first."""
-    return list(connection.execute(f"SELECT id, owner FROM documents WHERE {_UNFINISHED} ORDER BY created"))
+def _unfinished(connection: sqlite3.Connection) -> list[tuple[str, str, int, int]]:
+    """Return (id, owner, bytes, suspect) of unfinished documents, the oldest first."""
+    query = f"SELECT id, owner, length(content), suspect FROM documents WHERE {_UNFINISHED} ORDER BY created"
+    return list(connection.execute(query))
 
 
-def _begin_attempt(connection: sqlite3.Connection, id: str) -> _Task | None:
-    """Count an attempt and return the document, or None if it is deleted or another process has translated it."""
-    connection.execute(f"UPDATE documents SET attempts = attempts + 1 WHERE id = ? AND {_UNFINISHED}", (id,))
+def _begin_attempt(connection: sqlite3.Connection, id: str, alone: bool) -> _Task | None:
+    """Note an attempt and return the document, or None if it is deleted or another process has translated it.
+
+    If the process ends during the attempt, a document that was translated beside others becomes a suspect. Only an
+    attempt alone counts: then the document is the likely cause.
+    """
+    change = "attempts = attempts + 1" if alone else "suspect = 1"
+    connection.execute(f"UPDATE documents SET {change} WHERE id = ? AND {_UNFINISHED}", (id,))
     query = f"SELECT name, content, attempts, owner, created, job FROM documents WHERE id = ? AND {_UNFINISHED}"
     row = connection.execute(query, (id,)).fetchone()
     return None if row is None else _Task(*row)
 
 
 def _undo_attempts(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
-    """Subtract the attempts that the orderly end of the service interrupts."""
-    update = f"UPDATE documents SET attempts = attempts - 1 WHERE id = ? AND {_UNFINISHED}"
+    """Undo the attempts that the orderly end of the service interrupts."""
+    undone = "attempts = max(attempts - 1, 0), suspect = attempts > 0"
+    update = f"UPDATE documents SET {undone} WHERE id = ? AND {_UNFINISHED}"
     connection.executemany(update, [(id,) for id in ids])
 
 
@@ -312,10 +365,14 @@ def _settle(connection: sqlite3.Connection, id: str, content: bytes, error: str)
     return 0 if row is None else int(row[0])
 
 
-def _delete(connection: sqlite3.Connection, oldest: float) -> list[tuple[str, str, float, int, bool]]:
-    """Delete all documents created before `oldest`; return (id, owner, created, characters, unfinished) of each."""
-    deleted = f"DELETE FROM documents WHERE created <= ? RETURNING id, owner, created, characters, {_UNFINISHED}"
-    return [(*row[:4], bool(row[4])) for row in connection.execute(deleted, (oldest,))]
+def _delete(connection: sqlite3.Connection, uploaded: float, fetched: float) -> list[tuple[str, str, float, int, bool]]:
+    """Delete the documents that were uploaded or fetched before these times.
+
+    Return (id, owner, created, characters, unfinished) of each.
+    """
+    columns = f"id, owner, created, characters, {_UNFINISHED}"
+    deleted = f"DELETE FROM documents WHERE created <= ? OR fetched <= ? RETURNING {columns}"
+    return [(*row[:4], bool(row[4])) for row in connection.execute(deleted, (uploaded, fetched))]
 
 
 def _job_to_json(job: Job) -> str:

@@ -3,15 +3,16 @@
 import asyncio
 import secrets
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
-from service.errors import NotFound
+from service.access.eviction import evicted
+from service.errors import NotFound, StorageFull
 
 MAX_NAME = 100  # characters of the original name
+SMALLEST_BYTES = 4096  # that a file takes on the disk
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,19 @@ class FileStore:
         self._folder.cleanup()
 
     async def put(self, name: str, content: bytes, owner: str) -> str:
-        """Store a file of the caller `owner`. Return a random name that ends with the safe characters of `name`."""
+        """Store a file of the caller `owner`. Return a random name that ends with the safe characters of `name`.
+
+        Raises: StorageFull if the disk is full.
+        """
         stored_name = f"{secrets.token_urlsafe(24)}.{_safe_name(name)}"
         path = Path(self._folder.name) / secrets.token_hex(16)
-        await asyncio.to_thread(path.write_bytes, content)
-        self._files[stored_name] = StoredFile(path, owner, len(content), self._clock() + self._limits.seconds)
+        try:
+            await asyncio.to_thread(path.write_bytes, content)
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise StorageFull from error
+        size = max(len(content), SMALLEST_BYTES)
+        self._files[stored_name] = StoredFile(path, owner, size, self._clock() + self._limits.seconds)
         self._expire()
         return stored_name
 
@@ -65,19 +74,12 @@ class FileStore:
         now = self._clock()
         for name in [name for name, file in self._files.items() if file.expires <= now]:
             self._remove(name)
-        sizes = Counter[str]()
-        for file in self._files.values():
-            sizes[file.owner] += file.size
-        while sizes.total() > self._limits.bytes:
-            [(owner, _)] = sizes.most_common(1)
-            name = next(name for name, file in self._files.items() if file.owner == owner)
-            sizes[owner] -= self._remove(name)
+        excess = sum(file.size for file in self._files.values()) - self._limits.bytes
+        for name in list(evicted(((name, file.owner, file.size) for name, file in self._files.items()), excess)):
+            self._remove(name)
 
-    def _remove(self, name: str) -> int:
-        """Delete a file and return its size in bytes."""
-        file = self._files.pop(name)
-        file.path.unlink(missing_ok=True)
-        return file.size
+    def _remove(self, name: str) -> None:
+        self._files.pop(name).path.unlink(missing_ok=True)
 
 
 def original_name(name: str) -> str:

@@ -22,6 +22,8 @@ from service.errors import (
     NotFound,
     Overloaded,
     QuotaExceeded,
+    StorageFull,
+    StorageUnavailable,
     TooManyRequests,
     Unavailable,
     UnsupportedLanguage,
@@ -32,7 +34,8 @@ from service.translation.service import TranslationService
 MAX_BODY_BYTES = 128 * 1024  # of POST /v2/translate: DeepL's limit
 _SCHEME = "deepl-auth-key"
 
-ALWAYS = (InvalidRequest, InvalidKey, BodyTooLarge, TooManyRequests, InternalError, Unavailable)
+STORAGE = (StorageUnavailable, StorageFull)
+ALWAYS = (InvalidRequest, InvalidKey, BodyTooLarge, TooManyRequests, InternalError, Unavailable, *STORAGE)
 LOOKUP = (*ALWAYS, UnsupportedLanguage, NotFound)
 TRANSLATION = (*LOOKUP, CannotTranslate, DeepLQuotaExceeded, Overloaded, DeadlineExceeded)
 

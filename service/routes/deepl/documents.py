@@ -1,4 +1,4 @@
-"""/v2/document: upload a file, ask for its status, download its translation once."""
+"""/v2/document: upload a file, ask for its status, download its translation."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -90,7 +90,7 @@ async def status(document_id: str, call: AdmittedDependency, document_jobs: Docu
 async def result(
     document_id: str, request: Request, call: AdmittedDependency, document_jobs: DocumentJobsDependency
 ) -> StreamingResponse:
-    """Download a document that is done. It can be downloaded once, and is deleted then."""
+    """Download a document that is done. It is deleted a minute later."""
     body = parse_body(KeyBody, call.fields)
     document = await document_jobs.find(call.caller.id, DocumentCredentials(document_id, body.document_key))
     if document.error:

@@ -27,7 +27,10 @@ async def create(call: AdmittedDependency) -> GlossaryInfo:
 
 @router.get("/v2/glossaries", responses=RESPONSES)
 async def list_glossaries(call: AdmittedDependency) -> GlossaryInfos:
-    """List the glossaries of this key, without those of /v3 that have several pairs of languages."""
+    """List the glossaries of this key, without those of /v3 that have several pairs of languages.
+
+    The list is empty without a key: a glossary of such a caller is found only by its id, for a week.
+    """
     glossaries = await call.glossaries.owned(call.caller.id)
     return GlossaryInfos(
         glossaries=[GlossaryInfo.of(glossary) for glossary in glossaries if len(glossary.dictionaries) == 1]

@@ -39,7 +39,7 @@ async def create(call: AdmittedDependency) -> MultilingualInfo:
 
 @router.get("", responses=RESPONSES)
 async def list_glossaries(call: AdmittedDependency) -> MultilingualInfos:
-    """List the glossaries of this key."""
+    """List the glossaries of this key; none without a key."""
     glossaries = await call.glossaries.owned(call.caller.id)
     return MultilingualInfos(glossaries=[MultilingualInfo.of(glossary) for glossary in glossaries])
 

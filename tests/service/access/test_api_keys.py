@@ -25,6 +25,7 @@ from service.access.api_keys import (
     same_secret,
 )
 from service.access.database import MIGRATIONS, Database, DatabaseError
+from service.errors import StorageFull, StorageUnavailable
 
 Run = Callable[..., tuple[int, str, str]]
 NOW = 1_800_000_000.0
@@ -136,12 +137,61 @@ def test_a_database_is_brought_up_to_date_once(tmp_path: Path) -> None:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
+def test_reads_do_not_wait_for_the_write_lock(tmp_path: Path) -> None:
+    """While another process holds the lock, keys and other rows are read, and writes are refused."""
+    path = tmp_path / "service.db"
+
+    async def use(store: Database) -> None:
+        read = "SELECT name FROM keys"
+        assert await store.read(lambda connection: connection.execute(read).fetchall()) == [("wiki",)]
+        assert await ApiKeys(store).any_exist()
+        for caller in "ab":
+            with pytest.raises(StorageUnavailable):
+                await store.write(lambda connection: None, caller)
+
+    with Database.open(path) as store:
+        store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        asyncio.run(use(store))
+        other.execute("ROLLBACK")
+        asyncio.run(store.write(lambda connection: make_key(connection, NewApiKey("phone"))))
+
+
+def test_a_full_disk_is_an_error_of_its_own_and_leaves_no_transaction(tmp_path: Path) -> None:
+    def fill(connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA max_page_count = 1")  # as few as there are
+        for number in range(100):
+            make_key(connection, NewApiKey("x" * 1000 + str(number)))
+
+    async def use(store: Database) -> None:
+        with pytest.raises(StorageFull):
+            await store.write(fill)
+        assert await store.read(list_keys) == []
+        await store.write(lambda connection: connection.execute("UPDATE keys SET rate = 1"))
+
+    with Database.open(tmp_path / "service.db") as store:
+        asyncio.run(use(store))
+
+
+def test_only_the_owner_can_read_the_files_of_a_database(tmp_path: Path) -> None:
+    path = tmp_path / "service.db"
+    path.touch(0o644)
+    with Database.open(path) as store:
+        store.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+        assert {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {
+            "service.db": 0o600,
+            "service.db-shm": 0o600,
+            "service.db-wal": 0o600,
+        }
+
+
 def test_databases_that_cannot_be_used(tmp_path: Path) -> None:
     rubbish = tmp_path / "rubbish.db"
     rubbish.write_bytes(b"no database at all " * 100)
     with pytest.raises(DatabaseError, match=r"rubbish\.db cannot be used: file is not a database; accepted: a file of"):
         Database.open(rubbish)
-    with pytest.raises(DatabaseError, match="unable to open database file"):
+    with pytest.raises(DatabaseError, match="No such file or directory"):
         Database.open(tmp_path / "no" / "such" / "folder.db")
     later = tmp_path / "later.db"
     with sqlite3.connect(later) as connection:

@@ -18,7 +18,7 @@ from service.access.glossaries import (
     glossary_direction,
 )
 from service.access.glossary_entries import EntriesFormat, format_entries, parse_entries
-from service.errors import InvalidRequest, NotFound
+from service.errors import InvalidRequest, NotFound, StorageFull
 
 EN_DE = Direction("en", "de")
 WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=20).map(str.strip)
@@ -62,25 +62,25 @@ def test_a_line_is_counted_as_an_editor_counts_it() -> None:
 
 def test_glossaries_outlive_the_process(tmp_path: Path) -> None:
     async def keep(store: Database) -> str:
-        return (await GlossaryStore(store, GlossaryLimits()).create("me", "animals", [animals(dog="Hund")])).id
+        return (await GlossaryStore(store, GlossaryLimits()).create("key:me", "animals", [animals(dog="Hund")])).id
 
     with Database.open(tmp_path / "kept.db") as store:
         id = asyncio.run(keep(store))
     with Database.open(tmp_path / "kept.db") as store:
-        found = asyncio.run(GlossaryStore(store, GlossaryLimits()).entries("me", id, EN_DE))
+        found = asyncio.run(GlossaryStore(store, GlossaryLimits()).entries("key:me", id, EN_DE))
     assert found == (("dog", "Hund"),)
 
 
 def test_terms_follow_every_change(store: Database) -> None:
     async def run() -> list[Terms]:
         glossaries = GlossaryStore(store, GlossaryLimits())
-        first = (await glossaries.create("me", "first", [animals(dog="Hund")])).id
-        second = (await glossaries.create("me", "second", [animals(dog="Dogge", cat="Katze")])).id
-        found = [await glossaries.terms("me", [first, second], "en", "de")]
-        await glossaries.update("me", first, None, [animals(cow="Kuh")])
-        found.append(await glossaries.terms("me", [first], "en", "de"))
-        await glossaries.replace("me", first, animals(cow="Rind"))
-        found.append(await glossaries.terms("me", [first], "en", "de"))
+        first = (await glossaries.create("key:me", "first", [animals(dog="Hund")])).id
+        second = (await glossaries.create("key:me", "second", [animals(dog="Dogge", cat="Katze")])).id
+        found = [await glossaries.terms("key:me", [first, second], "en", "de")]
+        await glossaries.update("key:me", first, None, [animals(cow="Kuh")])
+        found.append(await glossaries.terms("key:me", [first], "en", "de"))
+        await glossaries.replace("key:me", first, animals(cow="Rind"))
+        found.append(await glossaries.terms("key:me", [first], "en", "de"))
         return found
 
     assert [dict(terms.glossary) for terms in asyncio.run(run())] == [
@@ -94,8 +94,10 @@ def test_terms_follow_every_change(store: Database) -> None:
 def test_a_glossary_serves_every_variant_of_a_language(store: Database, source: str, target: str) -> None:
     async def run() -> Terms:
         glossaries = GlossaryStore(store, GlossaryLimits())
-        made = await glossaries.create("me", "x", [Dictionary(glossary_direction("en", "pb"), (("train", "trem"),))])
-        return await glossaries.terms("me", [made.id], source, target)
+        made = await glossaries.create(
+            "key:me", "x", [Dictionary(glossary_direction("en", "pb"), (("train", "trem"),))]
+        )
+        return await glossaries.terms("key:me", [made.id], source, target)
 
     assert asyncio.run(run()).glossary == (("train", "trem"),)
 
@@ -103,20 +105,65 @@ def test_a_glossary_serves_every_variant_of_a_language(store: Database, source: 
 def test_nobody_else_finds_or_changes_a_glossary(store: Database) -> None:
     async def run() -> None:
         glossaries = GlossaryStore(store, GlossaryLimits())
-        id = (await glossaries.create("me", "mine", [animals(dog="Hund")])).id
+        id = (await glossaries.create("key:me", "mine", [animals(dog="Hund")])).id
         for attempt in (
-            glossaries.get("you", id),
-            glossaries.entries("you", id, EN_DE),
-            glossaries.update("you", id, "yours", []),
-            glossaries.replace("you", id, animals(dog="Katze")),
-            glossaries.delete("you", id),
-            glossaries.delete_dictionary("you", id, EN_DE),
-            glossaries.terms("you", [id], "en", "de"),
+            glossaries.get("key:you", id),
+            glossaries.entries("key:you", id, EN_DE),
+            glossaries.update("key:you", id, "yours", []),
+            glossaries.replace("key:you", id, animals(dog="Katze")),
+            glossaries.delete("key:you", id),
+            glossaries.delete_dictionary("key:you", id, EN_DE),
+            glossaries.terms("key:you", [id], "en", "de"),
         ):
             with pytest.raises(NotFound, match="There is no glossary"):
                 await attempt
-        assert await glossaries.owned("you") == []
-        assert (await glossaries.get("me", id)).dictionaries == ((EN_DE, 1),)
+        assert await glossaries.owned("key:you") == []
+        assert (await glossaries.get("key:me", id)).dictionaries == ((EN_DE, 1),)
+
+    asyncio.run(run())
+
+
+def test_callers_without_a_key_share_ids_and_see_no_list(store: Database) -> None:
+    """People behind one address cannot find each other's glossaries; who knows an id may use it from any address."""
+
+    async def run() -> None:
+        glossaries = GlossaryStore(store, GlossaryLimits(anonymous_seconds=0.05))
+        id = (await glossaries.create("192.0.2.1", "mine", [animals(dog="Hund")])).id
+        assert await glossaries.owned("192.0.2.1") == []
+        assert (await glossaries.terms("192.0.2.2", [id], "en", "de")).glossary == (("dog", "Hund"),)
+        kept = (await glossaries.create("key:me", "mine", [animals(dog="Hund")])).id
+        await asyncio.sleep(0.06)
+        await glossaries.create("192.0.2.1", "later", [animals(dog="Hund")])
+        with pytest.raises(NotFound):
+            await glossaries.get("192.0.2.1", id)
+        assert (await glossaries.get("key:me", kept)).dictionaries == ((EN_DE, 1),)
+
+    asyncio.run(run())
+
+
+def test_bytes_are_limited_for_each_caller_and_for_all(store: Database) -> None:
+    """A glossary of 1,000 characters has about 2 KB. Anonymous ones make room, those of keys are never deleted."""
+    large = [animals(a="x" * 1000)]
+    limits = GlossaryLimits(bytes_per_caller=5000, anonymous_bytes=7000, bytes=7000)
+
+    async def run() -> None:
+        glossaries = GlossaryStore(store, limits)
+        ids = [(await glossaries.create(owner, "x", large)).id for owner in ("10.0.0.1", "10.0.0.1", "10.0.0.2")]
+        with pytest.raises(InvalidRequest, match=r"the glossaries would have 61\d\d bytes; accepted: at most 5000"):
+            await glossaries.create("10.0.0.1", "x", large)
+        ids.append((await glossaries.create("10.0.0.3", "x", large)).id)  # the oldest of the largest owner goes
+        with pytest.raises(NotFound):
+            await glossaries.get("10.0.0.1", ids[0])
+        for id in ids[1:]:
+            await glossaries.get("10.0.0.1", id)
+        for owner in ("key:a", "key:a", "key:b"):
+            await glossaries.create(owner, "x", large)
+        with pytest.raises(StorageFull):
+            await glossaries.create("key:c", "x", large)
+        await glossaries.delete("key:b", (await glossaries.owned("key:b"))[0].id)
+        await glossaries.create("key:c", "x", large)
+        count = await store.read(lambda connection: connection.execute("SELECT count(*) FROM dictionaries").fetchone())
+        assert count == (3 + 3,)
 
     asyncio.run(run())
 
@@ -124,14 +171,14 @@ def test_nobody_else_finds_or_changes_a_glossary(store: Database) -> None:
 def test_what_breaks_a_limit_changes_nothing(store: Database) -> None:
     async def run() -> None:
         glossaries = GlossaryStore(store, GlossaryLimits(glossaries=1, entries=2))
-        id = (await glossaries.create("me", "x", [animals(a="1", b="2")])).id
+        id = (await glossaries.create("key:me", "x", [animals(a="1", b="2")])).id
         with pytest.raises(InvalidRequest, match="would have 3 entries of at most 2"):
-            await glossaries.update("me", id, "y", [animals(c="3")])
+            await glossaries.update("key:me", id, "y", [animals(c="3")])
         with pytest.raises(InvalidRequest, match="there are 1 glossaries; accepted: at most 1"):
-            await glossaries.create("me", "z", [animals(a="1")])
-        kept = await glossaries.get("me", id)
+            await glossaries.create("key:me", "z", [animals(a="1")])
+        kept = await glossaries.get("key:me", id)
         assert (kept.name, kept.dictionaries) == ("x", ((EN_DE, 2),))
-        assert len(await glossaries.owned("me")) == 1
+        assert len(await glossaries.owned("key:me")) == 1
 
     asyncio.run(run())
 
@@ -139,4 +186,4 @@ def test_what_breaks_a_limit_changes_nothing(store: Database) -> None:
 @pytest.mark.parametrize("name", ["", "  ", "x" * 501])
 def test_a_name_is_neither_empty_nor_endless(store: Database, name: str) -> None:
     with pytest.raises(InvalidRequest, match="name must have"):
-        asyncio.run(GlossaryStore(store, GlossaryLimits()).create("me", name, [animals(a="b")]))
+        asyncio.run(GlossaryStore(store, GlossaryLimits()).create("key:me", name, [animals(a="b")]))

@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -21,9 +22,11 @@ from service.access.database import Database
 from service.errors import CannotTranslate, NotFound, Overloaded, TooManyRequests, Unavailable
 from service.translation import document_jobs as module
 from service.translation.document_jobs import (
+    DOCUMENT_BYTES,
     MAX_ATTEMPTS,
     MAX_WORKING,
     MAX_WORKING_PER_CALLER,
+    SMALL_BYTES,
     DocumentCallbacks,
     DocumentCredentials,
     DocumentJobLimits,
@@ -71,15 +74,22 @@ def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(test())
 
 
-async def lived(path: Path, translator: Translator, then: Callable[[DocumentJobs], Awaitable[None]]) -> None:
+async def lived(
+    path: Path,
+    translator: Translator,
+    then: Callable[[DocumentJobs], Awaitable[None]],
+    limits: DocumentJobLimits | None = None,
+) -> None:
     """A service that begins, does that, and ends."""
     with Database.open(path) as store:
-        document_jobs = DocumentJobs(store, DocumentJobLimits(), translator.means)
+        document_jobs = DocumentJobs(store, limits or DocumentJobLimits(), translator.means)
         async with document_jobs.open():
             await then(document_jobs)
 
 
-def test_what_was_not_done_is_begun_anew_and_what_was_done_is_there(tmp_path: Path) -> None:
+def test_what_was_not_done_is_begun_anew_and_what_was_done_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     handles: list[DocumentCredentials] = []
 
     async def first(document_jobs: DocumentJobs) -> None:
@@ -99,6 +109,10 @@ def test_what_was_not_done_is_begun_anew_and_what_was_done_is_there(tmp_path: Pa
     async def third(document_jobs: DocumentJobs) -> None:
         assert (await document_jobs.find("key:a", handles[1])).done
         await document_jobs.remove(handles[1].id)
+        assert await document_jobs.content(handles[1].id) == b"TWO."  # the client may not have received it
+        with monkeypatch.context() as later:
+            later.setattr(module, "FETCHED_SECONDS", 0.0)
+            await document_jobs.put(await opened("Three."), JOB)
         with pytest.raises(NotFound):
             await document_jobs.content(handles[1].id)
         assert (await document_jobs.find("key:a", handles[0])).done
@@ -141,7 +155,7 @@ def test_one_that_kills_the_service_does_so_only_so_often(
 
     async def test() -> None:
         await lived(tmp_path / "service.db", translator, upload)
-        for times in range(2, MAX_ATTEMPTS + 1):
+        for times in range(2, MAX_ATTEMPTS + 2):  # the first attempt was not alone
             await lived(tmp_path / "service.db", translator, partial(taken, times))
         await lived(tmp_path / "service.db", translator, last)
 
@@ -208,8 +222,9 @@ def test_not_all_of_them_are_in_work_at_once_and_nobody_has_all_turns(tmp_path: 
     callers = ["key:a"] * (MAX_WORKING + 3) + ["key:b"] * (MAX_WORKING + 3)
 
     async def use(document_jobs: DocumentJobs) -> None:
+        large = await opened("A dog. " * (SMALL_BYTES // 7 + 1))
         for caller in callers:
-            await document_jobs.put(await opened(), replace(JOB, caller=caller))
+            await document_jobs.put(large, replace(JOB, caller=caller))
         while len(translator.jobs) < MAX_WORKING:
             await asyncio.sleep(0)
         await asyncio.sleep(0.05)
@@ -217,8 +232,11 @@ def test_not_all_of_them_are_in_work_at_once_and_nobody_has_all_turns(tmp_path: 
             "key:a": MAX_WORKING_PER_CALLER,
             "key:b": MAX_WORKING - MAX_WORKING_PER_CALLER,
         }
+        await document_jobs.put(await opened(), replace(JOB, caller="key:c"))  # a small one does not wait
+        while len(translator.jobs) < MAX_WORKING + 1:
+            await asyncio.sleep(0)
         translator.go.set()
-        while len(translator.jobs) < len(callers):
+        while len(translator.jobs) < len(callers) + 1:
             await asyncio.sleep(0)
 
     run(lambda: lived(tmp_path / "service.db", translator, use))
@@ -226,7 +244,7 @@ def test_not_all_of_them_are_in_work_at_once_and_nobody_has_all_turns(tmp_path: 
 
 def test_a_store_that_cannot_be_written_to_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(database_module, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(database_module, "BUSY_MILLISECONDS", 10)
     translator = Translator()
 
     async def use(document_jobs: DocumentJobs) -> None:
@@ -236,7 +254,7 @@ def test_a_store_that_cannot_be_written_to_for_a_while(tmp_path: Path, monkeypat
         other = sqlite3.connect(tmp_path / "service.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         translator.go.set()
-        while not translator.reported:
+        while not document_jobs._database._writer._failed:
             await asyncio.sleep(0.01)
         other.execute("ROLLBACK")
         assert (await document_jobs.find("key:a", handle, patience=9.0)).done
@@ -247,7 +265,7 @@ def test_a_store_that_cannot_be_written_to_for_a_while(tmp_path: Path, monkeypat
 def test_the_service_ends_though_its_store_cannot_be_written_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_module, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(database_module, "BUSY_MILLISECONDS", 10)
     translator = Translator()
 
     async def use(document_jobs: DocumentJobs) -> None:
@@ -260,7 +278,7 @@ def test_the_service_ends_though_its_store_cannot_be_written_to(
         other = sqlite3.connect(tmp_path / "service.db", isolation_level=None)
     run(lambda: asyncio.wait_for(lived(tmp_path / "service.db", translator, use), 30))
     other.execute("ROLLBACK")
-    assert other.execute("SELECT attempts, done, error FROM documents").fetchall() == [(1, 0, "")]
+    assert other.execute("SELECT suspect, done, error FROM documents").fetchall() == [(1, 0, "")]
 
 
 def test_what_an_earlier_process_charged_is_given_back() -> None:
@@ -322,7 +340,7 @@ def test_what_is_too_old_goes_though_nobody_asks(tmp_path: Path, monkeypatch: py
                 handle = await document_jobs.put(await opened(), JOB)
                 while not translator.jobs:
                     await asyncio.sleep(0)
-                while await store.run(lambda connection: connection.execute("SELECT * FROM documents").fetchall()):
+                while await store.write(lambda connection: connection.execute("SELECT * FROM documents").fetchall()):
                     await asyncio.sleep(0.01)
                 with pytest.raises(NotFound, match="fetched or expired"):
                     await document_jobs.find("key:a", handle)
@@ -331,28 +349,95 @@ def test_what_is_too_old_goes_though_nobody_asks(tmp_path: Path, monkeypatch: py
     run(test)
 
 
-def test_those_that_failed_take_nobodys_place_and_of_one_caller_few_stay(tmp_path: Path) -> None:
-    limits = DocumentJobLimits(documents_per_caller=2, documents=3)
+def test_failed_documents_take_no_room_and_few_of_each_caller_stay(tmp_path: Path) -> None:
+    limits = DocumentJobLimits(documents_per_caller=2)
     translator = Translator(failing=[CannotTranslate("never") for _ in range(5)])
 
+    async def use(document_jobs: DocumentJobs) -> None:
+        failed = []
+        for _ in range(5):
+            failed.append(await document_jobs.put(await opened(), JOB))
+            assert (await document_jobs.find("key:a", failed[-1], patience=9.0)).error == "never"
+        for _ in range(2):
+            await document_jobs.put(await opened(), JOB)
+        for handle in failed[:-2]:
+            with pytest.raises(NotFound):
+                await document_jobs.find("key:a", handle)
+        for handle in failed[-2:]:
+            assert (await document_jobs.find("key:a", handle)).error == "never"
+
+    run(lambda: lived(tmp_path / "service.db", translator, use, limits))
+
+
+def test_a_full_store_deletes_what_the_largest_holder_has_finished(tmp_path: Path) -> None:
+    """Room for 4 documents: "a" has 3 finished ones, "b" 1; then "c" comes, and "d"."""
+    translator = Translator()
+    translator.go.set()
+
+    async def use(document_jobs: DocumentJobs) -> None:
+        handles = []
+        for caller in "aaabcd":
+            job = replace(JOB, caller=caller)
+            handles.append((caller, await document_jobs.put(await opened(), job)))
+            await document_jobs.find(*handles[-1], patience=9.0)
+        left = ""
+        for caller, handle in handles:
+            with suppress(NotFound):
+                left += caller * (await document_jobs.find(caller, handle)).done
+        assert left == "abcd"
+
+    size = DOCUMENT_BYTES + len(TEXT)
+    run(lambda: lived(tmp_path / "service.db", translator, use, DocumentJobLimits(bytes=4 * size)))
+
+
+def test_unfinished_documents_of_one_caller_leave_room_for_others(tmp_path: Path) -> None:
+    """Of room for 4 documents, one caller may take 2, the next 1."""
+
+    async def use(document_jobs: DocumentJobs) -> None:
+        stored = ""
+        for caller in "aaabb":
+            with suppress(Overloaded):
+                await document_jobs.put(await opened(), replace(JOB, caller=caller))
+                stored += caller
+        assert stored == "aab"
+
+    size = DOCUMENT_BYTES + len(TEXT)
+    run(lambda: lived(tmp_path / "service.db", Translator(), use, DocumentJobLimits(bytes=4 * size)))
+
+
+def test_only_a_document_that_was_alone_is_blamed_for_the_end_of_a_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three documents are in progress in each process that is killed; then they are tried one at a time."""
+    monkeypatch.setattr(module, "_undo_attempts", lambda connection, ids: None)
+    path, handles = tmp_path / "service.db", list[DocumentCredentials]()
+    translators = [Translator() for _ in range(MAX_ATTEMPTS + 3)]
+
+    async def upload(document_jobs: DocumentJobs) -> None:
+        for _ in range(3):
+            handles.append(await document_jobs.put(await opened(), JOB))
+        while len(translators[0].jobs) < 3:
+            await asyncio.sleep(0)
+
+    async def begun(translator: Translator, document_jobs: DocumentJobs) -> None:
+        late = await document_jobs.put(await opened(), JOB)
+        while not translator.jobs:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.02)
+        assert len(translator.jobs) == 1  # the new document waits, too
+        assert not (await document_jobs.find("key:a", late)).settled
+
+    async def last(document_jobs: DocumentJobs) -> None:
+        states = [await document_jobs.find("key:a", handle, patience=9.0) for handle in handles]
+        assert [state.done for state in states] == [False, True, True]
+        assert f"ended {MAX_ATTEMPTS} times" in states[0].error
+
     async def test() -> None:
-        with Database.open(None) as store:
-            document_jobs = DocumentJobs(store, limits, translator.means)
-            async with document_jobs.open():
-                failed = []
-                for _ in range(5):
-                    failed.append(await document_jobs.put(await opened(), JOB))
-                    assert (await document_jobs.find("key:a", failed[-1], patience=9.0)).error == "never"
-                translator.go.set()
-                for caller in ("key:b", "key:b", "key:a"):
-                    await document_jobs.put(await opened(), replace(JOB, caller=caller))
-                with pytest.raises(Overloaded):
-                    await document_jobs.put(await opened(), JOB)
-                for handle in failed[:-2]:
-                    with pytest.raises(NotFound):
-                        await document_jobs.find("key:a", handle)
-                for handle in failed[-2:]:
-                    assert (await document_jobs.find("key:a", handle)).error == "never"
+        await lived(path, translators[0], upload)
+        for translator in translators[1 : MAX_ATTEMPTS + 1]:
+            await lived(path, translator, partial(begun, translator))
+        translators[-1].go.set()
+        await lived(path, translators[-1], last)
 
     run(test)
 
@@ -362,8 +447,7 @@ def test_those_that_failed_take_nobodys_place_and_of_one_caller_few_stay(tmp_pat
     [
         (DocumentJobLimits(documents_per_caller=1), TooManyRequests),
         (DocumentJobLimits(bytes_per_caller=2 * len(TEXT) - 1), TooManyRequests),
-        (DocumentJobLimits(documents=1), Overloaded),
-        (DocumentJobLimits(bytes=2 * len(TEXT) - 1), Overloaded),
+        (DocumentJobLimits(bytes=3 * (DOCUMENT_BYTES + len(TEXT)) - 1), Overloaded),
     ],
 )
 def test_too_many_are_refused_and_leave_nothing(limits: DocumentJobLimits, refusal: type[Exception]) -> None:
@@ -376,6 +460,8 @@ def test_too_many_are_refused_and_leave_nothing(limits: DocumentJobLimits, refus
                 first = await document_jobs.put(await opened(), JOB)
                 with pytest.raises(refusal):
                     await document_jobs.put(await opened(), JOB)
+                translator.go.set()
+                assert (await document_jobs.find("key:a", first, patience=9.0)).done
                 await document_jobs.remove(first.id)
                 await document_jobs.put(await opened(), JOB)
 

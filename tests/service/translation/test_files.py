@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from service.errors import NotFound
-from service.translation.files import FileLimits, FileStore
+from service.translation.files import SMALLEST_BYTES, FileLimits, FileStore
 
 Put = tuple[str, str, int]  # owner, name, bytes
 
@@ -22,7 +22,7 @@ Put = tuple[str, str, int]  # owner, name, bytes
     ],
 )
 def test_who_has_most_makes_room(puts: Sequence[Put], left: str) -> None:
-    assert _left(FileStore(FileLimits(bytes=100)), puts) == left
+    assert _left(FileStore(FileLimits(bytes=100 * SMALLEST_BYTES)), puts) == left
 
 
 def test_files_go_when_their_time_is_over() -> None:
@@ -39,7 +39,7 @@ def test_files_go_when_their_time_is_over() -> None:
 
 def _left(files: FileStore, puts: Sequence[Put]) -> str:
     """The names of those that are still there when all have been put."""
-    kept = {name: asyncio.run(files.put(name, b"x" * size, owner)) for owner, name, size in puts}
+    kept = {name: asyncio.run(files.put(name, b"x" * size * SMALLEST_BYTES, owner)) for owner, name, size in puts}
     found = ""
     for name, address in kept.items():
         try:

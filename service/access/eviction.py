@@ -1,0 +1,25 @@
+"""Choice of what a full store deletes."""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
+
+
+def evicted(stored: Iterable[tuple[str, str, int]], excess: int) -> Iterator[str]:
+    """Generate the ids of items to delete: the oldest of the owner with the most bytes, until `excess` bytes are free.
+
+    `stored` has (id, owner, bytes) of all items, the oldest first.
+    """
+    items: dict[str, deque[tuple[str, int]]] = defaultdict(deque)
+    for id, owner, size in stored:
+        items[owner].append((id, size))
+    largest: list[tuple[int, str]] = []
+    for owner, own in items.items():
+        heappush(largest, (-sum(size for _, size in own), owner))
+    while excess > 0 and largest:
+        total, owner = heappop(largest)
+        id, size = items[owner].popleft()
+        excess -= size
+        yield id
+        if items[owner]:
+            heappush(largest, (total + size, owner))

@@ -43,6 +43,10 @@ class DocumentError(MTError):
     """Raised when a document is too large, unsafe, of an unknown kind, or of another kind than its name says."""
 
 
+class DocumentLimitExceeded(DocumentError):
+    """Raised when a document has more bytes, texts, characters or tags than are accepted."""
+
+
 class RequestError(MTError):
     """Raised when a translation request is invalid."""
 

@@ -26,8 +26,9 @@ from service.errors import (
     error_responses,
     install_error_handlers,
 )
-from service.metrics import CACHE_METRICS, FLEET_METRICS, Metrics
+from service.metrics import CACHE_METRICS, FLEET_METRICS, PARSER_METRICS, Metrics
 from service.middleware import install_middleware
+from service.parsers.pool import Parsers
 from service.readiness import Readiness
 from service.routes import admin, deepl, detect, docs, files, frontend, health, languages, page, translate
 from service.routes import metrics as metrics_route
@@ -100,14 +101,20 @@ def create_app(settings: Settings, fleet: Fleet, database: Database) -> FastAPI:
 async def open_state(settings: Settings, fleet: Fleet, database: Database, metrics: Metrics) -> AsyncIterator[AppState]:
     """Open the objects that routes use, and close them when the context ends."""
     log = structlog.get_logger()
-    documents = DocumentOptions(max_bytes=settings.max_file_bytes, max_unpacked_bytes=settings.max_unpacked_bytes)
-    translations = TranslationService(fleet, settings.cache_characters, documents)
+    documents = DocumentOptions(
+        max_bytes=settings.max_file_bytes,
+        max_unpacked_bytes=settings.max_unpacked_bytes,
+        max_characters=settings.max_document_characters,
+    )
+    parsers = Parsers()
+    translations = TranslationService(fleet, settings.cache_characters, documents, parsers=parsers)
     metrics.sample(FLEET_METRICS, fleet.stats)
     metrics.sample(CACHE_METRICS, lambda: translations.work)
+    metrics.sample(PARSER_METRICS, lambda: parsers.counts)
     with ExitStack() as stack:
         files = FileStore(FileLimits(settings.file_retention_seconds, settings.max_stored_file_bytes))
         detached_work = DetachedWork()
-        for part in (files, detached_work):
+        for part in (parsers, files, detached_work):
             stack.callback(part.close)
         access = AccessControl(database, AccessPolicy(settings.require_key, settings.anonymous_rate))
         callbacks = DocumentCallbacks(

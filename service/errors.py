@@ -84,7 +84,7 @@ class NotReady(ServiceError):
 
 
 class InvalidDocument(ServiceError):
-    """The file has an unknown format, does not have the format of its name, or is too large."""
+    """The file has an unknown format, or does not have the format of its name."""
 
     status = HTTPStatus.BAD_REQUEST
     code = "invalid_document"
@@ -95,6 +95,24 @@ class BodyTooLarge(ServiceError):
 
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     code = "body_too_large"
+
+
+class ParsingLimitExceeded(ServiceError):
+    """The file or the markup has more texts, or takes more time or memory to parse, than the limits allow."""
+
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    code = "parsing_limit_exceeded"
+
+
+class InsufficientStorage(ServiceError):
+    """The disk of the service is full."""
+
+    status = HTTPStatus.INSUFFICIENT_STORAGE
+    code = "insufficient_storage"
+
+    def __init__(self) -> None:
+        super().__init__("The service has no disk space left: try again later")
+        self.headers["Retry-After"] = "60"
 
 
 class InvalidKey(ServiceError):

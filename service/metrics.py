@@ -10,6 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 from service.logs import RequestRecord
+from service.parsers.pool import ParserCounts
 from service.workers.stats import FleetStats
 
 T = TypeVar("T")
@@ -101,7 +102,23 @@ CACHE_METRICS: tuple[SampledMetric[CacheCounts], ...] = (
     _counter("cache_misses", "Texts that had to be translated.", lambda counts: counts.misses),
 )
 
-ALL_METRICS = (*REQUEST_METRICS, *(m.info for m in FLEET_METRICS), *(m.info for m in CACHE_METRICS))
+PARSER_METRICS: tuple[SampledMetric[ParserCounts], ...] = (
+    _counter(
+        "parser_operations",
+        "Documents and long marked-up texts that were read or written.",
+        lambda counts: counts.operations,
+    ),
+    _counter("parser_limits_exceeded", "Those that exceeded a limit.", lambda counts: counts.exceeded),
+    _counter("parser_failures", "Those on which the parser failed, by a defect.", lambda counts: counts.failed),
+    _counter("parser_starts", "Parser processes that were started.", lambda counts: counts.started),
+)
+
+ALL_METRICS = (
+    *REQUEST_METRICS,
+    *(m.info for m in FLEET_METRICS),
+    *(m.info for m in CACHE_METRICS),
+    *(m.info for m in PARSER_METRICS),
+)
 """Descriptions of all metrics, for the reference page."""
 
 

@@ -1,13 +1,15 @@
 """Operations of a parser process. They keep no state: writing a document parses it again.
 
-Arguments and results are pickled, so they are plain data: segments of a document, and their translations.
+Arguments and results are pickled, so they are plain data. A list, if there is one, is the last argument or the result,
+because only such a list is sent in parts.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 from mt.text.documents import DocumentOptions, open_document
-from mt.text.markup import MarkupOptions, Segment, TranslatedSegment, parse_html, parse_xml
+from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment, parse_html, parse_xml
 
 
 def read_document(name: str, content: bytes, options: DocumentOptions) -> list[Segment]:
@@ -15,24 +17,31 @@ def read_document(name: str, content: bytes, options: DocumentOptions) -> list[S
     return list(open_document(name, content, options).segments)
 
 
-def write_document(
-    name: str, content: bytes, options: DocumentOptions, translations: Sequence[TranslatedSegment]
-) -> bytes:
+def write_document(name: str, content: bytes, options: DocumentOptions, translations: list[TranslatedSegment]) -> bytes:
     """Return a document with a translation for each of its segments. Raises DocumentError."""
     return open_document(name, content, options).render(translations)
 
 
-def read_markup(text: str, xml: bool, options: MarkupOptions) -> list[Segment]:
-    """Return the segments of marked-up text."""
-    return list((parse_xml if xml else parse_html)(text, options).segments)
+def read_markup(texts: Sequence[str], xml: bool, options: MarkupOptions) -> list[tuple[int, Segment]]:
+    """Return the segments of marked-up texts, each with the number of its text."""
+    parsed = enumerate(_parse(text, xml, options) for text in texts)
+    return [(number, segment) for number, markup in parsed for segment in markup.segments]
 
 
 def write_markup(
-    text: str, xml: bool, options: MarkupOptions, versions: Sequence[Sequence[TranslatedSegment]]
+    texts: Sequence[tuple[str, int]], xml: bool, options: MarkupOptions, translations: list[TranslatedSegment]
 ) -> list[str]:
-    """Return marked-up text once per version: the translations of its segments, best first, then alternatives."""
-    markup = (parse_xml if xml else parse_html)(text, options)
-    return [markup.render(translations) for translations in versions]
+    """Return each marked-up text as often as its number says, each time with the next translations of its segments."""
+    left = iter(translations)
+    written: list[str] = []
+    for text, versions in texts:
+        markup = _parse(text, xml, options)
+        written += [markup.render(list(islice(left, len(markup.segments)))) for _ in range(versions)]
+    return written
+
+
+def _parse(text: str, xml: bool, options: MarkupOptions) -> Markup:
+    return (parse_xml if xml else parse_html)(text, options)
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {

@@ -1,35 +1,30 @@
-"""A pool of parser processes: each runs one operation at a time, and is killed when it exceeds a limit."""
+"""Pools of parser processes: each process runs one operation at a time, and is killed when it exceeds a limit."""
 
 import asyncio
 import os
-import pickle
 import signal
 import socket
 import subprocess
 import sys
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar, TypeVarTuple, Unpack, cast
+from typing import Any, TypeVar, TypeVarTuple, Unpack, cast
 
 import structlog
 
-from mt.errors import MTError
-from service.parsers.process import HEAD, ProcessLimits, Status
+from service.errors import InvalidDocument, ParsingLimitExceeded, Unavailable
+from service.parsers.frames import HEAD, Message, dump, fill
+from service.parsers.process import Outcome, ProcessLimits, Status
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
-LARGE = 1 << 20  # bytes: larger pickles are read in a thread, so that the event loop is not blocked
 START_SECONDS = 60.0
-
-
-class ParsingError(MTError):
-    """Raised if an input cannot be parsed. The message tells the sender the reason."""
-
-
-class ParsingLimitExceeded(ParsingError):
-    """Raised if parsing an input takes more time or memory than the limits allow."""
+END_SECONDS = 5.0  # a process whose socket has ended has little left to do
+CHUNK = 1 << 18  # bytes read at a time
+FAILED = "the parser failed on this input"
+CLOSED = "The service is shutting down"
 
 
 @dataclass(frozen=True)
@@ -37,167 +32,299 @@ class ParserLimits:
     """Number of processes, and limits of one operation: wall and processor time in seconds, memory in bytes."""
 
     processes: int = 2
-    wall_seconds: float = 30.0
+    wall_seconds: float = 60.0
     cpu_seconds: int = 20
     memory_bytes: int = 1 << 30
-    result_bytes: int = 200_000_000
+    result_bytes: int = 100_000_000
 
 
 @dataclass
+class ParserCounts:
+    """Counts of a pool's operations."""
+
+    operations: int = 0
+    exceeded: int = 0  # operations that exceeded a limit
+    failed: int = 0  # operations on which the parser failed, by a defect
+    started: int = 0  # processes
+
+    def __add__(self, other: "ParserCounts") -> "ParserCounts":
+        return ParserCounts(
+            self.operations + other.operations,
+            self.exceeded + other.exceeded,
+            self.failed + other.failed,
+            self.started + other.started,
+        )
+
+
+@dataclass(eq=False)
 class _Parser:
     """Parser process, and the service's end of the socket to the process."""
 
     process: subprocess.Popen[bytes]
     connection: socket.socket
 
-    def kill(self) -> None:
-        self.process.kill()
+    @property
+    def usable(self) -> bool:
+        return self.process.poll() is None
+
+    def kill(self) -> int:
+        """End the process and return its exit status."""
         self.connection.close()
-        self.process.wait()
+        self.process.kill()
+        return self.process.wait()
 
 
-@dataclass
 class _Turns:
-    """Free places in the pool. Callers take turns, and the requests of one caller keep their order."""
+    """Places in a pool. Callers take turns; one caller holds at most all places but one, if there are several."""
 
-    free: int
-    waiting: OrderedDict[str, deque[asyncio.Future[None]]] = field(default_factory=OrderedDict)
+    def __init__(self, places: int) -> None:
+        self._free, self._most = places, max(1, places - 1)
+        self._held = Counter[str]()
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     async def acquire(self, caller: str) -> None:
-        """Wait for a place."""
-        if self.free and not self.waiting:
-            self.free -= 1
-            return
+        """Wait for a place. The requests of one caller keep their order."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.waiting.setdefault(caller, deque()).append(turn)
+        self._waiting.setdefault(caller, deque()).append(turn)
+        self._assign()
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.release()
+            if not turn.cancelled():
+                self.release(caller)
             raise
 
-    def release(self) -> None:
-        """Give the place to the next caller's oldest request."""
-        while self.waiting:
-            caller, turns = self.waiting.popitem(last=False)
-            turn = turns.popleft()
-            if turns:
-                self.waiting[caller] = turns  # behind the other callers
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self.free += 1
+    def release(self, caller: str) -> None:
+        """Give a caller's place back."""
+        self._free += 1
+        self._held -= Counter([caller])
+        self._assign()
+
+    def _assign(self) -> None:
+        """Give free places to the oldest requests of the callers that have waited longest."""
+        for caller in list(self._waiting):
+            turns = self._waiting[caller]
+            while turns and turns[0].done():  # cancelled
+                turns.popleft()
+            if turns and self._free and self._held[caller] < self._most:
+                self._free -= 1
+                self._held[caller] += 1
+                turns.popleft().set_result(None)
+                self._waiting.move_to_end(caller)
+            if not turns:
+                del self._waiting[caller]
 
 
 class ParserPool:
     """Runs operations of operations.py outside of this process.
 
-    A process is started when it is first needed, and after one was killed. An operation that raises DocumentError, or
-    exceeds a limit, raises ParsingError here; the next operation is not affected.
+    A process is started when it is first needed, and after one was killed. An operation that fails, or exceeds a limit,
+    does not affect the next one.
     """
 
     def __init__(self, limits: ParserLimits | None = None, module: str = "service.parsers.process") -> None:
+        self.counts = ParserCounts()
         self._limits = limits or ParserLimits()
         self._module = module
+        self._parsers: set[_Parser] = set()
         self._idle: list[_Parser] = []
         self._turns = _Turns(self._limits.processes)
         self._closed = False
 
     async def run(self, caller: str, operation: Callable[[Unpack[Arguments]], T], /, *args: *Arguments) -> T:
-        """Return the result of an operation. Raises ParsingError, ParsingLimitExceeded."""
+        """Return the result of an operation.
+
+        If this coroutine is cancelled, the process is killed.
+
+        Raises:
+            InvalidDocument: the operation raised DocumentError, or failed.
+            ParsingLimitExceeded: the operation exceeded a limit.
+            Unavailable: no process can be started.
+        """
         await self._turns.acquire(caller)
         try:
-            parser = self._idle.pop() if self._idle else await self._start()
+            parser = await self._take()
             try:
-                status, content = await self._call(parser, operation.__name__, args)
+                outcome = await self._call(parser, operation.__name__, args)
             except BaseException:
-                parser.kill()
+                self._end(parser)
                 raise
-            if status is Status.MEMORY or self._closed:
-                parser.kill()
+            if outcome.last or self._closed:
+                self._end(parser)
             else:
                 self._idle.append(parser)
         finally:
-            self._turns.release()
-        self._check(status, content)
-        return cast(T, content)
+            self._turns.release(caller)
+        return cast(T, self.result(outcome, operation.__name__))
+
+    async def start(self) -> None:
+        """Start one process in advance, because starting delays the first operation."""
+        await self._turns.acquire("")
+        try:
+            self._idle.append(await self._take())
+        finally:
+            self._turns.release("")
 
     def close(self) -> None:
         """Kill all processes; operations in progress fail."""
         self._closed = True
         while self._idle:
-            self._idle.pop().kill()
+            self._end(self._idle.pop())
+        for parser in self._parsers:  # their operations read the end of the socket
+            parser.process.kill()
 
-    async def _call(self, parser: _Parser, operation: str, arguments: tuple[object, ...]) -> tuple[Status, object]:
+    def result(self, outcome: Outcome, operation: str) -> object:
+        """Return the result of an outcome, or raise its error; count and log it."""
+        self.counts.operations += 1
+        match outcome.status:
+            case Status.DONE:
+                return outcome.content
+            case Status.REFUSED:
+                raise InvalidDocument(str(outcome.content))
+            case Status.LIMIT:
+                raise self._exceeded(operation, str(outcome.content))
+            case Status.MEMORY:
+                raise self._exceeded(operation, f"parsing takes more than {self._limits.memory_bytes >> 20} MiB")
+            case Status.NESTING:
+                raise self._exceeded(operation, "the structure is nested too deeply")
+            case Status.FAILED:
+                self.counts.failed += 1
+                structlog.get_logger().error("parser failed", operation=operation, location=outcome.content)
+                raise InvalidDocument(FAILED)
+
+    def _exceeded(self, operation: str, reason: str) -> ParsingLimitExceeded:
+        self.counts.exceeded += 1
+        structlog.get_logger().warning("parsing limit exceeded", operation=operation)
+        return ParsingLimitExceeded(reason)
+
+    async def _call(self, parser: _Parser, operation: str, arguments: tuple[Any, ...]) -> Outcome:
         limits = self._limits
+        listed = bool(arguments) and isinstance(arguments[-1], list)
+        items = arguments[-1] if listed else []
+        message = Message((operation, arguments[:-1] if listed else arguments), items, listed)
         try:
             async with asyncio.timeout(limits.wall_seconds):
-                await self._send(parser, (operation, arguments))
-                outcome: tuple[Status, object] = await self._receive(parser)
-                return outcome
+                await self._send(parser, message)
+                received = await self._receive(parser)
         except TimeoutError:
-            raise ParsingLimitExceeded(f"parsing takes longer than {limits.wall_seconds:g} s") from None
-        except (EOFError, OSError) as error:
-            parser.process.kill()
-            returncode = parser.process.wait()
-            if returncode == -signal.SIGXCPU:
-                reason = f"parsing takes more than {limits.cpu_seconds} s of processor time"
-                raise ParsingLimitExceeded(reason) from None
-            structlog.get_logger().error("parser died", operation=operation, returncode=returncode)
-            raise ParsingError("the parser failed on this input") from error
+            return Outcome(Status.LIMIT, f"parsing takes longer than {limits.wall_seconds:g} s", last=True)
+        except OverflowError:
+            return Outcome(Status.LIMIT, f"parsing gives more than {limits.result_bytes:,} bytes", last=True)
+        except (EOFError, OSError):
+            return self._end_of(parser)
+        outcome: Outcome = received.value
+        return Outcome(outcome.status, received.items, outcome.last) if received.listed else outcome
 
-    def _check(self, status: Status, content: object) -> None:
-        match status:
-            case Status.REFUSED:
-                raise ParsingError(str(content))
-            case Status.MEMORY:
-                raise ParsingLimitExceeded(f"parsing takes more than {self._limits.memory_bytes >> 20} MiB of memory")
-            case Status.NESTING:
-                raise ParsingLimitExceeded("the structure is nested too deeply")
-            case Status.FAILED:
-                structlog.get_logger().error("parser failed", location=content)
-                raise ParsingError("the parser failed on this input")
+    def _end_of(self, parser: _Parser) -> Outcome:
+        """Return the outcome of an operation whose process has ended. Raises: Unavailable if `close` has ended it."""
+        if self._closed:
+            raise Unavailable(CLOSED)
+        returncode = parser.process.wait(END_SECONDS)
+        match -returncode:
+            case signal.SIGXCPU:
+                reason = f"parsing takes more than {self._limits.cpu_seconds} s of processor time"
+                return Outcome(Status.LIMIT, reason, last=True)
+            case signal.SIGKILL:  # by Linux, because the machine has no more memory
+                return Outcome(Status.MEMORY, last=True)
+        return Outcome(Status.FAILED, f"the process ended with status {returncode}", last=True)
 
-    async def _start(self) -> _Parser:
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
-        command = [sys.executable, "-m", self._module, str(theirs.fileno())]
-        process = subprocess.Popen(command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
-        theirs.close()
-        parser = _Parser(process, ours)
-        limits = ProcessLimits(self._limits.memory_bytes, self._limits.cpu_seconds)
+    async def _take(self) -> _Parser:
+        """Return an idle process, or start one. Raises: Unavailable if it does not start."""
+        while self._idle:
+            parser = self._idle.pop()
+            if parser.usable:
+                return parser
+            self._end(parser)
+        if self._closed:
+            raise Unavailable(CLOSED)
+        try:
+            parser = self._spawn()
+        except OSError as error:
+            raise self._not_started(error) from error
         try:
             async with asyncio.timeout(START_SECONDS):
-                await self._send(parser, (limits, os.getpid()))
+                limits = ProcessLimits(self._limits.memory_bytes, self._limits.cpu_seconds)
+                await self._send(parser, Message((limits, os.getpid())))
                 await self._receive(parser)
+        except (TimeoutError, EOFError, OSError) as error:
+            self._end(parser)
+            raise self._not_started(error) from error
         except BaseException:
-            parser.kill()
+            self._end(parser)
             raise
         return parser
 
-    async def _send(self, parser: _Parser, content: object) -> None:
-        data = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
-        loop = asyncio.get_running_loop()
-        await loop.sock_sendall(parser.connection, HEAD.pack(len(data)))
-        await loop.sock_sendall(parser.connection, data)
+    def _not_started(self, error: Exception) -> Unavailable:
+        structlog.get_logger().error("parser did not start", problem=type(error).__name__)
+        return Unavailable("A parser could not be started")
 
-    async def _receive(self, parser: _Parser) -> tuple[Status, object]:
+    def _spawn(self) -> _Parser:
+        """Start a process. It gets no settings, which may be secrets, and finds modules where this process does."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with theirs:
+            command = [sys.executable, "-m", self._module, str(theirs.fileno())]
+            try:
+                process = subprocess.Popen(
+                    command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+                )
+            except OSError:
+                ours.close()
+                raise
+        parser = _Parser(process, ours)
+        self._parsers.add(parser)
+        self.counts.started += 1
+        return parser
+
+    def _end(self, parser: _Parser) -> None:
+        parser.kill()
+        self._parsers.discard(parser)
+
+    async def _send(self, parser: _Parser, message: Message) -> None:
+        loop = asyncio.get_running_loop()
+        parts = []
+        for part in dump(message):
+            parts.append(part)
+            await asyncio.sleep(0)
+        await loop.sock_sendall(parser.connection, HEAD.pack(sum(map(len, parts))))
+        for part in parts:
+            await loop.sock_sendall(parser.connection, part)
+
+    async def _receive(self, parser: _Parser) -> Message:
+        """Return the next message. Raises: EOFError if the process has ended, OverflowError if it sends too much."""
         size = int(HEAD.unpack(await self._read(parser, HEAD.size))[0])
         if size > self._limits.result_bytes:
-            raise ParsingLimitExceeded(f"parsing gives more than {self._limits.result_bytes:,} bytes")
-        data = await self._read(parser, size)
-        outcome: tuple[Status, object] = (
-            await asyncio.to_thread(pickle.loads, data) if size > LARGE else pickle.loads(data)
-        )
-        return outcome
+            raise OverflowError
+        message = Message()
+        for _ in fill(message, await self._read(parser, size)):
+            await asyncio.sleep(0)
+        return message
 
-    async def _read(self, parser: _Parser, size: int) -> bytes:
+    async def _read(self, parser: _Parser, size: int) -> bytearray:
         loop, data = asyncio.get_running_loop(), bytearray()
         while len(data) < size:
-            part = await loop.sock_recv(parser.connection, min(size - len(data), 1 << 18))
+            part = await loop.sock_recv(parser.connection, min(size - len(data), CHUNK))
             if not part:
                 raise EOFError
             data += part
-        return bytes(data)
+        return data
+
+
+@dataclass(frozen=True)
+class Parsers:
+    """Pools for documents and for markup, so that no document delays a request for texts."""
+
+    documents: ParserPool = field(default_factory=ParserPool)
+    markup: ParserPool = field(default_factory=ParserPool)
+
+    @property
+    def counts(self) -> ParserCounts:
+        """Counts of both pools."""
+        return self.documents.counts + self.markup.counts
+
+    def close(self) -> None:
+        """Kill all processes."""
+        self.documents.close()
+        self.markup.close()

@@ -7,24 +7,27 @@ does. The system kills it when it exceeds its processor time; memory is limited 
 import contextlib
 import ctypes
 import os
-import pickle
+import re
 import resource
 import signal
 import socket
-import struct
 import sys
 import time
 import traceback
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
-from mt.errors import DocumentError
+from mt.errors import DocumentError, DocumentLimitExceeded
+from service.parsers.frames import HEAD, Message, dump, fill
 from service.parsers.operations import OPERATIONS
 
-HEAD = struct.Struct("<Q")  # length of a frame
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 NESTING = 3000  # Python frames; deeper structures are refused
+NICENESS = 5  # the models, and the service, go first
+KILLED_FIRST = "500"  # of 1,000; if the machine runs out of memory, Linux kills a parser before the service
+KEPT_BYTES = 100 << 20  # a process that once took more ends after its operation, because its memory is fragmented
 
 
 class Status(StrEnum):
@@ -32,9 +35,19 @@ class Status(StrEnum):
 
     DONE = "done"
     REFUSED = "refused"  # the input is wrong: a DocumentError
+    LIMIT = "limit"  # the input has more than is accepted: a DocumentLimitExceeded
     MEMORY = "memory"
     NESTING = "nesting"
     FAILED = "failed"  # a library or our code failed on the input
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Outcome of an operation: a result, a message for the client, or a line of code; `last` if the process ends."""
+
+    status: Status
+    content: Any = None
+    last: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,70 +58,92 @@ class ProcessLimits:
     cpu_seconds: int
 
 
-def send(connection: socket.socket, content: Any) -> None:
-    """Send a pickled object after its length."""
-    data = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
-    connection.sendall(HEAD.pack(len(data)))
-    connection.sendall(data)
+def send(connection: socket.socket, message: Message) -> None:
+    """Send a message after its length."""
+    parts = list(dump(message))
+    connection.sendall(HEAD.pack(sum(map(len, parts))))
+    for part in parts:
+        connection.sendall(part)
 
 
-def receive(connection: socket.socket) -> Any:
-    """Receive a pickled object. Raises EOFError when the service has ended."""
-    return pickle.loads(_read(connection, HEAD.unpack(_read(connection, HEAD.size))[0]))
+def receive(connection: socket.socket) -> Message:
+    """Receive a message. Raises EOFError when the service has ended."""
+    message = Message()
+    for _ in fill(message, _read(connection, HEAD.unpack(_read(connection, HEAD.size))[0])):
+        pass
+    return message
 
 
-def _read(connection: socket.socket, size: int) -> bytes:
+def _read(connection: socket.socket, size: int) -> bytearray:
     data = bytearray()
     while len(data) < size:
         part = connection.recv(min(size - len(data), 1 << 20))
         if not part:
             raise EOFError
         data += part
-    return bytes(data)
+    return data
 
 
-def run(operation: str, arguments: tuple[Any, ...]) -> tuple[Status, Any]:
-    """Run an operation and return its outcome: a result, a message for the client, or a line of code."""
+def run(operation: str, arguments: tuple[Any, ...]) -> Outcome:
+    """Run an operation and return its outcome."""
     try:
-        return Status.DONE, OPERATIONS[operation](*arguments)
+        return Outcome(Status.DONE, OPERATIONS[operation](*arguments))
+    except DocumentLimitExceeded as error:
+        return Outcome(Status.LIMIT, str(error))
     except DocumentError as error:
-        return Status.REFUSED, str(error)
+        return Outcome(Status.REFUSED, str(error))
     except MemoryError:
-        return Status.MEMORY, None
+        return Outcome(Status.MEMORY)
     except RecursionError:
-        return Status.NESTING, None
+        return Outcome(Status.NESTING)
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        return Status.FAILED, f"{type(error).__name__} at {frame.filename}:{frame.lineno}"
+        return Outcome(Status.FAILED, f"{type(error).__name__} at {frame.filename}:{frame.lineno}")
 
 
-def limit_memory(size: int) -> None:
-    """Let this process take `size` more bytes of address space."""
-    with open("/proc/self/statm") as file:
-        pages = int(file.read().split()[0])
-    limit = pages * resource.getpagesize() + size
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+def confine(limits: ProcessLimits) -> None:
+    """Limit the memory of this process, and let the service and the models go first."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    size = pages * resource.getpagesize() + limits.memory_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (size, size))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.setrecursionlimit(NESTING)
+    os.nice(NICENESS)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(KILLED_FIRST)
+    for number in (signal.SIGINT, signal.SIGTERM):  # of a process group; the service ends its parsers itself
+        signal.signal(number, signal.SIG_IGN)
 
 
 def main(descriptor: int) -> None:
     """Serve operations until the socket ends."""
     connection = socket.socket(fileno=descriptor)
-    limits, parent = receive(connection)
+    limits, parent = receive(connection).value
     ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:
         return
-    sys.setrecursionlimit(NESTING)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    limit_memory(limits.memory_bytes)
-    send(connection, Status.DONE)
+    confine(limits)
+    send(connection, Message())
+    most = _peak_bytes() + KEPT_BYTES
     while True:
-        operation, arguments = receive(connection)
+        request = receive(connection)
+        operation, arguments = request.value
         allowed = int(time.process_time()) + 1 + limits.cpu_seconds
         resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
-        status, content = run(operation, arguments)
-        send(connection, (status, content))
-        if status is Status.MEMORY:
-            return  # the pool starts a fresh process, whose memory is not fragmented
+        outcome = run(operation, (*arguments, request.items) if request.listed else arguments)
+        last = outcome.status is Status.MEMORY or _peak_bytes() > most
+        if isinstance(outcome.content, list):
+            send(connection, Message(Outcome(outcome.status, last=last), outcome.content, listed=True))
+        else:
+            send(connection, Message(Outcome(outcome.status, outcome.content, last)))
+        if last:
+            return
+
+
+def _peak_bytes() -> int:
+    """Return the most memory that this process has had; getrusage counts that of its parent, too."""
+    match = re.search(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return 1024 * int(match[1]) if match else 0
 
 
 if __name__ == "__main__":

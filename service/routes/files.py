@@ -11,13 +11,12 @@ from service.bodies import MULTIPART, FileBody, documented_body
 from service.dependencies import (
     AccessDependency,
     FileStoreDependency,
-    SettingsDependency,
     TranslationsDependency,
     client_address,
     while_connected,
 )
-from service.errors import BodyTooLarge, InvalidDocument, InvalidRequest, NotFound, error_responses, well_formed
-from service.routes.translate import ACCESS, AUTO, WORK
+from service.errors import BodyTooLarge, InvalidRequest, NotFound, error_responses, well_formed
+from service.routes.translate import ACCESS, AUTO, PARSING, WORK
 from service.schemas import FileRequest, TranslatedFile
 from service.translation.files import original_name
 from service.translation.jobs import Job
@@ -27,7 +26,7 @@ router = APIRouter(tags=["translation"])
 
 @router.post(
     "/translate_file",
-    responses=error_responses(InvalidRequest, InvalidDocument, BodyTooLarge, *ACCESS, *WORK),
+    responses=error_responses(InvalidRequest, BodyTooLarge, *PARSING, *ACCESS, *WORK),
     openapi_extra=documented_body(FileRequest, [MULTIPART]),
 )
 async def translate_file(
@@ -35,7 +34,6 @@ async def translate_file(
     request: Request,
     translations: TranslationsDependency,
     access: AccessDependency,
-    settings: SettingsDependency,
     files: FileStoreDependency,
 ) -> TranslatedFile:
     """Translate a file. Return the address of the translation, which is deleted after a while."""
@@ -49,10 +47,7 @@ async def translate_file(
     routes = translations.routes
     languages = None if source == AUTO else routes.resolve(source), routes.resolve(target)
     routes.check_supported(*filter(None, languages))
-    opened = await translations.open_document(name, await body.file.read())
-    if opened.characters > settings.max_document_characters:
-        problem = f"request ({opened.characters}) exceeds text limit ({settings.max_document_characters})"
-        raise InvalidRequest.listing([problem])
+    opened = await while_connected(request, translations.open_document(caller.id, name, await body.file.read()))
     job = Job((), *languages, caller=caller.id)
     async with access.charged(caller, opened.characters):
         content = await while_connected(request, translations.translate_opened(opened, job))

@@ -25,10 +25,12 @@ from service.errors import (
     CannotTranslate,
     DeadlineExceeded,
     InternalError,
+    InvalidDocument,
     InvalidKey,
     InvalidRequest,
     NotFound,
     Overloaded,
+    ParsingLimitExceeded,
     QuotaExceeded,
     ServiceError,
     StorageUnavailable,
@@ -61,10 +63,11 @@ AUTO = "auto"
 MAX_WEIGHTS = 500_000  # attention weights of all texts of a request; each takes 32 bytes
 ACCESS = (InvalidKey, QuotaExceeded, TooManyRequests, StorageUnavailable)
 WORK = (CannotTranslate, UnsupportedLanguage, DeadlineExceeded, InternalError, Overloaded, Unavailable)
+PARSING = (InvalidDocument, ParsingLimitExceeded)
 router = APIRouter(tags=["translation"])
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    **error_responses(InvalidRequest, NotFound, BodyTooLarge, *ACCESS, *WORK),
+    **error_responses(InvalidRequest, NotFound, BodyTooLarge, *PARSING, *ACCESS, *WORK),
     200: {
         "description": "The translation. With `stream`: the event `segment` for each sentence, in order, and then "
         "`done` with the complete answer, or `error` with the body of an error.",

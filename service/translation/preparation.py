@@ -1,13 +1,13 @@
-"""Prepares the texts of a job: detects their languages and parses their markup."""
+"""Prepares the texts of a job: detects their languages and divides them into parts for the models."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from mt.text.markup import Markup, Segment, TranslatedSegment, parse_html, parse_xml
+from mt.text.markup import Segment
 from service.languages import TranslationRoute, TranslationRoutes, describe, pivot_order
-from service.translation.answers import alignment_of, mean_confidence, text_of_rank, unchanged_answer
-from service.translation.jobs import Answer, DetectedSource, Format, Job
+from service.translation.answers import mean_confidence, unchanged_answer
+from service.translation.jobs import Answer, DetectedSource, Job
 from service.workers.messages import SourceText
 
 DETECTION_CHARACTERS = 4000  # language detection reads only these first characters of a text
@@ -23,31 +23,23 @@ class PreparedText:
     detected: DetectedSource | None
     route: TranslationRoute  # empty if the text is already in the target language
     parts: tuple[SourceText, ...]  # texts to translate: the segments of markup, or the whole plain text
-    markup: Markup | None = None
+    is_markup: bool = False
 
-    def answer(self, answers: Sequence[Answer]) -> Answer:
-        """Return the answer for this text from the answers for its parts. Long markup takes time; use a thread."""
+    def answer(self, answers: Sequence[Answer], written: Sequence[str] = ()) -> Answer:
+        """Return the answer for this text from the answers for its parts and, for markup, the written translations."""
         if not self.route:
             answer = unchanged_answer(self.text, self.source)
-        elif self.markup is None:
+        elif not self.is_markup:
             answer = answers[0]
         else:
-            answer = self._rendered(self.markup, answers)
+            answer = Answer(
+                text=written[0],
+                source=self.source,
+                bridge=self.route[0].target if len(self.route) > 1 else "",
+                alternatives=tuple(written[1:]),
+                confidence=mean_confidence(sentence for answer in answers for sentence in answer.sentences),
+            )
         return replace(answer, detected=self.detected)
-
-    def _rendered(self, markup: Markup, answers: Sequence[Answer]) -> Answer:
-        text = markup.render([TranslatedSegment(answer.text, alignment_of(answer)) for answer in answers])
-        alternatives: dict[str, None] = {}
-        for rank in range(1, 1 + max((len(answer.alternatives) for answer in answers), default=0)):
-            alternatives[markup.render([TranslatedSegment(text_of_rank(answer, rank)) for answer in answers])] = None
-        alternatives.pop(text, None)
-        return Answer(
-            text=text,
-            source=self.source,
-            bridge=self.route[0].target if len(self.route) > 1 else "",
-            alternatives=tuple(alternatives),
-            confidence=mean_confidence(sentence for answer in answers for sentence in answer.sentences),
-        )
 
 
 class SupportsDetect(Protocol):
@@ -64,9 +56,14 @@ class TextPreparer:
     routes: TranslationRoutes
     detector: SupportsDetect | None  # None if every job names its source language
 
-    def prepare(self, job: Job) -> list[PreparedText]:
-        """Prepare all texts of a job. Raises: UnsupportedLanguage if no models translate a text."""
-        return [self._prepare(text, job) for text in job.texts]
+    def prepare(self, job: Job, segments: Sequence[Sequence[Segment]] | None) -> list[PreparedText]:
+        """Prepare all texts of a job; `segments` are those of each text if it is markup.
+
+        Raises: UnsupportedLanguage if no models translate a text.
+        """
+        if segments is None:
+            return [self._prepare(text, None, job) for text in job.texts]
+        return [self._prepare(text, parts, job) for text, parts in zip(job.texts, segments, strict=True)]
 
     def detect(self, text: str) -> list[DetectedSource]:
         """Return all languages, the likeliest first. For a text without letters, every confidence is 0."""
@@ -92,20 +89,19 @@ class TextPreparer:
             raise AssertionError(f"{describe(target)} has no sources")
         return chosen
 
-    def _prepare(self, text: str, job: Job) -> PreparedText:
-        markup = _parse(text, job)
+    def _prepare(self, text: str, segments: Sequence[Segment] | None, job: Job) -> PreparedText:
         detected = None
         if job.source is None:
-            beginning = text if markup is None else beginning_of(segment.text for segment in markup.segments)
+            beginning = text if segments is None else beginning_of(segment.text for segment in segments)
             detected = self.detect_source(beginning, job.target)
         source = job.source or (detected.language if detected else "")
         route = self.routes.find(source, job.target)
         parts: tuple[SourceText, ...] = ()
-        if route and markup is None:
+        if route and segments is None:
             parts = (SourceText(text, aligned=job.output.alignment),)
-        elif route and markup is not None:
-            parts = tuple(map(segment_text, markup.segments))
-        return PreparedText(text, source, detected, route, parts, markup)
+        elif route and segments is not None:
+            parts = tuple(map(segment_text, segments))
+        return PreparedText(text, source, detected, route, parts, segments is not None)
 
 
 def segment_text(segment: Segment) -> SourceText:
@@ -123,13 +119,3 @@ def beginning_of(texts: Iterable[str]) -> str:
         if length >= DETECTION_CHARACTERS:
             break
     return "\n".join(lines)
-
-
-def _parse(text: str, job: Job) -> Markup | None:
-    match job.format:
-        case Format.HTML:
-            return parse_html(text, job.markup)
-        case Format.XML:
-            return parse_xml(text, job.markup)
-        case Format.TEXT:
-            return None

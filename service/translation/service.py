@@ -16,10 +16,12 @@ from mt.text.language_detection import LanguageDetector
 from mt.text.terms import Terms
 from service.errors import DeadlineExceeded, Overloaded, ServiceError
 from service.languages import TranslationRoute, TranslationRoutes
+from service.parsers.pool import Parsers
 from service.translation.answers import BridgedText, answer_of, moved_ranges, reports_of, unchanged_answer
 from service.translation.cache import TranslationCache
 from service.translation.documents import DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence, StreamEnd
+from service.translation.markup import MarkupTranslator
 from service.translation.preparation import PreparedText, SupportsDetect, TextPreparer
 from service.workers.fleet import ServedModel
 from service.workers.messages import SourceText, TranslateOptions
@@ -28,7 +30,6 @@ from service.workers.pending import OnSentence
 T = TypeVar("T")
 
 THREAD_CHARACTERS = 2000  # work on texts of this length or longer runs in a thread, to keep the event loop responsive
-MARKUP_EFFORT = 10  # a character of markup takes as much time as this many characters of plain text
 TERM_CHARACTERS = 30  # average length of a glossary entry
 RETRY_SECONDS = 0.5  # pause between attempts while the queue is full
 MAX_BRIDGED = 16  # sentences of a stream that the second model has at a time
@@ -46,6 +47,9 @@ class TranslationBackend(Protocol):
 
     def version(self, direction: Direction) -> str:
         """Return the version of the model that translates `direction`."""
+
+    def check_room(self, caller: str, texts: Sequence[str]) -> None:
+        """Raise Overloaded if the queue has no room for these texts."""
 
     async def translate(
         self,
@@ -68,15 +72,18 @@ class TranslationService:
         cache_characters: int = 0,
         documents: DocumentOptions | None = None,
         detector: Callable[[Sequence[str]], SupportsDetect] = LanguageDetector,
+        parsers: Parsers | None = None,
     ) -> None:
-        """Make a translation service.
+        """Make a translation service. The caller closes the `parsers`.
 
         `detector` makes a language detector for given languages. The service calls it in a thread before the first
         detection, because it takes a second.
         """
         self.work: TranslationCache[CacheKey, Answer] = TranslationCache(cache_characters, _cache_size)
         self._models = models
-        self._documents = DocumentTranslator(documents or DocumentOptions())
+        self._parsers = parsers or Parsers()
+        self._documents = DocumentTranslator(documents or DocumentOptions(), self._parsers.documents)
+        self._markup = MarkupTranslator(self._parsers.markup)
         self._new_detector = detector
         self._detector: tuple[tuple[str, ...], SupportsDetect] | None = None
         self._detecting = asyncio.Lock()
@@ -91,8 +98,9 @@ class TranslationService:
         return self._routes[1]
 
     async def warm_up(self) -> None:
-        """Load the language detector in advance, because loading it would delay the first detection."""
+        """Load the language detector and start a parser, which would delay the first detection and document."""
         await self._preparer(detecting=True)
+        await self._parsers.documents.start()
 
     async def detect(self, text: str) -> list[DetectedSource]:
         """Return all languages with their confidence for a text, the likeliest language first."""
@@ -109,7 +117,15 @@ class TranslationService:
             answers = iter(
                 await self.translate_parts([(part, text.route) for text in prepared for part in text.parts], job)
             )
-            return [await self._answer(text, list(islice(answers, len(text.parts)))) for text in prepared]
+            groups = [list(islice(answers, len(text.parts))) for text in prepared]
+            if job.format is Format.TEXT:
+                return [text.answer(group) for text, group in zip(prepared, groups, strict=True)]
+            marked = [(text.text, group) for text, group in zip(prepared, groups, strict=True) if text.route]
+            written = iter(await self._markup.write(job, marked))
+            return [
+                text.answer(group, next(written) if text.route else ())
+                for text, group in zip(prepared, groups, strict=True)
+            ]
 
     async def stream(self, job: Job) -> AsyncIterator[StreamedSentence | StreamEnd]:
         """Yield the sentences of each text, in order, as they are finished; each markup text is one item.
@@ -123,7 +139,7 @@ class TranslationService:
         answers: list[Answer] = []
         for number, text in enumerate(prepared):
             may_refuse = number == 0
-            if text.markup is not None or not text.route or not job.split_sentences:
+            if text.is_markup or not text.route or not job.split_sentences:
                 alone = replace(job, texts=(text.text,), source=text.source)
                 (answer,) = await when_admitted(partial(self.translate, alone), may_refuse)
                 yield StreamedSentence(number, 0, (0, len(text.text)), answer.text, answer.confidence)
@@ -136,9 +152,9 @@ class TranslationService:
                         answers.append(replace(item, detected=text.detected))
         yield StreamEnd(tuple(answers))
 
-    async def open_document(self, name: str, content: bytes) -> OpenedDocument:
-        """Parse a file. Raises: InvalidDocument if the file cannot be parsed."""
-        return await self._documents.open(name, content)
+    async def open_document(self, caller: str, name: str, content: bytes) -> OpenedDocument:
+        """Parse a file. Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be parsed."""
+        return await self._documents.open(caller, name, content)
 
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         """Return the content of the translated file. Segments that the model fails on stay unchanged.
@@ -149,10 +165,10 @@ class TranslationService:
             job: options of the translation, without texts. If `source` is None, the language of the file is detected.
 
         Raises:
-            InvalidDocument: the file cannot be read or written.
+            InvalidDocument, ParsingLimitExceeded: the file cannot be read or written.
             ServiceError: any error of `translate`.
         """
-        return await self.translate_opened(await self.open_document(name, content), job)
+        return await self.translate_opened(await self.open_document(job.caller, name, content), job)
 
     async def translate_opened(self, opened: OpenedDocument, job: Job) -> bytes:
         """Return the content of the translated file, as `translate_document` does, for a file that has been opened."""
@@ -164,10 +180,10 @@ class TranslationService:
             async def translate(texts: Sequence[SourceText]) -> list[Answer]:
                 return await self.translate_parts([(text, whole.route) for text in texts], job)
 
-            return await self._documents.translated(opened, whole.source, translate)
+            return await self._documents.translated(job.caller, opened, whole.source, translate)
 
     async def prepare(self, job: Job) -> list[PreparedText]:
-        """Detect the languages and parse the markup of all texts of a job.
+        """Detect the languages and parse the markup of all texts of a job, if the queue has room for them.
 
         Raises: UnsupportedLanguage if no models translate a text, or the job's direction if the job has no texts.
         """
@@ -175,9 +191,12 @@ class TranslationService:
             self.routes.check_supported(job.target)
         else:
             self.routes.find(job.source, job.target)
+        if job.source is None or job.format is not Format.TEXT:
+            self._models.check_room(job.caller, job.texts)
+        segments = None if job.format is Format.TEXT else await self._markup.read(job)
         preparer = await self._preparer(detecting=job.source is None)
-        effort = MARKUP_EFFORT if job.format is not Format.TEXT else int(job.source is None)
-        return await in_thread(effort * sum(map(len, job.texts)), partial(preparer.prepare, job))
+        effort = sum(map(len, job.texts)) if job.source is None else 0
+        return await in_thread(effort, partial(preparer.prepare, job, segments))
 
     async def translate_parts(self, parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job) -> list[Answer]:
         """Return an answer for each pair of a text and its route. Texts with the same route form one request."""
@@ -193,10 +212,6 @@ class TranslationService:
             for index, answer in zip(indices, group, strict=True)
         }
         return [answers[index] for index in range(len(parts))]
-
-    async def _answer(self, text: PreparedText, answers: Sequence[Answer]) -> Answer:
-        effort = 0 if text.markup is None else MARKUP_EFFORT * len(text.text)
-        return await in_thread(effort, partial(text.answer, answers))
 
     async def _along(self, route: TranslationRoute, texts: Sequence[SourceText], job: Job) -> list[Answer]:
         """Translate texts along a route. On a route of two models, the second translates each sentence of the first."""

@@ -80,10 +80,8 @@ class Admission:
 
         Raises: Overloaded if the queue has no room for the request.
         """
+        self.check(caller, size)
         held = self._held_by.get(caller, RequestSize())
-        if not (self.held + size).within(self._limits_for(held, size)):
-            self.refused += 1
-            raise Overloaded(self.retry_after())
         self.held, self._held_by[caller] = self.held + size, held + size
         try:
             yield
@@ -91,6 +89,12 @@ class Admission:
             self.held, self._held_by[caller] = self.held - size, self._held_by[caller] - size
             if not self._held_by[caller].requests:
                 del self._held_by[caller]
+
+    def check(self, caller: str, size: RequestSize) -> None:
+        """Raise Overloaded if the queue has no room for a request."""
+        if not (self.held + size).within(self._limits_for(self._held_by.get(caller, RequestSize()), size)):
+            self.refused += 1
+            raise Overloaded(self.retry_after())
 
     def retry_after(self) -> int:
         """Return the estimated seconds until half of the queue has been translated."""

@@ -190,6 +190,10 @@ class Fleet:
         with self._admission.admitted(caller, size):
             return await self._result(pool, request, size)
 
+    def check_room(self, caller: str, texts: Sequence[str]) -> None:
+        """Raise Overloaded if the queue has no room for these texts."""
+        self._admission.check(caller, RequestSize(1, len(texts), sum(map(len, texts))))
+
     async def reload(self) -> None:
         """Load every new or changed model and replace the old versions; if one model is unusable, replace none.
 

@@ -25,6 +25,7 @@ from service.errors import install_error_handlers
 from service.languages import TranslationRoutes
 from service.metrics import Metrics
 from service.middleware import RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
+from service.parsers.operations import write_document
 from service.routes import deepl as dialect
 from service.settings import Settings
 from service.translation.detached_work import DetachedWork
@@ -32,6 +33,7 @@ from service.translation.document_jobs import DocumentCallbacks, DocumentJobLimi
 from service.translation.documents import DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job
 from service.translation.service import TranslationService
+from tests.service.doubles import DirectParsers
 
 PAIRS = [("en", "de"), ("en", "pb"), ("en", "pt"), ("en", "zh"), ("de", "en"), ("fr", "en")]
 
@@ -55,13 +57,14 @@ class Capitals:
         detected = None if job.source else DetectedSource("en", 0.9)
         return [Answer(self._whole(text, job), job.source or "en", detected) for text in job.texts]
 
-    async def open_document(self, name: str, content: bytes) -> OpenedDocument:
-        return await DocumentTranslator(DocumentOptions()).open(name, content)
+    async def open_document(self, caller: str, name: str, content: bytes) -> OpenedDocument:
+        return await DocumentTranslator(DocumentOptions(), DirectParsers()).open(caller, name, content)
 
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         await self._begin(job)
-        opened = await self.open_document(name, content)
-        return opened.document.render([self._segment(each, job) for each in opened.document.segments])
+        opened = await self.open_document(job.caller, name, content)
+        translations = [self._segment(each, job) for each in opened.segments]
+        return write_document(name, content, DocumentOptions(), translations)
 
     async def _begin(self, job: Job) -> None:
         self.jobs.append(job)

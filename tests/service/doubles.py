@@ -3,17 +3,23 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar, TypeVarTuple, Unpack, cast
 
 from mt.languages import Direction, DirectionSet
 from mt.pipeline.results import Alternative, SentenceTranslation, Translation
 from mt.text import segment
 from mt.text.alignment import Link, Range
 from mt.text.markup.units import find_units
-from service.errors import CannotTranslate, ServiceError
+from service.errors import CannotTranslate, Overloaded, ServiceError
+from service.parsers import process
+from service.parsers.pool import ParserPool
 from service.translation.answers import answer_of, reports_of
 from service.workers.fleet import ServedModel
 from service.workers.messages import SourceText, TranslateOptions
 from service.workers.pending import OnSentence
+
+T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
 
 WordOrder = Callable[[list[str]], list[tuple[str, int]]]
 """Words into the words of the translation, each with the number of its source."""
@@ -25,6 +31,13 @@ def upper(words: list[str]) -> list[tuple[str, int]]:
 
 def backwards(words: list[str]) -> list[tuple[str, int]]:
     return [(words[number], number) for number in reversed(range(len(words)))]
+
+
+class DirectParsers(ParserPool):
+    """Runs operations in this process."""
+
+    async def run(self, caller: str, operation: Callable[[Unpack[Arguments]], T], /, *args: *Arguments) -> T:
+        return cast(T, self.result(process.run(operation.__name__, args), operation.__name__))
 
 
 @dataclass
@@ -48,6 +61,7 @@ class WordModels:
     errors: list[ServiceError] = field(default_factory=list)  # of the next calls
     revision: int = 1
     finished: int = 0  # calls
+    full: bool = False  # the queue
 
     def __post_init__(self) -> None:
         self.gate.set()
@@ -58,6 +72,10 @@ class WordModels:
 
     def version(self, direction: Direction) -> str:
         return f"{direction}@{self.revision}"
+
+    def check_room(self, caller: str, texts: Sequence[str]) -> None:
+        if self.full:
+            raise Overloaded(1)
 
     async def translate(
         self,

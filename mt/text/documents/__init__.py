@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import PurePath
 
-from mt.errors import DocumentError, did_you_mean
+from mt.errors import DocumentError, DocumentLimitExceeded, did_you_mean
 from mt.text.documents.base import Document, DocumentOptions
 from mt.text.documents.gettext import PoDocument
 from mt.text.documents.markdown import open_markdown
@@ -50,5 +50,5 @@ def open_document(name: str, content: bytes, options: DocumentOptions | None = N
         accepted = ", ".join(SUFFIXES)
         raise DocumentError(f"{name!r} has the suffix {suffix!r}{did_you_mean(suffix, SUFFIXES)}; accepted: {accepted}")
     if len(content) > options.max_bytes:
-        raise DocumentError(f"{name} has {len(content)} bytes; accepted: at most {options.max_bytes}")
+        raise DocumentLimitExceeded(f"{name} has {len(content)} bytes; accepted: at most {options.max_bytes}")
     return _OPENERS[suffix](name, content, options)

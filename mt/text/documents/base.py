@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mt.errors import DocumentError
+from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment
 from mt.text.markup.inline import Decode, InlineItem, InlineKind, read_inline, split_whitespace
 
@@ -39,7 +39,7 @@ class DocumentOptions:
 class SegmentList(list[Segment]):
     """The segments of a file; it stays within the limits.
 
-    Raises: DocumentError from `append` and `extend` if a segment exceeds a limit.
+    Raises: DocumentLimitExceeded from `append` and `extend` if a segment exceeds a limit.
     """
 
     def __init__(self, name: str, options: DocumentOptions) -> None:
@@ -50,10 +50,12 @@ class SegmentList(list[Segment]):
     def append(self, segment: Segment) -> None:
         self._characters += len(segment.text)
         if len(self) >= self._options.max_segments:
-            raise DocumentError(f"{self._name} has more than {self._options.max_segments:,} texts, the most accepted")
+            raise DocumentLimitExceeded(
+                f"{self._name} has more than {self._options.max_segments:,} texts, the most accepted"
+            )
         if self._characters > self._options.max_characters:
             most = f"{self._options.max_characters:,}"
-            raise DocumentError(f"{self._name} has more than {most} characters to translate, the most accepted")
+            raise DocumentLimitExceeded(f"{self._name} has more than {most} characters to translate, the most accepted")
         super().append(segment)
 
     def extend(self, segments: Iterable[Segment]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import polib
 
-from mt.errors import DocumentError
+from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.documents.base import DocumentOptions, SegmentList, decode_text
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.inline import split_whitespace
@@ -76,12 +76,12 @@ def _check_entries(name: str, text: str, options: DocumentOptions) -> None:
     for number, line in enumerate(text.splitlines(), 1):
         lines += 1 + line.count("\\n")
         if lines > _MAX_LINES:
-            raise DocumentError(f"{name}, line {number}: accepted: at most {_MAX_LINES:,} lines of an entry")
+            raise DocumentLimitExceeded(f"{name}, line {number}: accepted: at most {_MAX_LINES:,} lines of an entry")
         if line.lstrip("#~ \t").startswith("msgstr"):
             entries += 1
             lines = 0
         if entries > options.max_segments:
-            raise DocumentError(f"{name} has more than {options.max_segments:,} entries, the most accepted")
+            raise DocumentLimitExceeded(f"{name} has more than {options.max_segments:,} entries, the most accepted")
 
 
 def _translate(source: str, number: int, translations: Sequence[TranslatedSegment]) -> str:

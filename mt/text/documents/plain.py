@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from mt.errors import DocumentError
+from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
 from mt.text.markup import Segment
 from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing
@@ -49,7 +49,7 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
     document = TextDocument(SegmentList(name, options), encoding)
     vtt = name.lower().endswith(".vtt")
     if text.count("\n") + text.count("\r") > MAX_TOKENS:
-        raise DocumentError(f"{name} has more than {MAX_TOKENS:,} lines, the most accepted")
+        raise DocumentLimitExceeded(f"{name} has more than {MAX_TOKENS:,} lines, the most accepted")
     lines = [match.span() for match in _LINE.finditer(text) if match[0]]
     timings = [bool(_TIMING.match(text, begin)) for begin, _ in lines]
     if not any(timings) and not (vtt and text.startswith("WEBVTT")):
@@ -78,7 +78,7 @@ def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocume
     except json.JSONDecodeError as error:
         raise DocumentError(f"{name} is not JSON: {error.msg}, line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
-        raise DocumentError(f"{name} is nested too deeply") from error
+        raise DocumentLimitExceeded(f"{name} is nested too deeply") from error
     ascii_only = text.isascii() and "\\u" in text
     document = TextDocument(SegmentList(name, options), encoding)
     place = 0

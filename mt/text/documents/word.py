@@ -15,7 +15,7 @@ from docx.oxml.ns import qn
 from docx.oxml.xmlchemy import BaseOxmlElement
 from lxml import etree
 
-from mt.errors import DocumentError
+from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.documents.base import DocumentOptions, SegmentList
 from mt.text.markup import Segment, TranslatedSegment, place_marks
 from mt.text.markup.inline import (
@@ -195,7 +195,7 @@ def _check_formats(name: str, root: Element) -> None:
     for properties in root.iter(qn("w:rPr")):
         size = sum(1 for _ in islice(properties.iter(), _MAX_PROPERTIES + 1))
         if size > _MAX_PROPERTIES or sum(len(v) for child in properties.iter() for v in child.values()) > _MAX_VALUES:
-            raise DocumentError(f"{name} has a text format with more than {_MAX_PROPERTIES} properties")
+            raise DocumentLimitExceeded(f"{name} has a text format with more than {_MAX_PROPERTIES} properties")
 
 
 def _items(parent: Element, base: bytes, fields: _Fields) -> Iterator[InlineItem[Element]]:
@@ -293,11 +293,11 @@ def _check_archive(name: str, content: bytes, options: DocumentOptions) -> None:
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise DocumentError(f"{name} is not a .docx file: {error}") from error
     if sum(sizes) > options.max_unpacked_bytes:
-        raise DocumentError(
+        raise DocumentLimitExceeded(
             f"{name} would unpack to {sum(sizes)} bytes; accepted: at most {options.max_unpacked_bytes}"
         )
     if _count_tags(content) > _MAX_TAGS:
-        raise DocumentError(f"{name} has more than {_MAX_TAGS:,} XML tags, the most accepted")
+        raise DocumentLimitExceeded(f"{name} has more than {_MAX_TAGS:,} XML tags, the most accepted")
 
 
 def _count_tags(content: bytes) -> int:

@@ -48,7 +48,7 @@ class MarkupOptions:
 def parse_html(text: str, options: MarkupOptions | None = None, segments: list[Segment] | None = None) -> "Markup":
     """Parse HTML, a document or a fragment. Malformed markup keeps the order of its tags.
 
-    `segments`: an empty list to fill. Raises: DocumentError if there are more than MAX_TOKENS tokens.
+    `segments`: an empty list to fill. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
     """
     options = options or MarkupOptions()
     dialect = Dialect(
@@ -64,7 +64,7 @@ def parse_html(text: str, options: MarkupOptions | None = None, segments: list[S
 def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Segment] | None = None) -> "Markup":
     """Parse XML, well-formed or not: an element ends a text unless it has text beside it.
 
-    `segments`: an empty list to fill. Raises: DocumentError if there are more than MAX_TOKENS tokens.
+    `segments`: an empty list to fill. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
     """
     options = options or MarkupOptions()
     dialect = Dialect(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 
-from mt.errors import DocumentError
+from mt.errors import DocumentLimitExceeded
 
 MAX_TOKENS = 1_000_000  # of a text; each takes some 300 bytes
 RAW_TEXT = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "textarea", "title"})
@@ -71,20 +71,20 @@ class Token:
 def html_tokens(text: str) -> Iterator[Token]:
     """Yield the tokens of HTML; the content of a raw text element is one TEXT token.
 
-    Raises: DocumentError if there are more than MAX_TOKENS.
+    Raises: DocumentLimitExceeded if there are more than MAX_TOKENS.
     """
     return _counted(_html_tokens(text))
 
 
 def xml_tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of XML, well-formed or not. Raises: DocumentError if there are more than MAX_TOKENS."""
+    """Yield the tokens of XML, well-formed or not. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS."""
     return _counted(_xml_tokens(text))
 
 
 def _counted(tokens: Iterator[Token]) -> Iterator[Token]:
     yield from islice(tokens, MAX_TOKENS)
     if next(tokens, None) is not None:
-        raise DocumentError(f"the markup has more than {MAX_TOKENS:,} tags and texts, the most accepted")
+        raise DocumentLimitExceeded(f"the markup has more than {MAX_TOKENS:,} tags and texts, the most accepted")
 
 
 def _html_tokens(text: str) -> Iterator[Token]:

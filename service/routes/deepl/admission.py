@@ -17,10 +17,12 @@ from service.errors import (
     DeadlineExceeded,
     DeepLQuotaExceeded,
     InternalError,
+    InvalidDocument,
     InvalidKey,
     InvalidRequest,
     NotFound,
     Overloaded,
+    ParsingLimitExceeded,
     QuotaExceeded,
     StorageFull,
     StorageUnavailable,
@@ -37,7 +39,10 @@ _SCHEME = "deepl-auth-key"
 STORAGE = (StorageUnavailable, StorageFull)
 ALWAYS = (InvalidRequest, InvalidKey, BodyTooLarge, TooManyRequests, InternalError, Unavailable, *STORAGE)
 LOOKUP = (*ALWAYS, UnsupportedLanguage, NotFound)
-TRANSLATION = (*LOOKUP, CannotTranslate, DeepLQuotaExceeded, Overloaded, DeadlineExceeded)
+TRANSLATION = (
+    *(*LOOKUP, CannotTranslate, DeepLQuotaExceeded, Overloaded, DeadlineExceeded),
+    *(InvalidDocument, ParsingLimitExceeded),
+)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,8 @@ from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 
 from service.bodies import parse_body, read_file
-from service.dependencies import DocumentJobsDependency, SettingsDependency
+from service.dependencies import DocumentJobsDependency, while_connected
 from service.errors import (
-    BodyTooLarge,
-    InvalidDocument,
     InvalidRequest,
     NotReady,
     error_responses,
@@ -42,20 +40,14 @@ def multipart() -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
 
 
-@router.post("", responses=error_responses(*TRANSLATION, InvalidDocument), openapi_extra=multipart())
-async def upload(
-    request: Request, call: AdmittedDependency, document_jobs: DocumentJobsDependency, settings: SettingsDependency
-) -> DocumentHandle:
+@router.post("", responses=error_responses(*TRANSLATION), openapi_extra=multipart())
+async def upload(request: Request, call: AdmittedDependency, document_jobs: DocumentJobsDependency) -> DocumentHandle:
     """Begin to translate a file."""
     body = parse_body(DocumentBody, call.fields)
     check_options(body, call.fields)
     name, content = await read_upload(request, body)
     job = await job_without_texts(body, call)
-    opened = await call.translations.open_document(name, content)
-    if opened.characters > settings.max_document_characters:
-        raise BodyTooLarge(
-            f"{name} has {opened.characters} characters; the limit is {settings.max_document_characters}"
-        )
+    opened = await while_connected(request, call.translations.open_document(call.caller.id, name, content))
     async with call.charged(opened.characters):
         handle = await document_jobs.put(opened, job)
     return DocumentHandle(document_id=handle.id, document_key=handle.key)

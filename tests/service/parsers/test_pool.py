@@ -11,8 +11,10 @@ import pytest
 
 from mt.text.documents import DocumentOptions
 from mt.text.markup import MarkupOptions, TranslatedSegment
+from service.errors import InvalidDocument, ParsingLimitExceeded, Unavailable
+from service.parsers.frames import PART
 from service.parsers.operations import read_document, read_markup, write_document, write_markup
-from service.parsers.pool import ParserLimits, ParserPool, ParsingError, ParsingLimitExceeded
+from service.parsers.pool import ParserLimits, ParserPool
 from tests.service.parsers.hostile_process import allocate, die, environment, fail, identity, nest, sleep, spin
 
 T = TypeVar("T")
@@ -42,7 +44,7 @@ def children() -> set[str]:
 
 EXCEEDED: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "processor time": (spin, 60, "more than 2 s of processor time"),
-    "memory": (allocate, 1 << 30, "more than 200 MiB of memory"),
+    "memory": (allocate, 1 << 30, "more than 200 MiB"),
     "nesting": (nest, 100_000, "nested too deeply"),
     "result": (identity, b"a" * (2 << 20), "more than 1,048,576 bytes"),
 }
@@ -72,7 +74,7 @@ def test_wall_time_is_limited() -> None:
 @pytest.mark.parametrize(("operation", "argument"), [(die, 3), (fail, "a secret")], ids=["exit", "exception"])
 def test_failures_do_not_reveal_the_input(operation: Callable[[Any], Any], argument: Any) -> None:
     async def test(opened: ParserPool) -> None:
-        with pytest.raises(ParsingError, match=r"^the parser failed on this input$"):
+        with pytest.raises(InvalidDocument, match=r"^the parser failed on this input$"):
             await opened.run("a", operation, argument)
         assert await opened.run("a", identity, 7) == 7
 
@@ -126,16 +128,59 @@ def test_documents_and_markup_round_trip() -> None:
         written = await opened.run("a", write_document, name, content, options, translations)
         assert written == b"ONE HOUSE.\n\nTWO DOGS.\n"
         html = "<p>One <b>house</b>.</p>"
-        (segment,) = await opened.run("a", read_markup, html, False, MarkupOptions())
-        same = [TranslatedSegment(segment.text)]
-        assert await opened.run("a", write_markup, html, False, MarkupOptions(), [same]) == [html]
+        [(number, segment)] = await opened.run("a", read_markup, [html], False, MarkupOptions())
+        same = [TranslatedSegment(segment.text)] * 2
+        assert number == 0
+        assert await opened.run("a", write_markup, [(html, 2)], False, MarkupOptions(), same) == [html, html]
 
     run(test, ParserLimits())
 
 
+def test_long_lists_are_sent_in_parts() -> None:
+    items = [str(number) for number in range(3 * PART + 1)]
+    assert run(lambda opened: opened.run("a", identity, items)) == items
+    assert run(lambda opened: opened.run("a", identity, [])) == []
+
+
+def test_one_caller_leaves_a_place_to_others() -> None:
+    async def test(opened: ParserPool) -> None:
+        stuck = [asyncio.create_task(opened.run("a", sleep, 60)) for _ in range(3)]
+        await asyncio.sleep(0)
+        assert await opened.run("b", identity, 7) == 7
+        for task in stuck:
+            task.cancel()
+        await asyncio.gather(*stuck, return_exceptions=True)
+
+    run(test, ParserLimits(processes=2))
+
+
+def test_closing_ends_operations_in_progress() -> None:
+    async def test(opened: ParserPool) -> None:
+        await opened.run("a", identity, 7)
+        stuck = asyncio.create_task(opened.run("a", sleep, 60))
+        await asyncio.sleep(0.1)
+        opened.close()
+        with pytest.raises(Unavailable):
+            await stuck
+        with pytest.raises(Unavailable):
+            await opened.run("a", identity, 7)
+
+    run(test)
+
+
+def test_a_process_that_took_much_memory_is_replaced() -> None:
+    async def test(opened: ParserPool) -> None:
+        await opened.run("a", identity, 7)
+        before = children()
+        await opened.run("a", allocate, 150 << 20)
+        assert not before & children()
+
+    run(test)
+
+
 def test_wrong_documents_are_refused_with_the_reason() -> None:
     async def test(opened: ParserPool) -> None:
-        with pytest.raises(ParsingError, match="accepted"):
+        with pytest.raises(InvalidDocument, match="accepted"):
             await opened.run("a", read_document, "a.exe", b"", DocumentOptions())
 
     run(test)

@@ -34,6 +34,7 @@ from service.translation.document_jobs import (
 )
 from service.translation.documents import DocumentTranslator, OpenedDocument
 from service.translation.jobs import Job
+from tests.service.doubles import DirectParsers
 
 JOB = Job(texts=(), source=None, target="de", terms=Terms((("dog", "Hund"),), ("cat",)), caller="key:a")
 TEXT = "A dog."
@@ -67,7 +68,7 @@ class Translator:
 
 
 async def opened(text: str = TEXT) -> OpenedDocument:
-    return await DocumentTranslator(DocumentOptions()).open("a.txt", text.encode())
+    return await DocumentTranslator(DocumentOptions(), DirectParsers()).open("key:a", "a.txt", text.encode())
 
 
 def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:

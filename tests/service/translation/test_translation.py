@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
@@ -12,21 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mt.languages import Direction
-from mt.text.documents import DocumentOptions
 from mt.text.terms import Terms
 from service.errors import CannotTranslate, DeadlineExceeded, InvalidDocument, Overloaded, UnsupportedLanguage
-from service.translation import documents, service
-from service.translation.documents import DocumentTranslator
+from service.parsers.pool import Parsers
+from service.translation import service
 from service.translation.jobs import Answer, Format, Job, OutputOptions, StreamedSentence, StreamEnd
 from service.translation.service import TranslationService
-from tests.service.doubles import Guesses, WordModels, backwards, upper
+from tests.service.doubles import DirectParsers, Guesses, WordModels, backwards, upper
 
 DIRECT = {"en-de": upper}
 BRIDGED = {"en-de": upper, "de-fr": backwards}
 
 
 def over(models: WordModels, cache: int = 0) -> TranslationService:
-    return TranslationService(models, cache, detector=Guesses)
+    return TranslationService(models, cache, detector=Guesses, parsers=Parsers(DirectParsers(), DirectParsers()))
 
 
 def job(*texts: str, **more: Any) -> Job:
@@ -592,17 +590,9 @@ def test_what_is_too_much_at_a_time_is_asked_for_in_halves() -> None:
     run(ask())
 
 
-def test_a_file_that_waits_for_a_thread_is_not_called_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "THREAD_SECONDS", 1.0)
-
-    async def ask() -> None:
-        slow = DocumentTranslator(DocumentOptions())
-        work = [slow._in_thread("a.txt", partial(time.sleep, 0.3)) for _ in range(4 * documents.THREADS)]
-        await asyncio.gather(*work)
-        with pytest.raises(InvalidDocument, match=r"a\.txt takes longer than 1 s to read or write"):
-            await slow._in_thread("a.txt", partial(time.sleep, 1.4))
-
-    run(ask())
+def test_markup_is_not_parsed_while_the_queue_is_full() -> None:
+    with pytest.raises(Overloaded):
+        translated(WordModels(full=True), job("<p>one</p>", format=Format.HTML))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,62 @@
+"""Parses and writes the marked-up texts of jobs: long ones in parser processes, which can be killed."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar, TypeVarTuple, Unpack, cast
+
+from mt.text.markup import Segment, TranslatedSegment
+from service.parsers.operations import read_markup, write_markup
+from service.parsers.pool import ParserPool
+from service.parsers.process import run
+from service.translation.answers import alignment_of, text_of_rank
+from service.translation.jobs import Answer, Format, Job
+
+T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
+
+SHORT = 2000  # characters that a thread parses; the worst input that a search found takes it 0.1 s of processor time
+TINY = 200  # characters that are parsed on the event loop
+
+
+class MarkupTranslator:
+    """Reads the segments of marked-up texts, and writes their translations."""
+
+    def __init__(self, parsers: ParserPool) -> None:
+        self._parsers = parsers
+
+    async def read(self, job: Job) -> list[list[Segment]]:
+        """Return the segments of each text. Raises: InvalidDocument, ParsingLimitExceeded."""
+        xml = job.format is Format.XML
+        segments: list[list[Segment]] = [[] for _ in job.texts]
+        for number, segment in await self._run(job, read_markup, job.texts, xml, job.markup):
+            segments[number].append(segment)
+        return segments
+
+    async def write(self, job: Job, texts: Sequence[tuple[str, Sequence[Answer]]]) -> list[list[str]]:
+        """Return the translations of each text, best first, from the answers for its segments.
+
+        Raises: InvalidDocument, ParsingLimitExceeded.
+        """
+        counts = [1 + max((len(answer.alternatives) for answer in group), default=0) for _, group in texts]
+        translations = [
+            TranslatedSegment(answer.text, alignment_of(answer))
+            if rank == 0
+            else TranslatedSegment(text_of_rank(answer, rank))
+            for count, (_, group) in zip(counts, texts, strict=True)
+            for rank in range(count)
+            for answer in group
+        ]
+        versions = tuple((text, count) for count, (text, _) in zip(counts, texts, strict=True))
+        xml = job.format is Format.XML
+        written = iter(await self._run(job, write_markup, versions, xml, job.markup, translations))
+        return [list(dict.fromkeys(next(written) for _ in range(count))) for count in counts]
+
+    async def _run(self, job: Job, operation: Callable[[Unpack[Arguments]], T], *args: *Arguments) -> T:
+        """Return the result of an operation, which runs where the size of the job's texts allows."""
+        size = sum(map(len, job.texts))
+        if size > SHORT:
+            return await self._parsers.run(job.caller, operation, *args)
+        work = partial(run, operation.__name__, args)
+        outcome = work() if size <= TINY else await asyncio.to_thread(work)
+        return cast(T, self._parsers.result(outcome, operation.__name__))

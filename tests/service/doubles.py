@@ -34,9 +34,14 @@ def backwards(words: list[str]) -> list[tuple[str, int]]:
 
 
 class DirectParsers(ParserPool):
-    """Runs operations in this process."""
+    """Runs operations in this process, and notes their names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
 
     async def run(self, caller: str, operation: Callable[[Unpack[Arguments]], T], /, *args: *Arguments) -> T:
+        self.names.append(operation.__name__)
         return cast(T, self.result(process.run(operation.__name__, args), operation.__name__))
 
 

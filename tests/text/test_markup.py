@@ -225,3 +225,15 @@ def test_segments_have_the_ranges_of_their_marks() -> None:
     assert segment.text == "a big dog ran"
     assert [(mark.begin, mark.end, mark.parent) for mark in segment.marks] == [(2, 9, -1), (6, 9, 0)]
     assert not Segment("x").kept
+
+
+def test_untranslatable_elements_without_end_tags_stay_at_the_end() -> None:
+    """Text behind the unfinished tag would end it."""
+    document = parse_xml("0<span translate=no><script>if (a<b)")
+    assert [segment.text for segment in document.segments] == ["0"]
+    assert document.render([TranslatedSegment("<x>")]) == "&lt;x><span translate=no><script>if (a<b)"
+
+
+def test_footnote_marks_without_end_tags_are_tags() -> None:
+    document = parse_html("house<sup>1<p>dog</p>")
+    assert [segment.text for segment in document.segments] == ["house1", "dog"]

@@ -188,18 +188,20 @@ class _Reader:
         elif elements.block[number]:
             self._flush()
             self.parts += self._tag(number)
-        elif self._is_note(number):
-            self._keep_element(number)
+        elif self._is_note(number) and self._keep_element(number):
             return elements.end[number]
         else:
             self._inline(number)
         return number + 1
 
     def _keep_element(self, number: int) -> bool:
-        """Add an element that stays as it is within a text; return False if it contains a block."""
+        """Add an element that stays as it is within a text; return False if it contains a block or lacks its end tag.
+
+        Behind an element without its end tag, another place could make text a part of the element.
+        """
         elements, token = self.elements, self.tokens[number]
         end = elements.end[number]
-        if elements.holds_block(number):
+        if elements.holds_block(number) or (end > number + 1 and elements.partner[number] < 0):
             return False
         inside = self.tokens[number:end]
         text = ""

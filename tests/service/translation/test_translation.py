@@ -217,19 +217,17 @@ def test_alternatives_of_markup() -> None:
     assert answer.alternatives == ("<p>A~1</p><p>B~1</p>",)
 
 
-def test_much_markup_is_taken_apart_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    asides: list[Callable[[], Any]] = []
-    to_thread = asyncio.to_thread
-
-    async def spying(work: Callable[[], Any]) -> Any:
-        asides.append(work)
-        return await to_thread(work)
-
-    monkeypatch.setattr(asyncio, "to_thread", spying)
-    translated(WordModels(), job("<p>a</p>", format=Format.HTML))
-    assert not asides
-    translated(WordModels(), job("<p>a</p>" * 1000, format=Format.HTML))
-    assert len(asides) == 2, "to read it and to write it"
+def test_only_long_markup_is_parsed_in_a_process() -> None:
+    markup = DirectParsers()
+    translations = TranslationService(WordModels(), parsers=Parsers(markup=markup))
+    for html, operations in (
+        ("<p>a</p>", []),
+        ("<p>a</p>" * 100, []),
+        ("<p>a</p>" * 1000, ["read_markup", "write_markup"]),
+    ):
+        (answer,) = run(translations.translate(job(html, format=Format.HTML)))
+        assert answer.text == html.upper().replace("P>", "p>")
+        assert markup.names == operations
 
 
 # The same work, once

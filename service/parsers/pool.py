@@ -14,8 +14,7 @@ from typing import Any, TypeVar, TypeVarTuple, Unpack, cast
 import structlog
 
 from service.errors import InvalidDocument, ParsingLimitExceeded, Unavailable
-from service.parsers.frames import HEAD, Message, dump, fill
-from service.parsers.process import Outcome, ProcessLimits, Status
+from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump, fill
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")

@@ -14,13 +14,11 @@ import socket
 import sys
 import time
 import traceback
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from mt.errors import DocumentError, DocumentLimitExceeded
-from service.parsers.frames import HEAD, Message, dump, fill
+from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump, fill
 from service.parsers.operations import OPERATIONS
 
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
@@ -28,34 +26,6 @@ NESTING = 3000  # Python frames; deeper structures are refused
 NICENESS = 5  # the models, and the service, go first
 KILLED_FIRST = "500"  # of 1,000; if the machine runs out of memory, Linux kills a parser before the service
 KEPT_BYTES = 100 << 20  # a process that once took more ends after its operation, because its memory is fragmented
-
-
-class Status(StrEnum):
-    """Kind of an outcome."""
-
-    DONE = "done"
-    REFUSED = "refused"  # the input is wrong: a DocumentError
-    LIMIT = "limit"  # the input has more than is accepted: a DocumentLimitExceeded
-    MEMORY = "memory"
-    NESTING = "nesting"
-    FAILED = "failed"  # a library or our code failed on the input
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Outcome of an operation: a result, a message for the client, or a line of code; `last` if the process ends."""
-
-    status: Status
-    content: Any = None
-    last: bool = False
-
-
-@dataclass(frozen=True)
-class ProcessLimits:
-    """Memory in bytes beyond what the process takes at its start, and processor time in seconds per operation."""
-
-    memory_bytes: int
-    cpu_seconds: int
 
 
 def send(connection: socket.socket, message: Message) -> None:

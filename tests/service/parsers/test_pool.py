@@ -18,21 +18,22 @@ from service.parsers.pool import ParserLimits, ParserPool
 from tests.service.parsers.hostile_process import allocate, die, environment, fail, identity, nest, sleep, spin
 
 T = TypeVar("T")
+HOSTILE = "tests.service.parsers.hostile_process"
 LIMITS = ParserLimits(processes=1, wall_seconds=20, cpu_seconds=2, memory_bytes=200 << 20, result_bytes=1 << 20)
 
 
 @contextmanager
-def pool(limits: ParserLimits = LIMITS) -> Iterator[ParserPool]:
-    opened = ParserPool(limits, "tests.service.parsers.hostile_process")
+def pool(limits: ParserLimits, module: str) -> Iterator[ParserPool]:
+    opened = ParserPool(limits, module)
     try:
         yield opened
     finally:
         opened.close()
 
 
-def run(test: Callable[[ParserPool], Awaitable[T]], limits: ParserLimits = LIMITS) -> T:
+def run(test: Callable[[ParserPool], Awaitable[T]], limits: ParserLimits = LIMITS, module: str = HOSTILE) -> T:
     async def tested() -> T:
-        with pool(limits) as opened:
+        with pool(limits, module) as opened:
             return await test(opened)
 
     return asyncio.run(tested())
@@ -133,7 +134,7 @@ def test_documents_and_markup_round_trip() -> None:
         assert number == 0
         assert await opened.run("a", write_markup, [(html, 2)], False, MarkupOptions(), same) == [html, html]
 
-    run(test, ParserLimits())
+    run(test, ParserLimits(), "service.parsers.process")
 
 
 def test_long_lists_are_sent_in_parts() -> None:

@@ -1,11 +1,14 @@
-"""Limits of open connections: their number, and the time to receive the head of a request.
+"""Limits of open connections: their number, and the time in which a client must send a request and read its answer.
 
-uvicorn has no time-out for the head. Clients that send nothing, or a byte now and then, could therefore use up all file
-descriptors and block all other clients, health checks included. At the limit, this module closes the connection that
-has waited longest for a request; uvicorn's `limit_concurrency` would refuse every new connection.
+uvicorn waits for ever for the head of a request, and for a client to read. Clients that send or read nothing could
+therefore use up all file descriptors and block all other clients, health checks included. uvicorn's `limit_concurrency`
+would refuse every new connection at the limit; this module closes a connection of the address that has the most.
 """
 
 import asyncio
+import resource
+import socket
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
@@ -15,28 +18,65 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from service.access.control import caller_network
+
+ACCEPT_BATCH = 4  # connections accepted at a time; asyncio takes as many as `backlog` before it closes any
+BACKLOG = 1024  # connections that wait in the kernel to be accepted
+RESERVE = 16  # connections beyond the limit, for addresses that have few
+FEW = 4  # connections of an address that has few
+
+
+def connection_limit(limit: int) -> int:
+    """Return `limit`, or the number of connections for which this process has file descriptors, if that is lower."""
+    with socket.socket() as lowest:  # the system gives the lowest free number: all below it are in use
+        used = lowest.fileno()
+    free = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - used - RESERVE
+    return max(1, min(limit, free - min(64, free // 4)))  # the others are for files, workers and parsers
+
 
 @dataclass
 class ConnectionLimiter:
     """Open connections of one server. `waiting` lists the connections without a complete request, oldest first."""
 
-    head_seconds: float
+    seconds: float  # time for the head of a request, and without progress in reading an answer
     limit: int
-    open: "set[TimedConnection]" = field(default_factory=set)
+    open: "dict[TimedConnection, None]" = field(default_factory=dict)
     waiting: "dict[TimedConnection, None]" = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)  # open connections by address
 
     def protocol(self) -> type[asyncio.Protocol]:
         """Return the connection factory for uvicorn's setting `http`."""
         return cast(type[asyncio.Protocol], partial(TimedConnection, self))
 
-    def make_room(self, new: "TimedConnection") -> None:
-        """If too many connections are open, close the connection that has waited longest for a request, if any."""
-        if len(self.open) > self.limit and (longest := next(iter(self.waiting))) is not new:
-            longest.transport.close()
+    def add(self, new: "TimedConnection") -> None:
+        """Count a new connection. If too many are open, close one of the address that has the most.
+
+        This is the connection that has waited longest for a request or, if none waits, the newest connection.
+        """
+        self.open[new] = None
+        self.counts[new.address] += 1
+        excess = len(self.open) - self.limit
+        if excess <= 0:
+            return
+        most = max(self.counts.values())
+        idle = next((one for one in self.waiting if self.counts[one.address] == most and one is not new), None)
+        if idle is not None:
+            idle.abort()
+        elif excess > RESERVE or self.counts[new.address] > FEW:
+            next(one for one in reversed(self.open) if self.counts[one.address] == most).abort()
+
+    def remove(self, closed: "TimedConnection") -> None:
+        """Forget a connection that has been closed, if it has not been forgotten."""
+        self.waiting.pop(closed, None)
+        if closed in self.open:
+            del self.open[closed]
+            self.counts[closed.address] -= 1
+            if not self.counts[closed.address]:
+                del self.counts[closed.address]
 
 
 class TimedConnection(H11Protocol):
-    """A uvicorn connection that closes itself if the head of a request does not arrive in time."""
+    """A uvicorn connection that closes itself if the client does not send a request, or does not read the answer."""
 
     def __init__(
         self,
@@ -47,42 +87,85 @@ class TimedConnection(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self.address = ""
         self._limiter = limiter
-        self._timer: asyncio.TimerHandle | None = None
+        self._read_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+        self._read_state: object = None  # of h11, for which the timer runs
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._limiter.open.add(self)
+        self.address = caller_network(self.client[0] if self.client else "")
+        self._limiter.add(self)
         self._update()
-        self._limiter.make_room(self)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._update()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_writing()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_write_timer()
+
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self._watch_writing()
         self._update()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._limiter.open.discard(self)
-        self._limiter.waiting.pop(self, None)
-        self._stop_timer()
+        self._limiter.remove(self)
+        self._stop_read_timer()
+        self._stop_write_timer()
         super().connection_lost(exc)
 
+    def abort(self) -> None:
+        """Close the connection at once, without sending what is still to be sent."""
+        self._limiter.remove(self)  # now: the loop closes the socket later
+        self.transport.abort()
+
     def _update(self) -> None:
-        """Update `waiting` and the timer after an event. More bytes of the same head do not restart the timer."""
+        """Update `waiting` and the timer after an event. More bytes of the same head do not restart the timer.
+
+        The body of a request has a time-out of its own, which is answered with 408. This timer has twice that time, for
+        bodies of requests that were answered before their end.
+        """
         state = self.conn.their_state if self in self._limiter.open else h11.CLOSED
         if state in (h11.IDLE, h11.SEND_BODY):
             self._limiter.waiting.setdefault(self)
         else:
             self._limiter.waiting.pop(self, None)
-        if state is not h11.IDLE:
-            self._stop_timer()
-        elif self._timer is None:
-            self._timer = self.loop.call_later(self._limiter.head_seconds, self.transport.close)
+        if state is self._read_state:
+            return
+        self._read_state = state
+        self._stop_read_timer()
+        if state is h11.IDLE:
+            self._read_timer = self.loop.call_later(self._limiter.seconds, self.transport.close)
+        elif state is h11.SEND_BODY:
+            self._read_timer = self.loop.call_later(2 * self._limiter.seconds, self.transport.abort)
 
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _stop_read_timer(self) -> None:
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
+
+    def _stop_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+
+    def _watch_writing(self) -> None:
+        """Abort the connection if the client reads nothing of the answer for `seconds`."""
+        size = self.transport.get_write_buffer_size()
+        if size and self._write_timer is None:
+            self._write_timer = self.loop.call_later(self._limiter.seconds, self._check_writing, size)
+
+    def _check_writing(self, before: int) -> None:
+        self._write_timer = None
+        if 0 < before <= self.transport.get_write_buffer_size():
+            self.transport.abort()
+        else:
+            self._watch_writing()

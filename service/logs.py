@@ -9,7 +9,11 @@ from enum import StrEnum
 import structlog
 from structlog.typing import Processor
 
+REPEAT_SECONDS = 10.0
+
 LOG_EVENTS = {
+    "clients may choose their address": "The setting trusted_proxies is * or a large network; rates and quotas of "
+    "addresses can then be evaded (networks).",
     "document failed": "A document library raised an unexpected exception (location).",
     "failed": "A request failed because of a defect and was answered with 500 (location, request_id).",
     "listening": "The service accepts connections (host, port; with Ray: replicas).",
@@ -80,6 +84,22 @@ def current_record() -> RequestRecord:
     return _current.get(None) or RequestRecord()
 
 
+class RepeatFilter(logging.Filter):
+    """Passes each message at most once in REPEAT_SECONDS. For libraries whose messages clients can cause."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._passed: dict[str, float] = {}  # time of the last passed record, by the first line of the message
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record is written."""
+        message = str(record.msg).partition("\n")[0]
+        if record.created - self._passed.get(message, -REPEAT_SECONDS) < REPEAT_SECONDS:
+            return False
+        self._passed[message] = record.created
+        return True
+
+
 def configure_logs(as_json: bool) -> None:
     """Write the logs of all packages as JSON lines, or as text in columns."""
     shared: list[Processor] = [
@@ -103,3 +123,5 @@ def configure_logs(as_json: bool) -> None:
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    for name in ("asyncio", "uvicorn.error"):  # such as "too many open files", for each attempt to connect
+        logging.getLogger(name).addFilter(RepeatFilter())

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from uuid import uuid4
 
 import structlog
@@ -28,6 +29,7 @@ from service.errors import (
     SlowRequest,
     error_location,
     error_response,
+    shorten,
 )
 from service.logs import RequestRecord, start_record
 from service.metrics import Metrics
@@ -70,6 +72,7 @@ def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics) -> No
         file_bytes=settings.max_file_bytes + FORM_BYTES,
         buffered_bytes=settings.max_buffered_bytes,
         read_timeout_seconds=settings.read_timeout_seconds,
+        hosts=settings.accepted_hosts,
     )
     app.add_middleware(HeadMiddleware)
     app.add_middleware(RequestLimitMiddleware, limits=limits)
@@ -166,13 +169,15 @@ class RequestLogMiddleware:
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Limits of a request. `buffered_bytes` limits all bodies in memory; one address may use half of it."""
+    """Limits of a request. `buffered_bytes` limits all bodies in memory; `small_bytes` of a body always have room."""
 
     head_bytes: int
     body_bytes: int
     file_bytes: int
     buffered_bytes: int
     read_timeout_seconds: float
+    small_bytes: int = 65_536
+    hosts: tuple[str, ...] = ("*",)  # names in the header Host, beside IP addresses
 
 
 class RequestLimitMiddleware:
@@ -187,20 +192,22 @@ class RequestLimitMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        body, address = bytearray(), caller_network(scope["client"][0] if scope.get("client") else "")
+        body, size, address = bytearray(), 0, caller_network(scope["client"][0] if scope.get("client") else "")
         try:
             problem = await self._problem(scope, receive, body, address)
             if problem:
                 await error_response(scope, problem)(scope, receive, send)
                 return
+            size = len(body)
             messages: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+            body.clear()
 
             async def replay() -> Message:
                 return messages.pop() if messages else await receive()
 
             await self.app(scope, replay, send)
         finally:
-            self._buffered[address] -= len(body)
+            self._buffered[address] -= len(body) or size
             if not self._buffered[address]:
                 del self._buffered[address]
 
@@ -225,7 +232,13 @@ class RequestLimitMiddleware:
         if size > self.limits.head_bytes:
             limit = self.limits.head_bytes
             raise HeadTooLarge(f"Invalid request: URL and headers exceed the limit of {limit} bytes")
-        check_fields(Headers(scope=scope).get("content-type", ""), scope["query_string"])
+        headers = Headers(scope=scope)
+        host = host_name(headers.get("host", ""))
+        if not {"*", host} & {*self.limits.hosts} and not is_address(host):
+            raise InvalidRequest.listing(
+                [f"the header Host is {shorten(host)}; accepted: an IP address, or a name in the setting allowed_hosts"]
+            )
+        check_fields(headers.get("content-type", ""), scope["query_string"])
 
     async def _read(self, scope: Scope, receive: Receive, body: bytearray, address: str) -> None:
         """Read the body into `body`.
@@ -254,9 +267,29 @@ class RequestLimitMiddleware:
             raise BodyTooLarge(f"Invalid request: the body exceeds the limit of {limit} bytes")
 
     def _has_room(self, address: str, body: int, more: int) -> bool:
-        """Return whether a body of `body` bytes may grow by `more` bytes, by the limits of buffered bytes."""
-        limit, buffered = self.limits.buffered_bytes, self._buffered[address]
-        return self._buffered.total() + more <= limit and (buffered == body or 2 * (buffered + more) <= limit)
+        """Return whether a body of `body` bytes may grow by `more` bytes.
+
+        The bodies of one address may together be as large as the room that they leave to others. Two addresses can
+        therefore take two thirds of all room, and three can take three quarters.
+        """
+        if body + more <= self.limits.small_bytes:
+            return True
+        buffered, free = self._buffered[address], self.limits.buffered_bytes - self._buffered.total() - more
+        return free >= 0 and (buffered == body or buffered + more <= free)
+
+
+def host_name(host: str) -> str:
+    """Return the name or address in a Host header, without the port."""
+    name = host.partition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
+    return name.lower()
+
+
+def is_address(name: str) -> bool:
+    """Return whether a name in a Host header is an IP address, or is missing. Browsers cannot be led to forge these."""
+    try:
+        return not name or bool(ip_address(name))
+    except ValueError:
+        return False
 
 
 def announced_size(headers: Headers) -> int:

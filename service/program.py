@@ -8,7 +8,7 @@ In a container, with all models of a volume; for callers with API keys; behind a
 
     docker run --gpus all -p 8000:8000 -v models:/models IMAGE
     python -m service --models models --database service.db --require-key true     # keys: mt-service keys
-    python -m service --models models --root-path /translator --trusted-proxies 10.0.0.0/8
+    python -m service --models models --root-path /translator --trusted-proxies 10.0.0.1
 
 At SIGTERM or Ctrl-C the service refuses new requests, answers the accepted requests and exits with status 0; a second
 signal ends it at once. At SIGHUP it loads model directories that have changed, or are new in --models, while it answers
@@ -29,7 +29,7 @@ import uvicorn
 from mt.errors import MTError
 from service.access.database import Database
 from service.app import create_app
-from service.connections import ConnectionLimiter
+from service.connections import ACCEPT_BATCH, BACKLOG, ConnectionLimiter, connection_limit
 from service.logs import configure_logs
 from service.middleware import HEAD_BYTES
 from service.settings import Settings, SettingsError, load_settings, option, variable
@@ -60,6 +60,8 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
     try:
         settings = load_settings(options)
         configure_logs(not sys.stderr.isatty() if settings.log_json is None else settings.log_json)
+        if settings.broad_proxies:
+            structlog.get_logger().warning("clients may choose their address", networks=settings.broad_proxies)
         asyncio.run(serve(settings))
     except MTError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -125,7 +127,11 @@ async def serve(settings: Settings) -> None:
         async with Fleet(FleetConfig.of(settings), process_transports(settings)) as fleet:
             config = uvicorn.Config(
                 create_app(settings, fleet, database),
-                http=ConnectionLimiter(settings.read_timeout_seconds, settings.max_connections).protocol(),
+                http=ConnectionLimiter(
+                    settings.read_timeout_seconds, connection_limit(settings.max_connections)
+                ).protocol(),
+                ws="none",
+                backlog=ACCEPT_BATCH,
                 proxy_headers=False,  # the application's own middleware trusts only proxies of the settings
                 h11_max_incomplete_event_size=HEAD_BYTES,
                 root_path=settings.root_path,
@@ -155,6 +161,7 @@ class HttpServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for listener in sockets or []:
+            listener.listen(BACKLOG)
             host, port = listener.getsockname()[:2]
             structlog.get_logger().info("listening", host=host, port=port)
         self.listening.set()

@@ -5,7 +5,7 @@ The reference page of settings is generated from the descriptions.
 
 import re
 from collections.abc import Mapping
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -27,6 +27,7 @@ from mt.errors import MTError, problems
 PREFIX = "MT_"
 SECRETS = frozenset({"admin_key"})  # settings whose values never appear in a message
 MIN_SECRET_LENGTH = 16  # characters
+BROAD_NETWORK = 65_536  # addresses; a larger network of trusted proxies is probably a mistake
 NO_MODEL = "no_model"  # type of the validation error if no model is named; its message already names the options
 
 
@@ -51,6 +52,19 @@ def _host_or_network(value: str) -> str:
     return value
 
 
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _host_name(value: str) -> str:
+    if value != "*" and not re.fullmatch(r"[\w-]+(\.[\w-]+)*", value, re.ASCII):
+        raise ValueError(f"{value!r} is not a name; accepted: a name such as mt.example.org without a port, or *")
+    return value.lower()
+
+
 def _root_path(value: str) -> str:
     if value and not re.fullmatch(r"(/[\w.~-]+)+", value, re.ASCII):
         raise ValueError("accepted: a path such as /translator, without a slash at its end")
@@ -65,6 +79,7 @@ def _long(value: SecretStr) -> SecretStr:
 
 Directories = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
 Origins = Annotated[tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_split)]
+Hosts = Annotated[tuple[Annotated[str, AfterValidator(_host_name)], ...], NoDecode, BeforeValidator(_split)]
 Networks = Annotated[tuple[Annotated[str, AfterValidator(_host_or_network)], ...], NoDecode, BeforeValidator(_split)]
 
 
@@ -102,7 +117,10 @@ class Settings(BaseSettings):
         10_000_000, ge=1, description="Size of an uploaded file; a larger one is refused with 413."
     )
     max_buffered_bytes: int = Field(
-        200_000_000, ge=1, description="Size of all request bodies in memory; a request beyond it is refused with 503."
+        200_000_000,
+        ge=1,
+        description="Size of all request bodies in memory, of which an address may use as much as it leaves to others; "
+        "beyond it, bodies over 64 KiB are refused with 503.",
     )
     max_characters: int = Field(
         100_000, ge=1, description="Characters of a request; more are refused with 400, and under /v2 with 413."
@@ -157,10 +175,16 @@ class Settings(BaseSettings):
     )
     public_metrics: bool = Field(True, description="Whether GET /metrics can be read without the admin key.")
     read_timeout_seconds: float = Field(
-        10, gt=0, description="Time in which the head and the body of a request must arrive."
+        10,
+        gt=0,
+        description="Time in which the head and the body of a request must arrive; a client that reads nothing of its "
+        "answer for this time is disconnected.",
     )
     max_connections: int = Field(
-        900, ge=1, description="Open connections; beyond it, the one that has been idle longest is closed."
+        900,
+        ge=1,
+        description="Open connections, or fewer if fewer files may be open; beyond it, the address with the most loses "
+        "the one that has been idle longest.",
     )
     allow_origins: Origins = Field(
         (), description="Web sites whose pages may use the service (CORS), separated by commas; * allows all."
@@ -172,9 +196,26 @@ class Settings(BaseSettings):
     trusted_proxies: Networks = Field(
         (), description="Addresses or networks of proxies whose X-Forwarded-For is trusted, separated by commas."
     )
+    allowed_hosts: Hosts = Field(
+        (),
+        description="Names by which clients may address the service (Host), separated by commas; * allows all. If left "
+        "out: all, or only localhost if `host` is a loopback address. IP addresses are always allowed.",
+    )
     log_json: bool | None = Field(
         None, description="Whether logs are JSON lines; if left out, they are unless stderr is a terminal."
     )
+
+    @property
+    def accepted_hosts(self) -> tuple[str, ...]:
+        """Names that a Host header may have beside IP addresses; * stands for all."""
+        return self.allowed_hosts or (("localhost",) if _is_loopback(self.host) else ("*",))
+
+    @property
+    def broad_proxies(self) -> tuple[str, ...]:
+        """Entries of trusted_proxies that are so large that clients may be in them, and choose their address."""
+        return tuple(
+            entry for entry in self.trusted_proxies if entry == "*" or ip_network(entry).num_addresses > BROAD_NETWORK
+        )
 
     @field_validator("models")
     @classmethod

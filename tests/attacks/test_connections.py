@@ -13,7 +13,7 @@ pytestmark = pytest.mark.attack
 
 def test_clients_that_do_not_read_are_closed() -> None:
     with running() as target:
-        request = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 20
+        request = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20
         sockets: list[socket.socket] = []
 
         def attack() -> None:
@@ -46,7 +46,7 @@ def test_clients_that_do_not_read_are_closed() -> None:
 def test_unfinished_bodies_of_two_addresses_leave_room_for_a_third() -> None:
     with running() as target:
         head = (
-            b"POST /translate_file HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+            b"POST /translate_file HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"
             b"Content-Length: 9900000\r\n\r\n"
         )
         held = []

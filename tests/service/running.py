@@ -106,7 +106,7 @@ async def ask_alone(url: str, q: str, ledger: Ledger) -> None:
     """The same on a connection of its own, and with so little work that thousands can be on their way."""
     id, begun, sent = uuid4().hex, time.monotonic(), math.inf
     body = json.dumps({"q": q, "source": "en", "target": "de"}).encode()
-    head = f"POST /translate HTTP/1.1\r\nHost: a\r\nX-Request-ID: {id}\r\nConnection: close\r\n"
+    head = f"POST /translate HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: {id}\r\nConnection: close\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     host, port = url.removeprefix("http://").split(":")
     try:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Thread
@@ -340,6 +340,28 @@ def test_only_trusted_proxies_say_who_asks(trusted: tuple[str, ...], forwarded: 
         assert found["url"].startswith("https://" if trusted and trusted[0] != "10.0.0.0/8" else "http://")
 
 
+@pytest.mark.parametrize(
+    ("settings", "host", "status"),
+    [
+        ({}, "localhost:80", 200),
+        ({}, "192.0.2.1", 200),
+        ({}, "[::1]:8000", 200),
+        ({}, "evil.example", 400),
+        ({"host": "0.0.0.0"}, "any.example", 200),
+        ({"host": "0.0.0.0", "allowed_hosts": ("mt.example",)}, "MT.example:80", 200),
+        ({"allowed_hosts": ("mt.example",)}, "evil.example", 400),
+    ],
+)
+def test_hosts_by_which_the_service_may_be_addressed(settings: dict[str, Any], host: str, status: int) -> None:
+    with client(Models(), **settings) as asked:
+        assert asked.get("/livez", headers={"Host": host}).status_code == status
+
+
+def test_proxies_that_may_be_clients() -> None:
+    found = load_settings({"model": "m", "trusted_proxies": "*, 10.0.0.0/8, 10.1.0.0/16, 10.0.0.1"})
+    assert found.broad_proxies == ("*", "10.0.0.0/8")
+
+
 def test_a_root_path() -> None:
     """A proxy shows the service under a path, which it takes away before it asks."""
     with client(Models(), root_path="/translator") as asked:
@@ -432,7 +454,9 @@ def test_limits_of_a_request(messages: list[Message], headers: list[tuple[bytes,
 
 
 def test_uploads_may_be_larger_and_all_bodies_together_are_bounded_and_those_of_an_address() -> None:
-    limits = RequestLimits(head_bytes=900, body_bytes=10, file_bytes=100, buffered_bytes=120, read_timeout_seconds=1)
+    limits = RequestLimits(
+        900, body_bytes=10, file_bytes=100, buffered_bytes=120, read_timeout_seconds=1, small_bytes=3
+    )
     holding: list[int] = []
 
     async def scenario() -> list[int]:
@@ -472,15 +496,19 @@ def test_uploads_may_be_larger_and_all_bodies_together_are_bounded_and_those_of_
             await asyncio.sleep(0)
         too_large = [await post("/translate", 11), await post("/v2/document", 101)]
         too_much_of_one = await post("/translate", 5)  # there is room, but not for one address, which has half
-        no_room = await post("/translate_file", 21, client="192.0.2.2")
-        small = asyncio.ensure_future(post("/translate", 10, client="192.0.2.2"))
+        always = asyncio.ensure_future(post("/translate", 3))  # a small body has room at any time
         while len(holding) < 2:
             await asyncio.sleep(0)
+        no_room = await post("/translate_file", 21, client="192.0.2.2")
+        small = asyncio.ensure_future(post("/translate", 10, client="192.0.2.2"))
+        while len(holding) < 3:
+            await asyncio.sleep(0)
         release.set()
-        return [*too_large, too_much_of_one, no_room, await small, await first, await post("/v2/document", 100)]
+        refused = [*too_large, too_much_of_one, no_room]
+        return [*refused, await always, await small, await first, await post("/v2/document", 100)]
 
-    assert asyncio.run(scenario()) == [413, 413, 503, 503, 200, 200, 200]
-    assert holding == [100, 10, 100]
+    assert asyncio.run(scenario()) == [413, 413, 503, 503, 200, 200, 200, 200]
+    assert holding == [100, 3, 10, 100]
 
 
 def exchange(url: str, *parts: bytes) -> bytes:
@@ -495,11 +523,20 @@ def exchange(url: str, *parts: bytes) -> bytes:
         return answer
 
 
+def read_all(connection: socket.socket) -> int:
+    """Return the number of bytes until the other side closes or resets the connection."""
+    received = 0
+    with suppress(ConnectionResetError):
+        while part := connection.recv(1 << 20):
+            received += len(part)
+    return received
+
+
 def connect(url: str) -> socket.socket:
     return socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=60)
 
 
-POST = b"POST /echo HTTP/1.1\r\nHost: a\r\n"
+POST = b"POST /echo HTTP/1.1\r\nHost: localhost\r\n"
 
 
 @pytest.mark.parametrize(
@@ -508,7 +545,7 @@ POST = b"POST /echo HTTP/1.1\r\nHost: a\r\n"
         ((b"",), b""),
         ((b"GET /livez HT",), b""),
         (
-            (b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /li", b"v", b"e"),
+            (b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /li", b"v", b"e"),
             b"HTTP/1.1 200 OK",
         ),  # a second one, slowly
         ((POST + b"Content-Length: 5\r\n\r\n", b"a", b"b"), b"HTTP/1.1 408 Request Timeout"),
@@ -537,6 +574,48 @@ def test_who_waits_longest_makes_room() -> None:
         for each in waiting:
             each.close()
         until(lambda: not connections.open and not connections.waiting)
+
+
+def test_who_does_not_read_is_cut_off() -> None:
+    """After 0.3 s without progress, also with answers that wait behind one another."""
+    app = application(Models())
+
+    @app.get("/large")
+    async def large() -> Response:
+        return Response(b"a" * 3_000_000)
+
+    connections = ConnectionLimiter(0.3, limit=5)
+    with served(app, http=connections.protocol(), timeout_keep_alive=3600) as url:
+        request = b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        idle, slow = connect(url), connect(url)
+        idle.sendall(request * 3)
+        slow.sendall(request)
+        received = 0
+        while received < 3_000_000:  # in longer than 0.3 s
+            received += len(slow.recv(250_000))
+            time.sleep(0.05)
+        until(lambda: not connections.open)
+        with closing(idle), closing(slow):
+            assert read_all(idle) < 9_000_000  # all three answers
+
+
+def test_the_address_with_the_most_connections_makes_room() -> None:
+    connections = ConnectionLimiter(3600, limit=6)
+    with served(application(Models()), http=connections.protocol()) as url:
+
+        def connected(address: str) -> socket.socket:
+            port = int(url.rpartition(":")[2])
+            opened = socket.create_connection(("127.0.0.1", port), 60, source_address=(address, 0))
+            until(lambda: any(one.client == opened.getsockname() for one in connections.open))
+            return opened
+
+        few = connected("127.0.0.2")
+        many = [connected("127.0.0.3") for _ in range(5)]
+        other = connected("127.0.0.4")
+        assert many[0].recv(1) == b""
+        assert connections.counts == {"127.0.0.2": 1, "127.0.0.3": 4, "127.0.0.4": 1}
+        for each in (few, other, *many):
+            each.close()
 
 
 def body(**fields: Any) -> dict[str, Any]:

@@ -126,7 +126,8 @@ def test_a_thousand_who_leave_are_forgotten(in_thread: Callable[..., Any]) -> No
     async def leave(number: int) -> None:
         host, port = application.url.removeprefix("http://").split(":")
         body = json.dumps({"q": [fresh()] * (1 + number % 3), "source": "en", "target": "de", "stream": not number % 4})
-        head = f"POST /translate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        head = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+        head += f"\r\nContent-Length: {len(body)}"
         _, writer = await asyncio.open_connection(host, int(port))
         writer.write(f"{head}\r\n\r\n{body}".encode())
         await writer.drain()

@@ -100,7 +100,12 @@ def leave(application: Any, **body: Any) -> None:
     """Send a request, and hang up once it has been accepted."""
     before = application.pending
     content = json.dumps(BODY | body).encode()
-    head = ["POST /translate HTTP/1.1", "Host: a", "Content-Type: application/json", f"Content-Length: {len(content)}"]
+    head = [
+        "POST /translate HTTP/1.1",
+        "Host: localhost",
+        "Content-Type: application/json",
+        f"Content-Length: {len(content)}",
+    ]
     with socket.create_connection(("127.0.0.1", int(application.url.rpartition(":")[2]))) as client:
         client.sendall("\r\n".join([*head, "", ""]).encode() + content)
         wait_until(lambda: application.pending == before + 1)

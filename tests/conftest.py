@@ -12,6 +12,7 @@ from mt.checkpoint import Description, LanguageModelDescription, save_model
 from mt.config import DecodingConfig, ModelConfig
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
+from mt.engine.scheduler import BatchKey
 from mt.languages import Direction, DirectionSet
 from mt.model.transformer import LanguageModel, Transformer
 from mt.tokenizer import Tokenizer, train_tokenizer
@@ -103,10 +104,10 @@ def poison(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     request = Translator.load(small_model, "cpu").request("poison")
     join = Engine._join
 
-    def fail(self: Engine, requests: Sequence[Request]) -> None:
+    def fail(self: Engine, key: BatchKey, requests: Sequence[Request]) -> None:
         if request is not None and request.source in [each.source for each in requests]:
             raise ValueError("not this one")
-        join(self, requests)
+        join(self, key, requests)
 
     monkeypatch.setattr(Engine, "_join", fail)
     return "poison"

@@ -4,16 +4,70 @@ from collections.abc import Collection, Iterator, Sequence
 
 from mt.engine.backends.protocol import Batch, BatchDecoder
 from mt.engine.requests import Request, Result
-from mt.engine.scheduler import BatchKind, Limits, Scheduler
+from mt.engine.scheduler import INTERACTIVE_PART, BatchKey, Limits, Scheduler, Share
 
 NO_HYPOTHESES = "the model's scores are not finite, or no hypothesis meets the search options"
 
 
-class Engine:
-    """Decodes many requests together. Requests join and leave the running batch between decoder steps.
+class RunningBatch:
+    """A batch with its requests."""
 
-    One thread owns an engine and calls `step` while the engine is `busy`. If a batch raises an exception, each of its
-    requests runs again alone, so that only the request that causes the exception fails.
+    def __init__(self, batch: Batch, requests: Sequence[Request]) -> None:
+        self._batch = batch
+        self._places: list[Request | None] = list(requests)  # None if finished or cancelled
+        self.size = len(requests)  # number of requests that are neither finished nor cancelled
+
+    @property
+    def requests(self) -> list[Request]:
+        """Requests that are neither finished nor cancelled."""
+        return [request for request in self._places if request is not None]
+
+    def join(self, batch: Batch, requests: Sequence[Request]) -> None:
+        """Append the requests of another batch, which must not be used afterwards."""
+        self._compact(min_gaps=1)
+        self._batch.extend(batch)
+        self._places += requests
+        self.size += len(requests)
+
+    def advance(self) -> list[Result]:
+        """Decode one token for every row. Return the results of finished requests."""
+        finished = [(place, request) for place in self._batch.advance() if (request := self._places[place])]
+        if not finished:
+            return []
+        results = []
+        hypotheses_of = self._batch.results([place for place, _ in finished])
+        for (place, request), hypotheses in zip(finished, hypotheses_of, strict=True):
+            results.append(Result(request.id, tuple(hypotheses), "" if hypotheses else NO_HYPOTHESES))
+            self._places[place] = None
+        self.size -= len(finished)
+        self._compact(min_gaps=max(1, len(self._places) // 4))
+        return results
+
+    def cancel(self, request_ids: Collection[int]) -> list[int]:
+        """Drop requests. Return the ids of those that were in this batch."""
+        dropped = []
+        for place, request in enumerate(self._places):
+            if request is not None and request.id in request_ids:
+                self._places[place] = None
+                dropped.append(request.id)
+        self.size -= len(dropped)
+        self._compact(min_gaps=1)
+        return dropped
+
+    def _compact(self, min_gaps: int) -> None:
+        """Remove finished requests from the batch if there are at least `min_gaps` of them. Keep an empty batch."""
+        if self.size and len(self._places) - self.size >= min_gaps:
+            places = [place for place, request in enumerate(self._places) if request is not None]
+            self._batch.select(places)
+            self._places = [self._places[place] for place in places]
+
+
+class Engine:
+    """Decodes many requests together. Requests join and leave running batches between decoder steps.
+
+    Each kind of requests has a batch; the batches take turns by decoder step. Interactive batches take turns with all
+    others, by work. One thread owns an engine and calls `step` while the engine is `busy`. If a batch raises an
+    exception, each of its requests runs again alone, so that only the request that causes the exception fails.
     """
 
     def __init__(self, decoder: BatchDecoder, limits: Limits | None = None) -> None:
@@ -21,19 +75,17 @@ class Engine:
         self.scheduler = Scheduler(limits or Limits(), decoder.kind)
         self.steps = 0  # decoder steps so far
         self.rows = 0  # sum of the decoder rows of all steps
-        self._batch: Batch | None = None
-        self._kind: BatchKind | None = None  # kind of the running batch
-        self._requests: list[Request | None] = []  # by place in the running batch; None if finished or cancelled
-        self._running = 0  # requests of the batch that are neither finished nor cancelled
+        self._batches: dict[BatchKey, RunningBatch] = {}  # the batch that was stepped last is last
+        self._balance = 0  # work that interactive batches may do before the next step of another batch
 
     @property
     def busy(self) -> bool:
         """True if a request waits or runs."""
-        return self._running > 0 or len(self.scheduler) > 0
+        return bool(self._batches) or len(self.scheduler) > 0
 
     @property
     def max_rows(self) -> int:
-        """Maximum number of decoder rows that run together."""
+        """Maximum number of decoder rows of all bulk batches together."""
         return self.scheduler.limits.rows
 
     @property
@@ -48,71 +100,72 @@ class Engine:
     def cancel(self, request_ids: Collection[int]) -> None:
         """Drop waiting and running requests. Dropped requests get no result."""
         running = {request_id for request_id in request_ids if not self.scheduler.remove(request_id)}
-        for place, request in enumerate(self._requests):
-            if request is not None and request.id in running:
-                self._requests[place] = None
-                self._running -= 1
-        self._compact(min_gaps=1)
+        for key in list(self._batches) if running else []:
+            self._release(key, self._batches[key].cancel(running))
 
     def step(self) -> list[Result]:
-        """Admit waiting requests and decode one token for every row. Return the results of finished requests."""
-        admitted = self.scheduler.admit(self._kind, self._running_rows)
-        try:
-            if admitted:
-                self._join(admitted)
-            return self._advance() if self._batch is not None else []
-        except Exception as error:  # a model can raise any exception, such as out of memory
-            involved = {request.id: request for request in (*self._requests, *admitted) if request is not None}
-            self._clear()
-            if len(involved) > 1:
-                self.scheduler.isolate(involved.values())
-                return []
-            return [Result(request_id, (), f"{type(error).__name__}: {error}") for request_id in involved]
+        """Admit waiting requests and decode one token for every row of one batch. Return the finished requests."""
+        results: list[Result] = []
+        for key, requests in self.scheduler.admit().items():
+            try:
+                self._join(key, requests)
+            except Exception as error:  # a model can raise any exception, such as out of memory
+                results += self._fail(key, requests, error)
+        if self._batches:
+            key = self._next_turn()
+            try:
+                finished = self._batches[key].advance()
+                self._release(key, [result.id for result in finished])
+                results += finished
+            except Exception as error:
+                results += self._fail(key, (), error)
+        return results
 
     def drain(self) -> Iterator[Result]:
         """Yield results until the engine is idle."""
         while self.busy:
             yield from self.step()
 
-    @property
-    def _running_rows(self) -> int:
-        return self._running * self._kind.rows if self._kind else 0
-
-    def _join(self, requests: Sequence[Request]) -> None:
+    def _join(self, key: BatchKey, requests: Sequence[Request]) -> None:
         batch = self.decoder.begin(requests)
-        self._compact(min_gaps=1)
-        if self._batch is None:
-            self._batch, self._kind = batch, self.decoder.kind(requests[0])
+        if running := self._batches.get(key):
+            running.join(batch, requests)
         else:
-            self._batch.extend(batch)
-        self._requests.extend(requests)
-        self._running += len(requests)
+            self._batches[key] = RunningBatch(batch, requests)
 
-    def _advance(self) -> list[Result]:
-        assert self._batch is not None
+    def _next_turn(self) -> BatchKey:
+        """Choose the batch of the next step, which moves behind the other batches.
+
+        After a step of another batch, the interactive batches may do as much work as this step. A step with few rows
+        is counted as a step with as many rows as the interactive share may have, because it takes hardly less time.
+        """
+        interactive = [key for key in self._batches if key[0] is Share.INTERACTIVE]
+        others = [key for key in self._batches if key[0] is not Share.INTERACTIVE]
+        key = interactive[0] if interactive and (self._balance > 0 or not others) else others[0]
+        running = self._batches[key] = self._batches.pop(key)
+        rows = running.size * key[1].rows
         self.steps += 1
-        self.rows += self._running_rows
-        finished = [(place, request) for place in self._batch.advance() if (request := self._requests[place])]
-        if not finished:
+        self.rows += rows
+        work = key[1].cost * max(rows, self.max_rows // INTERACTIVE_PART)
+        if key[0] is not Share.INTERACTIVE:
+            self._balance = min(self._balance, 0) + work
+        elif others:
+            self._balance -= work
+        return key
+
+    def _fail(self, key: BatchKey, joining: Sequence[Request], error: Exception) -> list[Result]:
+        """Drop a batch that raised an exception, with joining requests. Isolate the requests if there are several."""
+        running = self._batches.pop(key, None)
+        involved = {request.id: request for request in (*(running.requests if running else ()), *joining)}
+        for request_id in involved:
+            self.scheduler.release(request_id)
+        if len(involved) > 1:
+            self.scheduler.isolate(involved.values())
             return []
-        results = []
-        hypotheses_of = self._batch.results([place for place, _ in finished])
-        for (place, request), hypotheses in zip(finished, hypotheses_of, strict=True):
-            results.append(Result(request.id, tuple(hypotheses), "" if hypotheses else NO_HYPOTHESES))
-            self._requests[place] = None
-        self._running -= len(finished)
-        self._compact(min_gaps=max(1, len(self._requests) // 4))
-        return results
+        return [Result(request_id, (), f"{type(error).__name__}: {error}") for request_id in involved]
 
-    def _compact(self, min_gaps: int) -> None:
-        """Remove finished requests from the batch if there are at least `min_gaps` of them."""
-        if not self._running:
-            self._clear()
-        elif len(self._requests) - self._running >= min_gaps:
-            assert self._batch is not None
-            places = [place for place, request in enumerate(self._requests) if request is not None]
-            self._batch.select(places)
-            self._requests = [self._requests[place] for place in places]
-
-    def _clear(self) -> None:
-        self._batch, self._kind, self._requests, self._running = None, None, [], 0
+    def _release(self, key: BatchKey, request_ids: Collection[int]) -> None:
+        for request_id in request_ids:
+            self.scheduler.release(request_id)
+        if not self._batches[key].size:
+            del self._batches[key]

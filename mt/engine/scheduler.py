@@ -1,9 +1,10 @@
 """Scheduling of requests by their numbers of rows and tokens."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from enum import Enum, auto
+from heapq import heapify, heappop, heappush
 from itertools import count
 
 from mt.engine.requests import Request
@@ -13,9 +14,9 @@ from mt.engine.requests import Request
 class Limits:
     """Limits of the work that runs together.
 
-    `rows` limits the decoder rows of a batch, `source_tokens` the padded source tokens of one encoder call. Waiting
-    requests join a running batch when at least 1 / `free_part` of the rows are free. A smaller `free_part` calls the
-    encoder less often.
+    `rows` limits the decoder rows of all bulk batches together, `source_tokens` the padded source tokens that are
+    encoded between two decoder steps. Waiting requests join when at least 1 / `free_part` of the rows are free. A
+    smaller `free_part` calls the encoder less often.
     """
 
     rows: int = 320
@@ -32,9 +33,11 @@ class Limits:
         """Return limits for the compiled CPU kernels. `width` is decoder layers times d_model.
 
         36 rows suffice for a large model; 20 rows are slower, and more are not faster. A small model has more rows,
-        because steps with few rows would be so short that threads wait for each other.
+        because steps with few rows would be so short that threads wait for each other. The encoder's work per token
+        grows with the model, and 256 tokens suffice for its speed; more would delay the rows that run.
         """
-        return cls(rows=36 * min(max(768 // width, 1), 4), free_part=36)
+        scale = min(max(768 // width, 1), 4)
+        return cls(rows=36 * scale, source_tokens=256 * scale, free_part=36)
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,15 @@ class BatchKind:
     """Properties that are equal for all requests of a batch: the rows per sentence and the search.
 
     `compiled` is true if the compiled kernels run the search; they support no sampling, prefixes, constraints or
-    repetition penalties. `constrained` is true for requests with TermConstraints.
+    repetition penalties. `constrained` is true for requests with TermConstraints. `cost` is the time of a row's step
+    relative to the fastest kind of the backend.
     """
 
     rows: int
     beams: bool
     compiled: bool = False
     constrained: bool = False
+    cost: int = 1
 
     @classmethod
     def of(cls, request: Request) -> "BatchKind":
@@ -56,78 +61,150 @@ class BatchKind:
         return cls(request.options.rows, request.options.beams, constrained=request.constraints is not None)
 
 
+class Share(Enum):
+    """Part of an engine's rows and steps."""
+
+    BULK = auto()
+    INTERACTIVE = auto()  # few sentences of callers with little work, beside a busy caller
+    ISOLATED = auto()  # one request that failed in a batch with other requests
+
+
+BatchKey = tuple[Share, BatchKind]
+
+INTERACTIVE_PART = 4
+"""A caller is busy with more than this part of `Limits.rows`. The interactive share has this part in addition."""
+
+LIGHT_PART = 8
+"""A caller has little work with at most this part of `Limits.rows`, or one sentence."""
+
+
+@dataclass(frozen=True)
+class WaitingRequest:
+    """Request in the queue of its caller."""
+
+    tag: float
+    number: int  # by arrival
+    request: Request
+    kind: BatchKind
+
+
 class Scheduler:
-    """Queue that is fair between callers and admits requests of one kind at a time.
+    """Queue that is fair between callers and admits the requests for which rows are free.
 
     The method is self-clocked fair queueing (Golestani 1994). The tag of a request is
     max(tag of its caller's previous request, tag of the last admitted request) + len(source) * rows. The request with
-    the lowest tag runs first. Requests of one caller therefore run in order, a long queue of one caller delays other
-    callers little, and a short sentence may overtake a limited number of longer sentences. If the first request and the
-    running batch have different kinds, the request waits until the batch is finished, and no later request overtakes
-    it. An isolated request runs alone.
+    the lowest tag is admitted first. Requests of one caller therefore run in order, a long queue of one caller delays
+    other callers little, and a short sentence may overtake a limited number of longer sentences. All kinds share the
+    rows. If the first request does not fit, it waits, and no later request joins the bulk batches.
+
+    While a caller is busy, other callers with little work need not wait: a few of their requests run in interactive
+    batches, whose steps do not include the rows of the busy caller. Isolated requests run one at a time.
     """
 
     def __init__(self, limits: Limits, kind: Callable[[Request], BatchKind] = BatchKind.of) -> None:
         self.limits = limits
         self._kind = kind
-        self._waiting: dict[int, tuple[Request, BatchKind]] = {}
-        self._order: list[tuple[float, int, int]] = []  # heap of (tag, arrival number, id); removed requests stay in it
+        self._queues: dict[int, OrderedDict[int, WaitingRequest]] = {}  # by caller and request id
+        self._callers: dict[int, int] = {}  # caller of each request in a queue, by request id
         self._arrivals = count()
-        self._now = 0.0  # tag of the last admitted request
-        self._tags: dict[int, float] = {}  # tag of each caller's last request
+        self._now = 0.0  # highest tag of the admitted requests
         self._isolated: OrderedDict[int, Request] = OrderedDict()
-        self._alone = False  # whether the running request was isolated
+        self._running: dict[int, tuple[Share, int, int]] = {}  # share, caller and rows, by request id
+        self._rows: Counter[Share] = Counter()  # running rows
+        self._caller_rows: Counter[int] = Counter()  # running rows of each caller
 
     def __len__(self) -> int:
-        return len(self._waiting) + len(self._isolated)
+        return len(self._callers) + len(self._isolated)
 
     def add(self, request: Request) -> None:
         """Queue a request."""
-        if not self._waiting:
-            self._order, self._tags, self._now = [], {}, 0.0
+        if not self._callers:
+            self._now = 0.0
         kind = self._kind(request)
-        tag = max(self._now, self._tags.get(request.caller, 0.0)) + len(request.source) * kind.rows
-        self._tags[request.caller] = tag
-        self._waiting[request.id] = (request, kind)
-        heappush(self._order, (tag, next(self._arrivals), request.id))
+        queue = self._queues.setdefault(request.caller, OrderedDict())
+        start = queue[next(reversed(queue))].tag if queue else self._now
+        tag = max(self._now, start) + len(request.source) * kind.rows
+        queue[request.id] = WaitingRequest(tag, next(self._arrivals), request, kind)
+        self._callers[request.id] = request.caller
 
     def isolate(self, requests: Iterable[Request]) -> None:
-        """Queue requests that failed in one batch. Each request then runs alone."""
+        """Queue requests that failed in one batch. Each request then runs in a batch of its own."""
         self._isolated.update((request.id, request) for request in requests)
 
     def remove(self, request_id: int) -> bool:
         """Remove a waiting request. Return False if no request with this id waits."""
-        return self._waiting.pop(request_id, None) is not None or self._isolated.pop(request_id, None) is not None
+        caller = self._callers.pop(request_id, None)
+        if caller is None:
+            return self._isolated.pop(request_id, None) is not None
+        queue = self._queues[caller]
+        del queue[request_id]
+        if not queue:
+            del self._queues[caller]
+        return True
 
-    def admit(self, running: BatchKind | None, running_rows: int) -> list[Request]:
-        """Remove and return the requests that join the running batch, or a new batch if `running` is None."""
-        if running is None:
-            self._alone = bool(self._isolated)
-            if self._alone:
-                return [self._isolated.popitem(last=False)[1]]
-        if self._alone or not self._waiting:
-            return []
-        _, kind = self._first()
-        free = self.limits.rows - running_rows
-        if running is not None and (running != kind or self.limits.free_part * free < self.limits.rows):
-            return []
-        admitted: list[Request] = []
-        longest = 0
-        while self._waiting:
-            request, next_kind = self._first()
-            longest = max(longest, len(request.source))
-            count = len(admitted) + 1
-            fits = count * kind.rows <= free and count * longest <= self.limits.source_tokens
-            alone = not admitted and running is None  # a request that is too large for any batch runs alone
-            if next_kind != kind or not (fits or alone):
+    def release(self, request_id: int) -> None:
+        """Free the rows of an admitted request, which has finished, failed or been cancelled."""
+        share, caller, rows = self._running.pop(request_id)
+        self._rows[share] -= rows
+        self._caller_rows[caller] -= rows
+        if not self._caller_rows[caller]:
+            del self._caller_rows[caller]
+
+    def admit(self) -> dict[BatchKey, list[Request]]:
+        """Remove the requests that run from now on, and return them by batch."""
+        groups: dict[BatchKey, list[Request]] = {}
+        if self._isolated and self._has_room(Share.ISOLATED, 0):
+            _, request = self._isolated.popitem(last=False)
+            self._start(request, Share.ISOLATED, self._kind(request), groups)
+        if not self._callers:
+            return groups
+        free = self.limits.rows - self._rows[Share.BULK]
+        joins = self._rows[Share.BULK] == 0 or self.limits.free_part * free >= self.limits.rows
+        busy = {caller for caller, rows in self._caller_rows.items() if INTERACTIVE_PART * rows > self.limits.rows}
+        if not joins and not busy:
+            return groups
+        heads = [self._head(caller) for caller in self._queues]
+        heapify(heads)
+        number = longest = 0
+        while heads and (joins or (busy and self._has_room(Share.INTERACTIVE, 1))):
+            tag, _, caller = heappop(heads)
+            request, kind = (waiting := next(iter(self._queues[caller].values()))).request, waiting.kind
+            light = bool(busy - {caller}) and self._is_light(caller, kind.rows)
+            if light and self._has_room(Share.INTERACTIVE, kind.rows):
+                share = Share.INTERACTIVE
+            elif joins and self._has_room(Share.BULK, kind.rows):
+                share = Share.BULK
+            else:
+                joins = False
+                continue
+            number, longest = number + 1, max(longest, len(request.source))
+            if number > 1 and number * longest > self.limits.source_tokens:
                 break
-            self._now = heappop(self._order)[0]
-            admitted.append(request)
-            del self._waiting[request.id]
-        return admitted
+            self._now = max(self._now, tag)
+            self.remove(request.id)
+            self._start(request, share, kind, groups)
+            if caller in self._queues:
+                heappush(heads, self._head(caller))
+        return groups
 
-    def _first(self) -> tuple[Request, BatchKind]:
-        """Return the waiting request with the lowest tag. At least one request must wait."""
-        while self._order[0][2] not in self._waiting:
-            heappop(self._order)
-        return self._waiting[self._order[0][2]]
+    def _head(self, caller: int) -> tuple[float, int, int]:
+        """Return the tag and the number of a caller's first request, and the caller."""
+        first = next(iter(self._queues[caller].values()))
+        return first.tag, first.number, caller
+
+    def _start(self, request: Request, share: Share, kind: BatchKind, groups: dict[BatchKey, list[Request]]) -> None:
+        groups.setdefault((share, kind), []).append(request)
+        self._running[request.id] = share, request.caller, kind.rows
+        self._rows[share] += kind.rows
+        self._caller_rows[request.caller] += kind.rows
+
+    def _has_room(self, share: Share, rows: int) -> bool:
+        """Return whether a request of this many rows fits. A request that is too large for its share runs alone."""
+        parts = {Share.BULK: 1, Share.INTERACTIVE: INTERACTIVE_PART}
+        limit = self.limits.rows // parts[share] if share in parts else 0
+        return self._rows[share] == 0 or self._rows[share] + rows <= limit
+
+    def _is_light(self, caller: int, rows: int) -> bool:
+        """Return whether the caller has little work, including one more request of this many rows."""
+        running = self._caller_rows[caller]
+        return not running or LIGHT_PART * (running + rows) <= self.limits.rows

@@ -8,6 +8,7 @@ from time import monotonic
 
 from mt.engine.requests import Request, Result
 from mt.engine.threads import AnyEngine
+from mt.engine.turns import TurnQueue
 from mt.pipeline.driver import AttentionCall, DecodeCall
 from mt.pipeline.results import Failure, Translation
 from mt.pipeline.text_task import AnyRoutine, TextTask
@@ -17,12 +18,12 @@ TOKENS_PER_TEXT = 64
 """Mean number of source tokens per text that a chunk of a stream may have, so that long texts fit in memory."""
 
 STEP_SECONDS = 0.01
-"""Maximum time for finished results and attention passes in one step, in seconds. The remaining ones wait for the next
-step, so that a long text with many repairs neither delays other callers nor looks like a worker that hangs."""
+"""Maximum time for finished results in one step, in seconds. The remaining ones wait for the next step, so that a long
+text with many repairs neither delays other callers nor looks like a worker that hangs."""
 
 
 class ResultDispatcher:
-    """Runs text tasks over one engine. Several callers can share it.
+    """Runs text tasks over one engine. Callers take turns at decoding, at their results and at attention.
 
     Methods can be called from several threads: a lock lets one run at a time.
     """
@@ -32,8 +33,8 @@ class ResultDispatcher:
         self._attention = attention
         self._lock = RLock()
         self._waiting: dict[int, tuple[TextTask, AnyRoutine]] = {}  # by request id
-        self._results: deque[Result] = deque()  # results that were not yet passed to a task
-        self._attending: dict[TextTask, deque[AnyRoutine]] = {}  # routines that wait for attention; tasks take turns
+        self._results: TurnQueue[int, Result] = TurnQueue()  # results that were not yet passed to a task
+        self._attending: TurnQueue[TextTask, deque[AnyRoutine]] = TurnQueue()  # routines that wait for attention
 
     @property
     def busy(self) -> bool:
@@ -52,7 +53,7 @@ class ResultDispatcher:
         with self._lock:
             ids = []
             for task in tasks:
-                self._attending.pop(task, None)
+                self._attending.remove(task)
                 ids += [request.id for request in task.requests if self._waiting.pop(request.id, None)]
             if ids:
                 self.engine.cancel(ids)
@@ -61,20 +62,18 @@ class ResultDispatcher:
         """Run one step of the engine and return the tasks that are done. A task with a problem is done at once."""
         with self._lock:
             done: list[TextTask] = []
-            if self.engine.busy:
-                self._results += self.engine.step()
+            for result in self.engine.step() if self.engine.busy else ():
+                if waiting := self._waiting.get(result.id):
+                    self._results.put(waiting[0].planner.context.caller, result.id, result)
             stop = monotonic() + STEP_SECONDS
-            while self._results or self._attending:
-                if not self._results:
-                    done += self._attend()
-                else:
-                    result = self._results.popleft()
-                    task, routine = self._waiting.pop(result.id, (None, None))
-                    if task and routine and (results := routine.add_result(result)):
-                        done += self._resume(task, routine, results)
+            while self._results:
+                id, result = self._results.pop()
+                task, routine = self._waiting.pop(id, (None, None))
+                if task and routine and (results := routine.add_result(result)):
+                    done += self._resume(task, routine, results)
                 if monotonic() >= stop:
                     break
-            return done
+            return done + self._attend()
 
     def finish(self, task: TextTask) -> None:
         """Step until a submitted task is done."""
@@ -122,7 +121,9 @@ class ResultDispatcher:
                 requests += routine.call.requests
                 self._waiting.update((request.id, (task, routine)) for request in routine.call.requests)
             else:
-                self._attending.setdefault(task, deque()).append(routine)
+                routines = self._attending.remove(task) or deque()
+                self._attending.put(task.planner.context.caller, task, routines)
+                routines.append(routine)
         return requests
 
     def _resume(
@@ -138,16 +139,15 @@ class ResultDispatcher:
         return [task] if task.done else []
 
     def _attend(self) -> list[TextTask]:
-        """Answer attention calls for about one pass, taking tasks in turn. Return the tasks that are done."""
+        """Answer attention calls for about one pass. Return the tasks that are done."""
         chosen: list[tuple[TextTask, AnyRoutine, Sequence[Pair]]] = []
         while self._attending and sum(len(pairs) for _, _, pairs in chosen) < MAX_PAIRS:
-            task, routines = next(iter(self._attending.items()))
-            del self._attending[task]
+            task, routines = self._attending.pop()
             routine = routines.popleft()
             assert isinstance(routine.call, AttentionCall)
             chosen.append((task, routine, routine.call.pairs))
             if routines:
-                self._attending[task] = routines
+                self._attending.put(task.planner.context.caller, task, routines)
         done = []
         for (task, routine, _), answer in zip(chosen, self._answers([pairs for _, _, pairs in chosen]), strict=True):
             if not task.problem:

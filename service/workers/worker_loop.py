@@ -5,7 +5,6 @@ The loop communicates only by the messages of messages.py. process.py connects i
 
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -14,6 +13,7 @@ from itertools import islice
 import torch
 from cachetools import LRUCache
 
+from mt.engine.turns import TurnQueue
 from mt.errors import ModelError, MTError
 from mt.pipeline.results import Alternative, ExplainOptions, Translation
 from mt.pipeline.text_task import TextPlanner, TextTask
@@ -83,7 +83,7 @@ class WorkerLoop:
     def __init__(self, translator: Translator) -> None:
         self.translator = translator
         self.closed = False
-        self._new: OrderedDict[int, Translate] = OrderedDict()  # by message id
+        self._new: TurnQueue[int, Translate] = TurnQueue()  # by message id
         self._tasks: dict[int, TextTask] = {}  # by message id
         self._ids: dict[TextTask, int] = {}
         self._reported: dict[int, TextTask] = {}  # tasks whose progress is reported, by message id
@@ -108,7 +108,7 @@ class WorkerLoop:
         for message in messages:
             match message:
                 case Translate():
-                    self._new[message.id] = message
+                    self._new.put(message.caller, message.id, message)
                 case Cancel():
                     self._cancel(message.ids)
                 case Ping():
@@ -126,7 +126,7 @@ class WorkerLoop:
         begun: list[TextTask] = []
         stop = time.monotonic() + PLANNING_SECONDS
         while self._new and (now := time.monotonic()) < stop:
-            id, message = self._new.popitem(last=False)
+            id, message = self._new.pop()
             if message.deadline is not None and now >= message.deadline:
                 answers.append(TextFailed(id, DeadlineExceeded.code, ""))
                 continue
@@ -178,7 +178,7 @@ class WorkerLoop:
 
     def _cancel(self, ids: Sequence[int]) -> None:
         for id in ids:
-            self._new.pop(id, None)
+            self._new.remove(id)
             self._reported.pop(id, None)
         tasks = [task for id in ids if (task := self._tasks.pop(id, None))]
         self.translator.dispatcher.cancel(tasks)

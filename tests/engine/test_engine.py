@@ -11,7 +11,7 @@ from mt.decoding.options import SearchOptions
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.engine import Engine
 from mt.engine.requests import Request, Result
-from mt.engine.scheduler import Limits
+from mt.engine.scheduler import Limits, Share
 from tests.decoding.conftest import Ids, TableScorer, TableState, random_table
 from tests.decoding.reference import decode
 
@@ -85,6 +85,42 @@ def test_kinds_take_turns() -> None:
         assert found[id].hypotheses == alone(source, kinds[id % len(kinds)])
 
 
+@pytest.mark.parametrize("options", [BEAM, SearchOptions(beam_size=1), replace(BEAM, no_repeat_ngram=2)])
+def test_a_sentence_beside_a_busy_caller_takes_at_most_twice_its_steps_alone(options: SearchOptions) -> None:
+    source = sources(1)[0]
+    single = table_engine()
+    single.submit(Request(0, source, options))
+    list(single.drain())
+    engine = table_engine(limits=Limits(rows=12))
+    kinds = [BEAM, SearchOptions(beam_size=2), SearchOptions(beam_size=4), SearchOptions(beam_size=1)]
+    for id, other in enumerate(sources(60)):
+        engine.submit(Request(id, other, replace(kinds[id % 4], min_length=8, max_length_offset=20)))
+    for _ in range(6):
+        engine.step()
+    engine.submit(Request(100, source, options, caller=1))
+    before, results = engine.steps, by_id(engine.step())
+    while 100 not in results:
+        results |= by_id(engine.step())
+    assert results[100].hypotheses == alone(source, options)
+    assert engine.steps - before <= 2 * single.steps + 1
+    assert len(by_id([*results.values(), *engine.drain()])) <= 61
+
+
+def test_a_busy_caller_keeps_half_of_the_work_beside_another() -> None:
+    engine = table_engine(limits=Limits(rows=12))
+    for id, source in enumerate(sources(40)):
+        engine.submit(Request(id, source, replace(BEAM, min_length=8)))
+    engine.step()
+    id, rows = 100, []
+    for _ in range(200):
+        if not any(key[0] is Share.INTERACTIVE for key in engine._batches):
+            engine.submit(Request(id := id + 1, (5, EOS), SearchOptions(beam_size=1), caller=1))
+        before = engine.rows
+        engine.step()
+        rows.append(engine.rows - before)
+    assert sum(number > 1 for number in rows[:50]) == 10  # a single row counts as 3 rows: 4 steps for one with 12 rows
+
+
 def test_a_prefix_goes_along() -> None:
     engine = table_engine()
     for id, source in enumerate(sources(5)):
@@ -115,7 +151,7 @@ def test_cancelled_sentences_leave_and_the_others_do_not_notice() -> None:
         engine.submit(Request(id, source, replace(BEAM, min_length=5)))
     results = engine.step()
     engine.cancel([1, 3, 8, 12345])
-    assert len([request for request in engine._requests if request]) == 4
+    assert [batch.size for batch in engine._batches.values()] == [4]
     results += engine.drain()
     assert sorted(by_id(results)) == [0, 2, 4, 5, 6, 7, 9]
     assert all(result.hypotheses == alone(sources(10)[result.id], replace(BEAM, min_length=5)) for result in results)

@@ -6,7 +6,7 @@ import pytest
 
 from mt.decoding.options import SearchOptions
 from mt.engine.requests import Request
-from mt.engine.scheduler import BatchKind, Limits, Scheduler
+from mt.engine.scheduler import BatchKind, Limits, Scheduler, Share
 
 GREEDY = SearchOptions(beam_size=1)
 BEAM_4 = SearchOptions(beam_size=4)
@@ -25,8 +25,19 @@ def scheduler(*waiting: Request, rows: int = 16, source_tokens: int = 1000) -> S
     return found
 
 
-def admitted(scheduler: Scheduler, running: BatchKind | None = None, running_rows: int = 0) -> list[int]:
-    return [request.id for request in scheduler.admit(running, running_rows)]
+def admitted(scheduler: Scheduler, share: Share = Share.BULK) -> list[int]:
+    """Admit requests. Return the ids of those of this share."""
+    return [
+        request.id
+        for (admitted_share, _), requests in scheduler.admit().items()
+        for request in requests
+        if admitted_share is share
+    ]
+
+
+def release(scheduler: Scheduler, *ids: int) -> None:
+    for id in ids:
+        scheduler.release(id)
 
 
 def test_kinds() -> None:
@@ -39,25 +50,28 @@ def test_first_come_first_served_as_many_as_fit() -> None:
     waiting = scheduler(*(request(id) for id in range(6)), rows=16)
     assert admitted(waiting) == [0, 1, 2, 3]
     assert len(waiting) == 2
+    assert admitted(waiting) == []
+    release(waiting, 0, 1, 2, 3)
     assert admitted(waiting) == [4, 5]
     assert admitted(waiting) == []
 
 
-@pytest.mark.parametrize(
-    ("running_rows", "joining"),
-    [(16, []), (13, []), (12, [0]), (9, [0]), (8, [0, 1]), (4, [0, 1, 2])],
-)
-def test_join_once_a_quarter_of_the_rows_is_free(running_rows: int, joining: list[int]) -> None:
-    waiting = scheduler(*(request(id) for id in range(9)), rows=16)
-    assert admitted(waiting, FOUR_ROWS, running_rows) == joining
+@pytest.mark.parametrize(("running", "joining"), [(16, []), (13, []), (12, [100]), (9, [100]), (8, [100, 101])])
+def test_join_once_a_quarter_of_the_rows_is_free(running: int, joining: list[int]) -> None:
+    waiting = scheduler(*(request(id, GREEDY) for id in range(running)), rows=16)
+    assert len(admitted(waiting)) == running
+    for id in range(100, 109):
+        waiting.add(request(id))
+    assert admitted(waiting) == joining
 
 
-def test_another_kind_waits_and_is_not_overtaken() -> None:
-    waiting = scheduler(request(0), request(1, GREEDY), request(2))
-    assert admitted(waiting) == [0]
-    assert admitted(waiting, FOUR_ROWS, 4) == []
-    assert admitted(waiting) == [1]
-    assert admitted(waiting) == [2]
+def test_kinds_share_the_rows_and_keep_their_order() -> None:
+    waiting = scheduler(request(0), request(1, GREEDY), request(2), request(3, SAMPLE, 9), request(4), rows=12)
+    groups = waiting.admit()  # tags 20, 25, 45, 54, 74
+    assert {key[1].rows: [request.id for request in group] for key, group in groups.items()} == {4: [0, 2], 1: [1, 3]}
+    assert admitted(waiting) == []  # 2 rows are free
+    release(waiting, 0)
+    assert admitted(waiting) == [4]
 
 
 def test_padded_source_tokens_are_limited() -> None:
@@ -68,18 +82,20 @@ def test_padded_source_tokens_are_limited() -> None:
 
 def test_what_fits_nowhere_runs_alone() -> None:
     waiting = scheduler(request(0, SearchOptions(beam_size=99)), request(1, SearchOptions(beam_size=99)), rows=16)
-    assert admitted(waiting, BatchKind(99, beams=True), 0) == []
     assert admitted(waiting) == [0]
+    assert admitted(waiting) == []
+    release(waiting, 0)
     assert admitted(waiting) == [1]
 
 
-def test_the_isolated_run_one_by_one_before_all_others() -> None:
+def test_the_isolated_run_one_by_one_and_delay_nobody() -> None:
     waiting = scheduler(request(3))
     waiting.isolate([request(0), request(1)])
     assert len(waiting) == 3
-    assert admitted(waiting) == [0]
-    assert admitted(waiting, FOUR_ROWS, 4) == []
-    assert [admitted(waiting) for _ in range(3)] == [[1], [3], []]
+    assert waiting.admit() == {(Share.ISOLATED, FOUR_ROWS): [request(0)], (Share.BULK, FOUR_ROWS): [request(3)]}
+    assert admitted(waiting, Share.ISOLATED) == []
+    release(waiting, 0)
+    assert admitted(waiting, Share.ISOLATED) == [1]
 
 
 def test_remove() -> None:
@@ -87,7 +103,19 @@ def test_remove() -> None:
     waiting.isolate([request(7), request(8)])
     assert waiting.remove(1) and waiting.remove(7)
     assert not waiting.remove(1) and not waiting.remove(99)
-    assert [admitted(waiting), admitted(waiting)] == [[8], [0, 2]]
+    assert {share: [request.id for request in group] for (share, _), group in waiting.admit().items()} == {
+        Share.ISOLATED: [8],
+        Share.BULK: [0, 2],
+    }
+
+
+def one_by_one(scheduler: Scheduler, count: int) -> list[int]:
+    ids = []
+    for _ in range(count):
+        (id,) = admitted(scheduler)
+        release(scheduler, id)
+        ids.append(id)
+    return ids
 
 
 def test_callers_take_turns_and_a_short_sentence_passes_long_ones_but_not_for_ever() -> None:
@@ -96,15 +124,37 @@ def test_callers_take_turns_and_a_short_sentence_passes_long_ones_but_not_for_ev
         waiting.add(replace(request(id, length=5), caller=1))  # tags 20, 40, 60, 80
     waiting.add(replace(request(10, length=6), caller=2))  # 24
     waiting.add(replace(request(11, length=12), caller=3))  # 48
-    assert [admitted(waiting) for _ in range(2)] == [[0], [10]]  # now 24
+    assert one_by_one(waiting, 2) == [0, 10]  # now 24
     waiting.add(replace(request(12, length=5), caller=4))  # 24 + 20 = 44
-    assert [admitted(waiting) for _ in range(5)] == [[1], [12], [11], [2], [3]]
+    assert one_by_one(waiting, 5) == [1, 12, 11, 2, 3]
 
 
 def test_what_is_forgotten_is_not_admitted_and_an_empty_queue_forgets_the_past() -> None:
     waiting = scheduler(*(request(id) for id in range(3)), rows=4)
     assert waiting.remove(0) and waiting.remove(2) and not waiting.remove(2)
-    assert [admitted(waiting), admitted(waiting)] == [[1], []]
+    assert one_by_one(waiting, 1) == [1]
     waiting.add(replace(request(3, length=50), caller=1))
     waiting.add(replace(request(4, length=5), caller=2))
     assert admitted(waiting) == [4]
+
+
+def test_another_caller_needs_no_free_row_beside_a_busy_one() -> None:
+    waiting = scheduler(*(request(id) for id in range(9)), rows=32)
+    assert len(admitted(waiting)) == 8  # all rows
+    for id in range(100, 103):
+        waiting.add(replace(request(id), caller=1))
+    assert admitted(waiting, Share.INTERACTIVE) == [100]  # 4 rows of 32 for one caller
+    waiting.add(replace(request(200, GREEDY), caller=2))
+    waiting.add(replace(request(300), caller=3))
+    assert admitted(waiting, Share.INTERACTIVE) == [200]  # 8 rows of 32 for all callers
+    release(waiting, 100)
+    assert admitted(waiting, Share.INTERACTIVE) == [101]
+    assert len(waiting) == 3
+
+
+def test_without_a_busy_caller_all_share_the_bulk_batches() -> None:
+    waiting = scheduler(rows=16)
+    for id in range(5):
+        waiting.add(replace(request(id), caller=id))
+    assert admitted(waiting) == [0, 1, 2, 3]
+    assert waiting.admit() == {}

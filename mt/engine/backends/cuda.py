@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import torch
@@ -33,6 +33,9 @@ from mt.kernels.cuda.static_decoder import DecoderMemory, Shape, StaticDecoder, 
 from mt.model.transformer import Transformer
 
 MIN_COLUMNS = 32
+
+REFERENCE_COST = 8
+"""Estimated time of a row's step of `SearchBatch`, relative to a graph."""
 
 
 @dataclass(eq=False)
@@ -91,7 +94,8 @@ class GraphDecoder:
         self._reference = SearchDecoder(ModelScorer(model, special, device))
 
     def kind(self, request: Request) -> BatchKind:
-        return BatchKind.of(request)
+        kind = BatchKind.of(request)
+        return replace(kind, cost=REFERENCE_COST) if kind.constrained else kind
 
     @torch.inference_mode()
     def begin(self, requests: Sequence[Request]) -> Batch:

@@ -1,0 +1,45 @@
+"""Queue whose callers take turns."""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class TurnQueue(Generic[K, V]):
+    """Queue of values with unique keys. Callers take turns, and the values of one caller keep their order."""
+
+    def __init__(self) -> None:
+        self._queues: OrderedDict[Hashable, OrderedDict[K, V]] = OrderedDict()  # by caller, the next caller first
+        self._callers: dict[K, Hashable] = {}
+
+    def __len__(self) -> int:
+        return len(self._callers)
+
+    def put(self, caller: Hashable, key: K, value: V) -> None:
+        """Append a value to the queue of a caller."""
+        assert key not in self._callers
+        self._queues.setdefault(caller, OrderedDict())[key] = value
+        self._callers[key] = caller
+
+    def pop(self) -> tuple[K, V]:
+        """Remove and return the first value of the next caller, with its key. The queue must not be empty."""
+        caller, queue = self._queues.popitem(last=False)
+        key, value = queue.popitem(last=False)
+        del self._callers[key]
+        if queue:
+            self._queues[caller] = queue
+        return key, value
+
+    def remove(self, key: K) -> V | None:
+        """Remove and return the value of a key, or return None if there is none."""
+        if key not in self._callers:
+            return None
+        caller = self._callers.pop(key)
+        queue = self._queues[caller]
+        value = queue.pop(key)
+        if not queue:
+            del self._queues[caller]
+        return value

@@ -30,6 +30,7 @@ from mt.errors import MTError
 from service.access.database import Database
 from service.app import create_app
 from service.connections import ACCEPT_BATCH, BACKLOG, ConnectionLimiter, connection_limit
+from service.core_dumps import disable_core_dumps
 from service.logs import configure_logs
 from service.middleware import HEAD_BYTES
 from service.settings import Settings, SettingsError, load_settings, option, variable
@@ -62,6 +63,7 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
         configure_logs(not sys.stderr.isatty() if settings.log_json is None else settings.log_json)
         if settings.broad_proxies:
             structlog.get_logger().warning("clients may choose their address", networks=settings.broad_proxies)
+        disable_core_dumps()
         asyncio.run(serve(settings))
     except MTError as error:
         print(f"error: {error}", file=sys.stderr)

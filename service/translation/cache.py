@@ -1,4 +1,7 @@
-"""Cache of translations; equal requests in progress share one computation."""
+"""Cache of translations; equal requests of a caller in progress share one computation.
+
+Nothing is shared between callers: the time of an answer would tell one caller which texts another has had translated.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable, Sequence
@@ -18,7 +21,8 @@ Work = Callable[[Sequence[K]], Coroutine[Any, Any, Sequence[V]]]
 class Flight(Generic[K, V]):
     """One call of the work function for some keys, cancelled once nobody waits for the results."""
 
-    def __init__(self, keys: Sequence[K], task: "asyncio.Task[Sequence[V]]") -> None:
+    def __init__(self, caller: str, keys: Sequence[K], task: "asyncio.Task[Sequence[V]]") -> None:
+        self.caller = caller
         self.keys = tuple(keys)
         self.task = task
         self.waiters = 0
@@ -33,9 +37,10 @@ class Flight(Generic[K, V]):
 
 
 class TranslationCache(Generic[K, V]):
-    """Cache of results by key, which shares work in flight.
+    """Cache of results by caller and key, which shares work in flight.
 
-    Counters of keys: `hits` were in the cache, `joined` were in a flight of another caller, `misses` needed new work.
+    The caller with the largest cache makes room for new entries, the least recently used first. Counters of keys: `hits`
+    were in the cache, `joined` were in a flight of another request, `misses` needed new work.
     """
 
     def __init__(self, capacity: int, size: Callable[[K, V], int]) -> None:
@@ -45,19 +50,20 @@ class TranslationCache(Generic[K, V]):
         """
         self.hits = self.joined = self.misses = 0  # keys
         self._size = size
-        self._cache: LRUCache[K, tuple[V, int]] = LRUCache(capacity, getsizeof=lambda entry: entry[1])
-        self._flights: dict[K, Flight[K, V]] = {}
+        self._capacity = capacity
+        self._caches: dict[str, LRUCache[K, tuple[V, int]]] = {}  # by caller
+        self._flights: dict[tuple[str, K], Flight[K, V]] = {}
 
     @property
     def size(self) -> float:
         """Total size of the cached entries."""
-        return self._cache.currsize
+        return sum(cache.currsize for cache in self._caches.values())
 
-    async def get(self, keys: Sequence[K], work: "Work[K, V]") -> list[V]:
+    async def get(self, caller: str, keys: Sequence[K], work: "Work[K, V]") -> list[V]:
         """Return a result for each key, in order.
 
         A key joins a flight that works on it if the flight has no more keys than this call: one text must not wait for
-        a thousand texts of another caller. One call of `work` gets all other keys that are not cached. If this
+        a thousand texts of another request. One call of `work` gets all other keys that are not cached. If this
         coroutine is cancelled, flights with other waiting callers continue.
 
         Raises: the errors of `work`. If a joined flight fails because of another key or its own deadline, its keys are
@@ -67,12 +73,12 @@ class TranslationCache(Generic[K, V]):
         joined: list[Flight[K, V]] = []
         started: list[Flight[K, V]] = []
         try:
-            while missing := self._missing(keys, results):
-                unshared = [key for key in missing if not self._may_join(key, len(keys))]
+            while missing := self._missing(caller, keys, results):
+                unshared = [key for key in missing if not self._may_join(caller, key, len(keys))]
                 if unshared:
-                    started.append(self._start(unshared, work))
+                    started.append(self._start(caller, unshared, work))
                 self.joined += len(missing) - len(unshared)
-                flights = list(dict.fromkeys(self._flights[key] for key in missing))
+                flights = list(dict.fromkeys(self._flights[caller, key] for key in missing))
                 for flight in flights:
                     if flight not in joined:
                         joined.append(flight)
@@ -85,18 +91,19 @@ class TranslationCache(Generic[K, V]):
             for flight in joined:
                 self._leave(flight)
 
-    def _may_join(self, key: K, count: int) -> bool:
-        """Return whether a flight of at most `count` keys works on the key."""
-        flight = self._flights.get(key)
+    def _may_join(self, caller: str, key: K, count: int) -> bool:
+        """Return whether a flight of the caller, of at most `count` keys, works on the key."""
+        flight = self._flights.get((caller, key))
         return flight is not None and len(flight.keys) <= count
 
-    def _missing(self, keys: Sequence[K], results: dict[K, V]) -> list[K]:
+    def _missing(self, caller: str, keys: Sequence[K], results: dict[K, V]) -> list[K]:
         """Add cached results to `results`, and return the distinct keys that still have no result."""
         missing = []
+        cache = self._caches.get(caller)
         for key in dict.fromkeys(keys):
             if key in results:
                 continue
-            entry = self._cache.get(key)
+            entry = None if cache is None else cache.get(key)
             if entry is None:
                 missing.append(key)
             else:
@@ -104,22 +111,35 @@ class TranslationCache(Generic[K, V]):
                 self.hits += 1
         return missing
 
-    def _start(self, keys: Sequence[K], work: "Work[K, V]") -> Flight[K, V]:
+    def _start(self, caller: str, keys: Sequence[K], work: "Work[K, V]") -> Flight[K, V]:
         self.misses += len(keys)
-        flight = Flight(keys, asyncio.ensure_future(work(keys)))
-        self._flights.update(dict.fromkeys(keys, flight))
+        flight = Flight(caller, keys, asyncio.ensure_future(work(keys)))
+        self._flights.update({(caller, key): flight for key in keys})
         flight.task.add_done_callback(lambda _: self._land(flight))
         return flight
 
     def _land(self, flight: Flight[K, V]) -> None:
         """Cache the results of a finished flight."""
         self._remove(flight)
-        if flight.task.cancelled() or flight.task.exception():
+        if flight.task.cancelled() or flight.task.exception() or not self._capacity:
             return
+        cache = self._caches.setdefault(flight.caller, LRUCache(self._capacity, getsizeof=lambda entry: entry[1]))
         for key, value in zip(flight.keys, flight.task.result(), strict=True):
             size = self._size(key, value)
-            if size <= self._cache.maxsize:
-                self._cache[key] = value, size
+            if size <= self._capacity:
+                cache[key] = value, size
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Delete the oldest entries of the callers with the largest caches, until all fit into the capacity."""
+        while (excess := self.size - self._capacity) > 0:
+            caller = max(self._caches, key=lambda caller: self._caches[caller].currsize)
+            cache = self._caches[caller]
+            remaining = cache.currsize - max(1, min(excess, cache.currsize // 2))
+            while cache.currsize > remaining:
+                cache.popitem()
+            if not cache:
+                del self._caches[caller]
 
     def _leave(self, flight: Flight[K, V]) -> None:
         flight.waiters -= 1
@@ -129,8 +149,8 @@ class TranslationCache(Generic[K, V]):
 
     def _remove(self, flight: Flight[K, V]) -> None:
         for key in flight.keys:
-            if self._flights.get(key) is flight:
-                del self._flights[key]
+            if self._flights.get((flight.caller, key)) is flight:
+                del self._flights[flight.caller, key]
 
 
 def _landed(flight: Flight[K, V], owned: bool) -> dict[K, V]:

@@ -30,6 +30,7 @@ from service.workers.pending import OnSentence
 T = TypeVar("T")
 
 THREAD_CHARACTERS = 2000  # work on texts of this length or longer runs in a thread, to keep the event loop responsive
+DETECTION_CHARACTERS = 100  # detection of a text takes as long as this many characters of other work
 TERM_CHARACTERS = 30  # average length of a glossary entry
 RETRY_SECONDS = 0.5  # pause between attempts while the queue is full
 MAX_BRIDGED = 16  # sentences of a stream that the second model has at a time
@@ -195,7 +196,7 @@ class TranslationService:
             self._models.check_room(job.caller, job.texts)
         segments = None if job.format is Format.TEXT else await self._markup.read(job)
         preparer = await self._preparer(detecting=job.source is None)
-        effort = sum(map(len, job.texts)) if job.source is None else 0
+        effort = sum(DETECTION_CHARACTERS + len(text) for text in job.texts) if job.source is None else 0
         return await in_thread(effort, partial(preparer.prepare, job, segments))
 
     async def translate_parts(self, parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job) -> list[Answer]:
@@ -246,7 +247,7 @@ class TranslationService:
             await in_thread(TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
             context = self._models.version(options.direction).encode() + options.digest
             work = partial(self._work, options, job, on_sentence)
-            answers = await self.work.get([(context, text) for text in lively], work)
+            answers = await self.work.get(job.caller, [(context, text) for text in lively], work)
         results = iter(answers)
         return [unchanged_answer(text.text, source) if text.blank else next(results) for text in texts]
 

@@ -13,6 +13,7 @@ import socket
 import sys
 from collections.abc import Sequence
 
+from service.core_dumps import disable_core_dumps
 from service.errors import error_location
 from service.workers.messages import FromWorker, ToWorker, WorkerStopped
 from service.workers.transport import LENGTH, StartMessage
@@ -97,6 +98,7 @@ def end_with_parent(parent: int) -> None:
 def main(descriptor: int) -> int:
     """Run the worker behind a socket and return the exit status."""
     faulthandler.enable()
+    disable_core_dumps()
     channel = Channel(socket.socket(fileno=descriptor))
     try:
         begin = channel.receive_start()

@@ -71,7 +71,7 @@ class ProcessTransport:
                 [sys.executable, "-m", "service.workers.process", str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env=_environment(),
             )
         self._write(pickle.dumps(self._start_message))
         self._connection = asyncio.get_running_loop().create_task(self._run_connection(ours, deliver))
@@ -119,6 +119,12 @@ class ProcessTransport:
         elif not problem:
             problem = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
         deliver([WorkerStopped(problem)])
+
+
+def _environment() -> dict[str, str]:
+    """Return this process's environment for a worker, without settings such as the admin key."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
+    return kept | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 @contextmanager

@@ -36,7 +36,7 @@ def test_everybody_gets_their_own_or_their_own_error(seed: int, capacity: int) -
             await asyncio.sleep(0)
         keys = [random.randrange(8) for _ in range(random.randrange(1, 5))]
         try:
-            assert await shared.get(keys, work) == [f"<{key}>" for key in keys]
+            assert await shared.get("a", keys, work) == [f"<{key}>" for key in keys]
             assert 0 not in keys
         except CannotTranslate:
             assert 0 in keys
@@ -67,10 +67,33 @@ def test_what_is_counted() -> None:
 
     async def ask() -> None:
         shared: TranslationCache[str, str] = TranslationCache(100, lambda key, value: len(key + value))
-        both = await asyncio.gather(shared.get(["a", "b"], work), shared.get(["b", "c", "b"], work))
+        both = await asyncio.gather(shared.get("x", ["a", "b"], work), shared.get("x", ["b", "c", "b"], work))
         assert list(both) == [["A", "B"], ["B", "C", "B"]]
-        assert await shared.get(["c", "d"], work) == ["C", "D"]
+        assert await shared.get("x", ["c", "d"], work) == ["C", "D"]
         assert (shared.misses, shared.joined, shared.hits) == (4, 1, 1)
         assert shared.size == 8
+
+    asyncio.run(ask())
+
+
+def test_callers_share_nothing_and_the_largest_makes_room() -> None:
+    asked: list[str] = []
+
+    async def work(keys: Sequence[str]) -> list[str]:
+        await asyncio.sleep(0)
+        asked.extend(keys)
+        return list(keys)
+
+    async def ask() -> None:
+        shared: TranslationCache[str, str] = TranslationCache(6, lambda key, value: 1)
+        await asyncio.gather(shared.get("x", ["a", "b"], work), shared.get("y", ["a"], work))
+        assert asked == ["a", "b", "a"] and shared.joined == shared.hits == 0
+        await shared.get("y", ["c", "d", "e", "f"], work)
+        assert shared.size == 6
+        asked.clear()
+        await shared.get("x", ["a", "b"], work)
+        assert asked == []
+        await shared.get("y", ["a"], work)
+        assert asked == ["a"], "the oldest entry of y has made room"
 
     asyncio.run(ask())

@@ -1,10 +1,13 @@
 """POST /translate_file, by LibreTranslate's contract, and GET /download_file, for the address that it returns."""
 
+import os
+from collections.abc import Iterator
 from pathlib import PurePath
+from typing import BinaryIO
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse
+from fastapi.responses import StreamingResponse
 
 from mt.text.documents import SUFFIXES
 from service.bodies import MULTIPART, FileBody, documented_body
@@ -21,6 +24,7 @@ from service.schemas import FileRequest, TranslatedFile
 from service.translation.files import original_name
 from service.translation.jobs import Job
 
+CHUNK_BYTES = 65_536
 router = APIRouter(tags=["translation"])
 
 
@@ -56,7 +60,19 @@ async def translate_file(
     return TranslatedFile(translatedFileUrl=str(request.url_for("download_file", name=quote(stored))))
 
 
-@router.get("/download_file/{name}", responses=error_responses(NotFound), response_class=FileResponse)
-async def download_file(name: str, files: FileStoreDependency) -> FileResponse:
+@router.get("/download_file/{name}", responses=error_responses(NotFound), response_class=StreamingResponse)
+async def download_file(name: str, files: FileStoreDependency) -> StreamingResponse:
     """Download a translated file."""
-    return FileResponse(files.path(name), media_type="application/octet-stream", filename=original_name(name))
+    file = files.open(name)
+    headers = {
+        "Content-Disposition": f"attachment; filename*=utf-8''{quote(original_name(name))}",
+        "Content-Length": str(os.fstat(file.fileno()).st_size),
+    }
+    return StreamingResponse(chunks(file), media_type="application/octet-stream", headers=headers)
+
+
+def chunks(file: BinaryIO) -> Iterator[bytes]:
+    """Generate the content of a file, and close it."""
+    with file:
+        while chunk := file.read(CHUNK_BYTES):
+            yield chunk

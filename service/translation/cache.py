@@ -39,7 +39,7 @@ class Flight(Generic[K, V]):
 class TranslationCache(Generic[K, V]):
     """Cache of results by caller and key, which shares work in flight.
 
-    The caller with the largest cache makes room for new entries, the least recently used first. Counters of keys: `hits`
+    The caller with the largest cache makes room, beginning with the least recently used entry. Counters of keys: `hits`
     were in the cache, `joined` were in a flight of another request, `misses` needed new work.
     """
 

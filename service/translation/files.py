@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
+from typing import BinaryIO
 
 from service.access.eviction import evicted
 from service.errors import NotFound, StorageFull
@@ -63,12 +64,15 @@ class FileStore:
         self._expire()
         return stored_name
 
-    def path(self, name: str) -> Path:
-        """Return the path of the file that `put` stored as `name`. Raises: NotFound if no such file is stored."""
+    def open(self, name: str) -> BinaryIO:
+        """Open the file that `put` stored as `name`; it can be read to its end even if it is deleted meanwhile.
+
+        Raises: NotFound if no such file is stored.
+        """
         self._expire()
         if name not in self._files:
             raise NotFound("There is no such file; files are deleted after a while")
-        return self._files[name].path
+        return self._files[name].path.open("rb")
 
     def _expire(self) -> None:
         now = self._clock()

@@ -33,6 +33,11 @@ class TurnQueue(Generic[K, V]):
             self._queues[caller] = queue
         return key, value
 
+    def put_back(self, caller: Hashable, key: K, value: V) -> None:
+        """Put a removed value before the other values of its caller, whose next turn comes after the other callers."""
+        self.put(caller, key, value)
+        self._queues[caller].move_to_end(key, last=False)
+
     def remove(self, key: K) -> V | None:
         """Remove and return the value of a key, or return None if there is none."""
         if key not in self._callers:

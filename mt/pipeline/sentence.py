@@ -180,7 +180,7 @@ async def _translate_in_halves(
 ) -> tuple[Alternative, ...]:
     """Translate a sentence in parts. Return these alternatives if the best is longer, else the given alternatives."""
     text = variant.text
-    pieces = segment.split_long_sentence(text, lambda part: len(part) <= max(1, len(text) * 2 // 3))
+    pieces = list(segment.split_long_sentence(text, lambda part: len(part) <= max(1, len(text) * 2 // 3)))
     texts = [piece.text for piece in pieces]
     kept_of, terms_of = split_ranges(variant.kept, texts), split_ranges(variant.terms, texts)
     parts = [

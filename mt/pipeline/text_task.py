@@ -2,10 +2,12 @@
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
+from math import inf
+from time import monotonic
 
 from mt.checkpoint import Confidence
 from mt.engine.requests import Request, Result
@@ -24,6 +26,9 @@ from mt.text.segment import TextPart
 Choose = Callable[[tuple[Alternative, ...]], tuple[Alternative, ...]]
 """Function that selects one or more alternatives of a sentence, best first."""
 
+PlannedPart = tuple[TextPart, Sequence[Range]]
+"""Part of a text, and the ranges of the part that are not translated."""
+
 AnyRoutine = Routine[tuple[Alternative, ...]] | Routine[list[Explanation]]
 
 
@@ -31,7 +36,8 @@ AnyRoutine = Routine[tuple[Alternative, ...]] | Routine[list[Explanation]]
 class TextTask:
     """Translation of a text: one routine for each sentence, then one routine for the explanations.
 
-    The caller answers the calls of the routines with `resume` until the task is `done`.
+    The caller calls `plan` until the task is `planned`, and answers the calls of the routines with `resume` until the
+    task is `done`.
     """
 
     text: str
@@ -39,6 +45,8 @@ class TextTask:
     parts: list[TextPart] = field(default_factory=list)
     problem: str = ""  # reason why the text has no translation
     requests: list[Request] = field(default_factory=list)  # requests of all calls so far
+    planned: bool = False  # whether the translation of all sentences has started
+    steps: Iterator[PlannedPart | None] = field(default_factory=lambda: iter(()))  # remaining steps of planning
     _sentences: list[Routine[tuple[Alternative, ...]]] = field(default_factory=list)
     _explanations: Routine[list[Explanation]] | None = None
     _unfinished: int = 0  # number of unfinished routines
@@ -49,9 +57,20 @@ class TextTask:
     @property
     def done(self) -> bool:
         """True if the translation is complete or has a problem."""
-        return bool(self.problem) or not self._unfinished
+        return bool(self.problem) or (self.planned and not self._unfinished)
 
-    def add(self, part: TextPart, kept: Sequence[Range] = ()) -> None:
+    def plan(self, seconds: float = inf) -> None:
+        """Split off sentences and start their translation until `seconds` have passed or the text is planned."""
+        stop = monotonic() + seconds
+        for step in self.steps:
+            if step is not None:
+                self._add(*step)
+            if monotonic() >= stop:
+                return
+        self.planned = True
+        self._explain()
+
+    def _add(self, part: TextPart, kept: Sequence[Range]) -> None:
         """Append a part of the text and start its translation. The ranges `kept` of the part are not translated."""
         self.parts.append(part)
         if not part.kept:
@@ -73,20 +92,21 @@ class TextTask:
         try:
             routine.resume(answer)
             self._track(routine)
-            if not self._unfinished and routine is not self._explanations and self.planner.explainer is not None:
-                pairs = [(source, alternatives[0]) for source, alternatives in self._translated()]
-                self._explanations = Routine(self.planner.explainer.explain(pairs))
-                self._unfinished += 1
-                self._track(self._explanations)
+            self._explain()
         except Exception as error:  # any exception of the model concerns only this text
             number = next((number for number, sentence in enumerate(self._sentences) if sentence is routine), 0)
             reason = str(error) if isinstance(error, MTError) else f"{type(error).__name__}: {error}"
             self.problem = f"the text that begins {self._sources[number][:40]!r} cannot be translated: {reason}"
 
     def take_reports(self) -> list[SentenceReport]:
-        """Return reports of newly finished sentences in order. A sentence is reported after all earlier sentences."""
+        """Return reports of newly finished sentences in order, once the text is planned."""
         reports = []
-        while not self.problem and self._reported < len(self._sentences) and self._sentences[self._reported].done:
+        while (
+            self.planned
+            and not self.problem
+            and self._reported < len(self._sentences)
+            and self._sentences[self._reported].done
+        ):
             number = self._reported
             best = self._sentences[number].value[0]
             begin = self._reported_length + len(self._gaps[number])
@@ -144,6 +164,16 @@ class TextTask:
         """Return the translation of a task that is done, or a Failure if the task has a problem."""
         return Failure(self.text, self.problem) if self.problem else self.translation()
 
+    def _explain(self) -> None:
+        """Start the routine of the explanations once all sentences are translated."""
+        explainer = self.planner.explainer
+        if explainer is None or self._explanations or self._unfinished or not self.planned or not self._sentences:
+            return
+        pairs = [(source, alternatives[0]) for source, alternatives in self._translated()]
+        self._explanations = Routine(explainer.explain(pairs))
+        self._unfinished += 1
+        self._track(self._explanations)
+
     def _track(self, routine: AnyRoutine) -> None:
         """Queue the call of a routine that was started or resumed, or count the routine as finished."""
         if routine.call is None:
@@ -196,15 +226,15 @@ class TextPlanner:
     choose: Choose = tuple
 
     def task(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
-        """Start the translation of a text and return its task. The ranges `kept` are not translated."""
-        text = text if text.isascii() else text.encode("utf-8", "replace").decode()  # without lone surrogates
-        task = TextTask(text, self)
-        parts = segment.split_margins(text) if self.sentences else segment.split_text(text, self.context.source)
-        parts = list(_merge_divided(parts, kept))
-        for part, ranges in zip(parts, split_ranges(kept, [part.text for part in parts]), strict=True):
-            for piece, piece_ranges in self._split(part, ranges):
-                task.add(piece, piece_ranges)
+        """Plan the translation of a text and return its task. The ranges `kept` are not translated."""
+        task = self.begin(text, kept)
+        task.plan()
         return task
+
+    def begin(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
+        """Return the task of a text, which is not planned. The ranges `kept` are not translated."""
+        text = text if text.isascii() else text.encode("utf-8", "replace").decode()  # without lone surrogates
+        return TextTask(text, self, steps=self._steps(text, kept))
 
     def attempt(self, text: str) -> TextTask:
         """Return the task of a text like `task`. An exception in `task` becomes the problem of the returned task."""
@@ -226,7 +256,20 @@ class TextPlanner:
             return None
         return expected_quality(self.confidence, log_probabilities)
 
-    def _split(self, part: TextPart, kept: Sequence[Range]) -> Iterator[tuple[TextPart, Sequence[Range]]]:
+    def _steps(self, text: str, kept: Sequence[Range]) -> Iterator[PlannedPart | None]:
+        """Yield the parts of a text with their kept ranges, and None between other steps of bounded time."""
+        for _ in self.context.terms.prepare():
+            yield None
+        kept = sorted((begin, min(end, len(text))) for begin, end in kept)
+        begins = [begin for begin, _ in kept]
+        end = 0
+        parts = segment.cut_text(text) if self.sentences else segment.split_text(text, self.context.source)
+        for part in _merge_divided(parts, kept):
+            begin, end = end, end + len(part.text)
+            ranges = kept[bisect_left(begins, begin) : bisect_left(begins, end)]
+            yield from self._split(part, [_move(place, -begin) for place in ranges])
+
+    def _split(self, part: TextPart, kept: Sequence[Range]) -> Iterator[PlannedPart]:
         """Split off the list marker of a part, and split the rest if it is too long for the model.
 
         Yields each new part with its kept ranges.
@@ -251,20 +294,25 @@ class TextPlanner:
                     yield TextPart(piece, kept=True), ranges
                     continue
                 short = segment.split_long_sentence(piece, self._fits)
-                yield from zip(short, split_ranges(ranges, [part.text for part in short]), strict=True)
+                if not ranges:
+                    yield from ((part, ()) for part in short)
+                    continue
+                parts = list(short)
+                yield from zip(parts, split_ranges(ranges, [part.text for part in parts]), strict=True)
 
     def _fits(self, text: str) -> bool:
         return len(self.context.encode(text)) <= self.max_length
 
 
-def _merge_divided(parts: Sequence[TextPart], kept: Sequence[Range]) -> Iterator[TextPart]:
-    """Yield the parts of a text. Parts that share a range of `kept` are merged into one part."""
-    ends = list(accumulate(len(part.text) for part in parts))
-    begins = sorted(begin for begin, _ in kept)
-    last_ends = [0, *accumulate((end for _, end in sorted(kept)), max)]  # of the first n ranges
+def _merge_divided(parts: Iterable[TextPart], kept: Sequence[Range]) -> Iterator[TextPart]:
+    """Yield the parts of a text. Parts that share one of the ranges `kept`, which are sorted, are merged into one."""
+    begins = [begin for begin, _ in kept]
+    last_ends = [0, *accumulate((end for _, end in kept), max)]  # of the first n ranges
     group: list[TextPart] = []
-    for part, end in zip(parts, ends, strict=True):
+    end = 0
+    for part in parts:
         group.append(part)
+        end += len(part.text)
         if last_ends[bisect_left(begins, end)] <= end:
             yield group[0] if len(group) == 1 else TextPart("".join(merged.text for merged in group), False)
             group = []

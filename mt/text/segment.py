@@ -6,13 +6,16 @@ languages, finds the ends of sentences. Text between sentences is a part too: al
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 
 import sentencex
 
 from mt.languages import primary_language
+
+LONGEST_SENTENCE = 4000
+"""Number of characters after which a sentence is cut. No model reads so long a sentence."""
 
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
 _LINE_BREAK = re.compile("(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
@@ -29,19 +32,26 @@ class TextPart:
     kept: bool
 
 
-def split_text(text: str, language: str) -> list[TextPart]:
-    """Split a text into sentences and kept parts. Languages that sentencex does not know are split by English rules.
+def split_text(text: str, language: str) -> Iterator[TextPart]:
+    """Yield the sentences and kept parts of a text. Languages that sentencex does not know are split by English rules.
 
-    White space and sentences without letters and digits are kept parts.
+    White space and sentences without letters and digits are kept parts. The time between two parts is bounded: a kept
+    part and a sentence have at most about LONGEST_SENTENCE characters.
     """
-    parts: list[TextPart] = []
-    for number, paragraph in enumerate(_LINE_BREAK.split(text)):
-        if number % 2:
-            _extend(parts, [TextPart(paragraph, kept=True)])
-        else:
-            for sentence in _sentences(paragraph, language):
-                _extend(parts, split_margins(sentence))
-    return parts
+    return _merge_kept(
+        part
+        for number, paragraph in enumerate(_paragraphs(text))
+        for part in (
+            [TextPart(paragraph, kept=True)]
+            if number % 2
+            else chain.from_iterable(map(split_margins, _sentences(paragraph, language)))
+        )
+    )
+
+
+def cut_text(text: str) -> Iterator[TextPart]:
+    """Yield a text that is one sentence, and the white space around it. A longer text than LONGEST_SENTENCE is cut."""
+    return _merge_kept(chain.from_iterable(map(split_margins, _blocks(text))))
 
 
 def split_margins(text: str) -> list[TextPart]:
@@ -50,26 +60,16 @@ def split_margins(text: str) -> list[TextPart]:
     begin = text.index(sentence)
     end = begin + len(sentence)
     kept = not any(map(str.isalnum, sentence))
-    parts: list[TextPart] = []
-    _extend(parts, [TextPart(text[:begin], True), TextPart(sentence, kept), TextPart(text[end:], True)])
-    return parts
+    return list(_merge_kept([TextPart(text[:begin], True), TextPart(sentence, kept), TextPart(text[end:], True)]))
 
 
-def split_long_sentence(sentence: str, fits: Callable[[str], bool]) -> list[TextPart]:
+def split_long_sentence(sentence: str, fits: Callable[[str], bool]) -> Iterator[TextPart]:
     """Split a sentence into parts for which `fits` is true; kept parts and single characters need not fit.
 
     A part that does not fit is cut near its middle: after a punctuation mark that ends a clause, else at white space,
     else between two characters that are not displayed as one.
     """
-    parts: list[TextPart] = []
-    for part in split_margins(sentence):
-        if part.kept or len(part.text) == 1 or fits(part.text):
-            _extend(parts, [part])
-        else:
-            middle = _best_cut(part.text)
-            _extend(parts, split_long_sentence(part.text[:middle], fits))
-            _extend(parts, split_long_sentence(part.text[middle:], fits))
-    return parts
+    return _merge_kept(_halves(sentence, fits))
 
 
 def join_parts(parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str) -> str:
@@ -108,15 +108,40 @@ def lay_out(parts: Sequence[TextPart], translations: Sequence[str], source: str,
             yield part
 
 
+def _paragraphs(text: str) -> Iterator[str]:
+    """Yield the paragraphs of a text and, between two paragraphs, the line break."""
+    begin = 0
+    for line_break in _LINE_BREAK.finditer(text):
+        yield text[begin : line_break.start()]
+        yield line_break[0]
+        begin = line_break.end()
+    yield text[begin:]
+
+
 def _sentences(paragraph: str, language: str) -> Iterator[str]:
     """Yield the sentences with the white space around them. A number such as `3.` belongs to the following sentence."""
     begin = end = 0
-    for sentence in _split_by_sentencex(paragraph, language):
+    for sentence in _split_in_blocks(paragraph, language):
         end += len(sentence)
-        if any(map(str.isalpha, sentence)) or not any(map(str.isdigit, sentence)):
+        if any(map(str.isalpha, sentence)) or not any(map(str.isdigit, sentence)) or end - begin > LONGEST_SENTENCE:
             yield paragraph[begin:end]
             begin = end
     yield paragraph[begin:]
+
+
+def _split_in_blocks(paragraph: str, language: str) -> Iterator[str]:
+    """Yield the sentences of a paragraph; sentencex, whose time is not linear, gets LONGEST_SENTENCE characters a time.
+
+    The last sentence of a block begins the next block, because it may be incomplete. A longer sentence is cut.
+    """
+    begin = 0
+    while len(paragraph) - begin > LONGEST_SENTENCE:
+        block = paragraph[begin : begin + LONGEST_SENTENCE]
+        complete = [sentence for sentence in _split_by_sentencex(block, language)[:-1] if sentence]
+        complete = complete or [block[: _last_cut(block)]]
+        yield from complete
+        begin += sum(map(len, complete))
+    yield from _split_by_sentencex(paragraph[begin:], language)
 
 
 def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
@@ -134,6 +159,37 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
             raise
         return [paragraph]
     return sentences
+
+
+def _halves(sentence: str, fits: Callable[[str], bool]) -> Iterator[TextPart]:
+    """Yield the parts of a sentence like `split_long_sentence`. Adjacent parts may be kept."""
+    for part in split_margins(sentence):
+        if part.kept or len(part.text) == 1 or fits(part.text):
+            yield part
+        else:
+            middle = _best_cut(part.text)
+            yield from _halves(part.text[:middle], fits)
+            yield from _halves(part.text[middle:], fits)
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Yield the text in blocks of at most LONGEST_SENTENCE characters."""
+    begin = 0
+    while len(text) - begin > LONGEST_SENTENCE:
+        block = text[begin : begin + LONGEST_SENTENCE]
+        cut = _last_cut(block)
+        yield block[:cut]
+        begin += cut
+    yield text[begin:]
+
+
+def _last_cut(text: str) -> int:
+    """Return the last place of a long text after a clause, else after white space, else between two characters."""
+    for pattern in (_AFTER_CLAUSE, _SPACE):
+        places = [match.end() for match in pattern.finditer(text)]
+        if places:
+            return places[-1]
+    return next((place for place in reversed(range(1, len(text))) if not _form_one(*text[place - 1 : place + 1])), 1)
 
 
 def _best_cut(text: str) -> int:
@@ -155,10 +211,19 @@ def _form_one(before: str, after: str) -> bool:
     return _JOINER in (before, after) or unicodedata.category(after) in ("Mn", "Mc", "Me", "Sk")
 
 
-def _extend(parts: list[TextPart], more: Sequence[TextPart]) -> None:
-    """Append the parts that are not empty, and merge adjacent kept parts."""
-    for part in more:
-        if part.kept and parts and parts[-1].kept:
-            parts[-1] = TextPart(parts[-1].text + part.text, kept=True)
+def _merge_kept(parts: Iterable[TextPart]) -> Iterator[TextPart]:
+    """Yield the parts that are not empty. Adjacent kept parts are merged up to about LONGEST_SENTENCE characters."""
+    kept: list[str] = []
+    length = 0
+    for part in parts:
+        if part.kept and length < LONGEST_SENTENCE:
+            kept.append(part.text)
+            length += len(part.text)
         elif part.text:
-            parts.append(part)
+            if length:
+                yield TextPart("".join(kept), kept=True)
+            kept, length = ([part.text], len(part.text)) if part.kept else ([], 0)
+            if not part.kept:
+                yield part
+    if length:
+        yield TextPart("".join(kept), kept=True)

@@ -1,7 +1,7 @@
 """Glossary terms and words that must not be translated: finds them in sentences and in translations."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -78,22 +78,23 @@ class TermIndex:
     The search for a term needs one look-up per possible number of tokens, independent of the number of terms.
     """
 
-    def __init__(self, entries: Iterable[tuple[str, str | None]], case: _Case) -> None:
+    def __init__(self, case: _Case) -> None:
         self.case = case
         self.heads: dict[str, dict[str, _Ending]] = {}
         self.lengths: dict[str, list[int]] = {}  # numbers of tokens of the terms with this first token, largest first
-        for number, (text, translation) in enumerate(entries):
-            tokens = list(_TOKEN.finditer(text))
-            term = _Term(len(text), number, tokens[0][0], tokens[-1][0], translation)
-            keys = token_keys(tokens, case)
-            for first in {keys[0], *(_SEPARATOR + way for way in case_variants(term.first) if case is _Case.CAPITAL)}:
-                *head, last = [first, *keys[1:]]
-                self.heads.setdefault("".join(head), {}).setdefault(last, _Ending()).add(term)
-                lengths = self.lengths.setdefault(first, [])
-                if len(keys) not in lengths:  # at most one for each character of the longest term
-                    lengths.append(len(keys))
-        for lengths in self.lengths.values():
-            lengths.sort(reverse=True)
+
+    def add(self, number: int, text: str, translation: str | None) -> None:
+        """Add a term. `number` is its place in the glossary."""
+        tokens = list(_TOKEN.finditer(text))
+        term = _Term(len(text), number, tokens[0][0], tokens[-1][0], translation)
+        keys = token_keys(tokens, self.case)
+        ways = case_variants(term.first) if self.case is _Case.CAPITAL else ()
+        for first in {keys[0], *(_SEPARATOR + way for way in ways)}:
+            *head, last = [first, *keys[1:]]
+            self.heads.setdefault("".join(head), {}).setdefault(last, _Ending()).add(term)
+            lengths = self.lengths.setdefault(first, [])  # at most one for each character of the longest term
+            if len(keys) not in lengths:
+                insort(lengths, len(keys), key=lambda length: -length)
 
 
 def token_keys(tokens: Sequence[re.Match[str]], case: _Case) -> list[str]:
@@ -144,15 +145,29 @@ class Terms:
             return ()
         return tuple(_Search(self, sentence, language, taken, any_case).matches())
 
+    def prepare(self) -> Iterator[None]:
+        """Build the indexes for `find`, in steps of bounded time. All calls return the same iterator."""
+        return self._preparation
+
     def index(self, case: _Case) -> TermIndex:
-        """Return the index of the terms for one way of comparing case. The first call per way builds the index."""
-        if case not in self._indexes:
-            self._indexes[case] = TermIndex(self._entries(), case)
+        """Return the index of the terms for one way of comparing case. The first call builds what is not prepared."""
+        for _ in self.prepare():
+            pass
         return self._indexes[case]
 
     @cached_property
     def _indexes(self) -> dict[_Case, TermIndex]:
-        return {}
+        return {case: TermIndex(case) for case in _Case}
+
+    @cached_property
+    def _preparation(self) -> Iterator[None]:
+        def build() -> Iterator[None]:
+            for number, (text, translation) in enumerate(self._entries()):
+                for index in self._indexes.values():
+                    index.add(number, text, translation)
+                yield
+
+        return build()
 
     def _entries(self) -> Iterator[tuple[str, str | None]]:
         yield from ((term.strip(), translation.strip()) for term, translation in self.glossary)

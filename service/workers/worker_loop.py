@@ -45,6 +45,7 @@ Deliver = Callable[[Sequence[FromWorker]], None]
 TRIAL_TEXT = "The cat sat on the mat."
 MAX_TRIALS = 8  # number of directions in which a new model is tried
 PLANNING_SECONDS = 0.01  # longest time between two decoder steps to split and encode new texts
+TURN_SECONDS = 0.002  # longest time that one caller plans before the next caller plans
 MAX_PLANNERS = 64  # planners in the cache; the texts of one request share a planner
 MAX_LOADS = 3  # attempts to load a model whose files change while they are read
 
@@ -83,7 +84,7 @@ class WorkerLoop:
     def __init__(self, translator: Translator) -> None:
         self.translator = translator
         self.closed = False
-        self._new: TurnQueue[int, Translate] = TurnQueue()  # by message id
+        self._new: TurnQueue[int, Translate] = TurnQueue()  # texts that are not planned, by message id
         self._tasks: dict[int, TextTask] = {}  # by message id
         self._ids: dict[TextTask, int] = {}
         self._reported: dict[int, TextTask] = {}  # tasks whose progress is reported, by message id
@@ -100,7 +101,8 @@ class WorkerLoop:
         """Return a Heartbeat with the present counters."""
         engine = self.translator.engine
         work = self._work + WorkCounts(steps=engine.steps, rows=engine.rows)
-        return Heartbeat(work, len(self._new) + len(self._tasks), engine.progress)
+        planned = sum(task.planned for task in self._tasks.values())
+        return Heartbeat(work, len(self._new) + planned, engine.progress)
 
     def take(self, messages: Sequence[ToWorker]) -> list[FromWorker]:
         """Process messages and return the immediate answers to them."""
@@ -118,29 +120,33 @@ class WorkerLoop:
         return answers
 
     def begin(self) -> list[FromWorker]:
-        """Plan queued texts for at most PLANNING_SECONDS, and submit the planned texts to the engine.
+        """Plan queued texts for at most PLANNING_SECONDS, and submit the planned sentences to the engine.
 
-        Return the answers to texts that need no decoding or cannot be planned.
+        Callers take turns of TURN_SECONDS. Return the answers to texts that need no decoding or cannot be planned.
         """
         answers: list[FromWorker] = []
-        begun: list[TextTask] = []
+        begun: dict[TextTask, None] = {}
         stop = time.monotonic() + PLANNING_SECONDS
         while self._new and (now := time.monotonic()) < stop:
             id, message = self._new.pop()
-            if message.deadline is not None and now >= message.deadline:
+            if id not in self._tasks and message.deadline is not None and now >= message.deadline:
                 answers.append(TextFailed(id, DeadlineExceeded.code, ""))
                 continue
-            task = self._plan(message)
-            if isinstance(task, TextFailed):
-                answers.append(task)
-            elif task.done:  # the text has nothing to translate
+            try:
+                task = self._tasks.get(id) or self._start(message)
+                task.plan(TURN_SECONDS)
+            except Exception as error:  # no error of one text may stop the worker
+                self._cancel([id])
+                answers.append(_failed(id, error))
+                continue
+            if task.done:  # nothing is left to translate
+                self._forget(task)
                 answers.append(self._answer(id, task))
-            else:
-                self._ids[task], self._tasks[id] = id, task
-                if message.report:
-                    self._reported[id] = task
-                begun.append(task)
-        self.translator.dispatcher.submit(begun)
+                continue
+            begun[task] = None
+            if not task.planned:
+                self._new.put_back(message.caller, id, message)
+        self.translator.dispatcher.submit(task for task in begun if task in self._ids)
         return answers
 
     def step(self) -> list[FromWorker]:
@@ -152,17 +158,23 @@ class WorkerLoop:
             if sentences := task.take_reports():
                 answers.append(TextProgress(id, tuple(sentences)))
         for task in finished:
-            id = self._ids.pop(task)
-            del self._tasks[id]
-            self._reported.pop(id, None)
-            answers.append(self._answer(id, task))
+            answers.append(self._answer(self._forget(task), task))
         return answers
 
-    def _plan(self, message: Translate) -> TextTask | TextFailed:
-        try:
-            return self._planner(message).task(message.text.text, kept=message.text.protected)
-        except Exception as error:  # no error of one text may stop the worker
-            return _failed(message.id, error)
+    def _start(self, message: Translate) -> TextTask:
+        task = self._planner(message).begin(message.text.text, kept=message.text.protected)
+        self._ids[task], self._tasks[message.id] = message.id, task
+        if message.report:
+            self._reported[message.id] = task
+        return task
+
+    def _forget(self, task: TextTask) -> int:
+        """Remove a task that is done and return its message id."""
+        id = self._ids.pop(task)
+        del self._tasks[id]
+        self._reported.pop(id, None)
+        self._new.remove(id)
+        return id
 
     def _answer(self, id: int, task: TextTask) -> TextDone | TextFailed:
         try:

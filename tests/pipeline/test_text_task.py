@@ -298,15 +298,15 @@ def test_ranges_are_shared_out_to_the_parts_of_a_text(ranges: list[Range], expec
 )
 def test_no_cut_parts_what_is_kept(kept: list[Range], expected: list[str]) -> None:
     pieces = [TextPart(text, False) for text in ("ab", "cd", "ef")]
-    assert [piece.text for piece in _merge_divided(pieces, kept)] == expected
+    assert [piece.text for piece in _merge_divided(pieces, sorted(kept))] == expected
 
 
 def test_many_kept_ranges_are_gone_through_once() -> None:
     """For each part of a text it would be quadratic: minutes, in which a worker seems to hang."""
-    text, times = "a is b ", 10_000
+    text, times = "a is b, ", 10_000
     kept = [(place, place + 1) for place in range(0, times * len(text), len(text))]
     task = Table({}).planner(longest=5).task(text * times, kept)
-    assert [part.text for part in task.parts] == ["a", " ", "is b", " "] * times
+    assert [part.text for part in task.parts] == ["a", " ", "is b,", " "] * times
     pieces = [TextPart("ab", False)] * 50_000
     assert list(_merge_divided(pieces, [(place, place + 1) for place in range(100_000)])) == pieces
 

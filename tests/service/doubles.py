@@ -117,7 +117,7 @@ class WordModels:
 def written(text: SourceText, options: TranslateOptions, order: WordOrder) -> Translation:
     """A text sentence by sentence, with everything in its place."""
     language = options.direction.source
-    split = segment.split_text(text.text, language) if options.split_sentences else segment.split_margins(text.text)
+    split = list(segment.split_text(text.text, language) if options.split_sentences else segment.cut_text(text.text))
     pieces = list(split)
     sentences: list[SentenceTranslation] = []
     done: list[str] = []

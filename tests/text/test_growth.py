@@ -84,11 +84,11 @@ def nested(begin: str, end: str, size: int) -> Callable[[], object]:
 
 
 def split(unit: str, size: int, end: str = "") -> Callable[[], object]:
-    return partial(segment.split_text, unit * size + end, "en")
+    return lambda: list(segment.split_text(unit * size + end, "en"))
 
 
 def halve(unit: str, size: int) -> Callable[[], object]:
-    return partial(segment.split_long_sentence, "x" + unit * size + "x", lambda part: len(part) < 100)
+    return lambda: list(segment.split_long_sentence("x" + unit * size + "x", lambda part: len(part) < 100))
 
 
 GROWTH: dict[str, tuple[Prepare, int]] = {

@@ -20,6 +20,7 @@ from mt.languages import Direction
 from mt.pipeline.results import Alternative, Translation
 from service.errors import InternalError, error_location
 from service.translation.answers import answer_of, reports_of
+from service.workers import worker_loop
 from service.workers.messages import (
     Cancel,
     Close,
@@ -245,6 +246,38 @@ def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Pat
     assert said[5] == TextFailed(5, "deadline_exceeded", "")
     assert isinstance(said[6], Heartbeat) and said[6].work.steps > 0
     assert (said[6].work.texts, said[6].texts, set(said[6].thread_steps)) == (3, 0, {-1})
+
+
+def test_callers_take_turns_at_planning(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_loop, "TURN_SECONDS", 0)  # one step of planning in each turn
+    monkeypatch.setattr(worker_loop, "PLANNING_SECONDS", 0.35)  # three turns of 0.1 s on the clock below
+    translator = Translator.load(small_model, "cpu")
+    loop, options = worker_loop.WorkerLoop(translator), TranslateOptions(Direction("en", "de"))
+    long, short = SourceText("The dog sees the cat. The horse. " * 100), SourceText("The dog.")
+    loop.take([Translate(1, long, options, "a"), Translate(2, long, options, "a"), Translate(3, short, options, "b")])
+    clock = iter(range(10))
+    monkeypatch.setattr("service.workers.worker_loop.time.monotonic", lambda: next(clock) / 10)
+    loop.begin()
+    monkeypatch.undo()
+    assert [(id, len(task.parts), task.planned) for id, task in loop._tasks.items()] == [(1, 2, False), (3, 1, False)]
+    assert loop.heartbeat().texts == 3
+    finished = []
+    while loop.busy:
+        finished += [answer for answer in (*loop.begin(), *loop.step()) if isinstance(answer, TextDone)]
+    assert finished[0].id == 3
+    expected = translator.translate(long.text).text
+    assert [answer.translation.text for answer in finished[1:]] == [expected, expected]
+
+
+def test_a_text_is_withdrawn_while_it_is_planned(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_loop, "TURN_SECONDS", 0)
+    loop = worker_loop.WorkerLoop(Translator.load(small_model, "cpu"))
+    text = SourceText("The dog sees the cat. " * 2000)
+    loop.take([Translate(1, text, TranslateOptions(Direction("en", "de")))])
+    loop.begin()
+    assert loop.busy and not loop._tasks[1].planned
+    loop.take([Cancel((1,))])
+    assert not loop.busy and loop.heartbeat().texts == 0
 
 
 def test_a_tokenizer_that_breaks_on_a_text_is_no_end(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,206 @@
+"""Fuzzer for documents: `python -m tests.attacks.fuzz_documents --count 20000 --seed 1 [--service]`.
+
+Without `--service`, each mutated document is opened and rendered in a process that is watched: accepted are a result
+or a DocumentError, within limits of processor time and memory. With it, the documents are uploaded to a service. Prints
+the failures, the slowest documents, and their processor time at twice and four times the size.
+"""
+
+import argparse
+import multiprocessing
+import re
+import resource
+import sys
+import time
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from mt.errors import DocumentError
+from mt.text.documents import open_document
+from mt.text.markup import TranslatedSegment
+from tests.attacks.fuzz_service import upload_all
+from tests.attacks.mutations import mutate, seeds
+
+HANG_SECONDS = 30.0  # of wall-clock time
+MAX_BYTES_OF_MEMORY = 3_000_000_000
+NOISE_SECONDS = 0.05
+BASE_SECONDS, SECONDS_PER_KILOBYTE = 0.3, 0.01  # of processor time
+BASE_MEMORY, MEMORY_PER_BYTE = 50_000_000, 2000
+LOSSLESS = (".txt", ".html", ".xml", ".md", ".srt", ".vtt", ".json")  # as open_document says
+KEPT = 6  # slowest documents of each format whose growth is measured
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mutated document and what came of it; `outcome` is "rendered", "refused", or begins with "FAILED"."""
+
+    key: str
+    suffix: str
+    size: int
+    steps: tuple[str, ...]
+    outcome: str
+    seconds: float = 0.0
+    memory: int = 0
+
+    @property
+    def seconds_per_kilobyte(self) -> float:
+        return self.seconds / max(1.0, self.size / 1024)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.key:<10} {self.suffix:<6} {self.size:>7} bytes {1000 * self.seconds:>7.0f} ms "
+            f"{1000 * self.seconds_per_kilobyte:>6.1f} ms/KB  {self.outcome}: {'; '.join(self.steps)}"
+        )
+
+
+def check(name: str, content: bytes, changed: bool) -> str:
+    """Open and render a document, with its own texts or with changed ones. Returns the outcome."""
+    try:
+        document = open_document(name, content)
+        translations = [TranslatedSegment(segment.text) for segment in document.segments]
+        if changed:
+            for number, segment in enumerate(document.segments):
+                words = [match.span() for match in re.finditer(r"\w+", segment.text)]
+                translations[number] = TranslatedSegment(segment.text + "!", tuple((word, word) for word in words))
+        rendered = document.render(translations)
+    except DocumentError:
+        return "refused"
+    except Exception:
+        return "FAILED " + " | ".join(traceback.format_exc(limit=-2).strip().splitlines()[-3:])
+    if not changed and name.endswith(LOSSLESS) and rendered != content:
+        return "FAILED not rendered byte for byte the same"
+    return "rendered"
+
+
+def work(requests: Connection) -> None:
+    """Answer each received key and scale with its case, before that with the mutated document."""
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES_OF_MEMORY, MAX_BYTES_OF_MEMORY))
+    documents = seeds()
+    while (request := requests.recv()) is not None:
+        key, scale = request
+        mutated = mutate(documents, key, scale)
+        suffix, size = mutated.name.rpartition(".")[2], len(mutated.content)
+        requests.send(
+            Case(key, suffix, size, mutated.steps, f"FAILED: no result in {HANG_SECONDS:.0f} s", HANG_SECONDS)
+        )
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        start = time.process_time()
+        outcome = check(mutated.name, mutated.content, changed=int(key.rpartition("/")[2]) % 2 == 1)
+        seconds = time.process_time() - start
+        memory = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory)
+        if not outcome.startswith("FAILED"):
+            if seconds > BASE_SECONDS + SECONDS_PER_KILOBYTE * size / 1024:
+                outcome = f"FAILED: {seconds:.1f} s of processor time"
+            elif memory > BASE_MEMORY + MEMORY_PER_BYTE * size:
+                outcome = f"FAILED: {memory:,} bytes of memory"
+        requests.send(Case(key, suffix, size, mutated.steps, outcome, seconds, memory))
+
+
+class Worker:
+    """A process that checks documents; a new one takes its place if it hangs or dies."""
+
+    def __init__(self) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        self._start()
+
+    def _start(self) -> None:
+        self._connection, theirs = self._context.Pipe()
+        self._process = self._context.Process(target=work, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def run(self, key: str, scale: int = 1) -> Case:
+        """Check the document of a key."""
+        self._connection.send((key, scale))
+        case: Case = self._connection.recv()
+        try:
+            if self._connection.poll(HANG_SECONDS):
+                case = self._connection.recv()
+                return case
+        except EOFError:
+            case = Case(case.key, case.suffix, case.size, case.steps, "FAILED: the process died")
+        self.stop()
+        self._start()
+        return case
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+
+def run(keys: Iterable[str]) -> Iterator[Case]:
+    """Check the documents of all keys."""
+    worker = Worker()
+    try:
+        for key in keys:
+            yield worker.run(key)
+    finally:
+        worker.stop()
+
+
+def slowest(cases: Iterable[Case]) -> dict[str, list[Case]]:
+    """Return the cases of each suffix with most processor time for each kilobyte."""
+    by_suffix = defaultdict(list)
+    for case in cases:
+        by_suffix[case.suffix].append(case)
+    return {
+        suffix: sorted(found, key=lambda case: -case.seconds_per_kilobyte * min(1, case.size / 20_000))[:KEPT]
+        for suffix, found in sorted(by_suffix.items())
+    }
+
+
+def print_growth(cases: Iterable[Case]) -> None:
+    """Print sizes and processor times of documents with 1, 2 and 4 times the repetitions, the smaller of two runs."""
+    worker = Worker()
+    print("\nProcessor time at n, 2n, 4n of the worst documents; the last column is the time of 4n by that of 2n")
+    for suffix, found in slowest(cases).items():
+        rows = []
+        for case in found:
+            runs = [
+                min((worker.run(case.key, scale) for _ in range(2)), key=lambda run: run.seconds) for scale in (1, 2, 4)
+            ]
+            one, two, four = runs
+            if four.size > 3 * one.size:
+                rows.append((four.seconds / max(two.seconds, 0.001), runs, case))
+        for ratio, runs, case in sorted(rows, key=lambda row: -row[0])[:2]:
+            sizes = " ".join(f"{run.size // 1024:>5} KB {1000 * run.seconds:>6.0f} ms" for run in runs)
+            print(f"{suffix:<6} {sizes}  {ratio:>4.1f}  {case.key} {'; '.join(case.steps)}")
+    worker.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--count", type=int, default=500, help="number of documents (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of all of them (%(default)s)")
+    parser.add_argument("--key", help="check this document only, and write it to a file of the current folder")
+    parser.add_argument("--service", action="store_true", help="upload the documents to a service")
+    options = parser.parse_args()
+    if options.key:
+        mutated = mutate(seeds(), options.key)
+        Path(f"fuzzed-{mutated.name}").write_bytes(mutated.content)
+        print(next(run([options.key])))
+        return 0
+    keys = [f"{options.seed}/{number}" for number in range(options.count)]
+    if options.service:
+        return upload_all(mutate(seeds(), key) for key in keys)
+    cases = []
+    for case in run(keys):
+        cases.append(case)
+        if case.outcome.startswith("FAILED"):
+            print(case, flush=True)
+    counts = Counter((case.suffix, case.outcome.split(" ")[0].rstrip(":")) for case in cases)
+    for (suffix, outcome), count in sorted(counts.items()):
+        print(f"{suffix:<6} {outcome:<9} {count:>6}")
+    print(f"{len(cases)} documents, {sum(case.size for case in cases):,} bytes, {sum(c.seconds for c in cases):.0f} s")
+    print("\nSlowest for their size")
+    for found in slowest(cases).values():
+        print(found[0])
+    print_growth(cases)
+    return any(case.outcome.startswith("FAILED") for case in cases)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

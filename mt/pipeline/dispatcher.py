@@ -17,7 +17,7 @@ from mt.scoring.attention import MAX_PAIRS, CrossAttention, Pair
 TOKENS_PER_TEXT = 64
 """Mean number of source tokens per text that a chunk of a stream may have, so that long texts fit in memory."""
 
-STEP_SECONDS = 0.01
+STEP_SECONDS = 0.005
 """Maximum time for finished results in one step, in seconds. The remaining ones wait for the next step, so that a long
 text with many repairs neither delays other callers nor looks like a worker that hangs."""
 

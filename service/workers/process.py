@@ -22,6 +22,9 @@ from service.workers.worker_loop import work
 
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 CHUNK = 1 << 18  # bytes read at a time
+SWITCH_SECONDS = 0.0005
+"""Time after which Python passes its interpreter lock on to a waiting thread. With 0.005, the default of Python, an
+engine thread would wait for 5 milliseconds after every decoder step while the main thread plans texts."""
 
 
 class ServiceGone(Exception):
@@ -99,6 +102,7 @@ def main(descriptor: int) -> int:
     """Run the worker behind a socket and return the exit status."""
     faulthandler.enable()
     disable_core_dumps()
+    sys.setswitchinterval(SWITCH_SECONDS)
     channel = Channel(socket.socket(fileno=descriptor))
     try:
         begin = channel.receive_start()

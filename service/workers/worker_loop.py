@@ -44,7 +44,7 @@ Deliver = Callable[[Sequence[FromWorker]], None]
 
 TRIAL_TEXT = "The cat sat on the mat."
 MAX_TRIALS = 8  # number of directions in which a new model is tried
-PLANNING_SECONDS = 0.01  # longest time between two decoder steps to split and encode new texts
+PLANNING_SECONDS = 0.005  # longest time between two decoder steps to split and encode new texts
 TURN_SECONDS = 0.002  # longest time that one caller plans before the next caller plans
 MAX_PLANNERS = 64  # planners in the cache; the texts of one request share a planner
 MAX_LOADS = 3  # attempts to load a model whose files change while they are read

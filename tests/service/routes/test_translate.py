@@ -30,7 +30,7 @@ def native() -> Iterator[Native]:
         "max_characters": 5000,
         "max_texts": 50,
         "max_terms": 5,
-        "max_stored_file_bytes": 1000,
+        "max_stored_file_bytes": 5000,
         "max_pending_characters": 9000,
     }
     running = Native(lambda: WordModels(ways), {"detector": Guesses}, limits)

@@ -86,6 +86,7 @@ def create_app(settings: Settings, fleet: Fleet, database: Database) -> FastAPI:
         version=version("mt-service"),
         description="Translation with your own models, by the contracts of LibreTranslate and DeepL.",
         lifespan=lifespan,
+        openapi_url=None,  # FastAPI encodes the document for each request; routes/docs.py encodes it once
         docs_url=None,  # FastAPI's page loads scripts from another host; the page of routes/docs.py has no scripts
         redoc_url=None,
     )

@@ -1,5 +1,6 @@
-"""GET /docs: the operations of /openapi.json as one HTML page, without scripts or other hosts."""
+"""GET /openapi.json, and GET /docs: its operations as one HTML page, without scripts or other hosts."""
 
+import json
 from functools import lru_cache
 from html import escape
 from typing import Any
@@ -12,6 +13,19 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewp
 <title>{title}</title><link rel="stylesheet" href="web/style/docs.css">
 <h1>{title} {version}</h1><p>{description} For programs: <a href="openapi.json">openapi.json</a>.</p>
 {operations}</html>"""
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> Response:
+    """Return the description of all operations."""
+    return Response(encoded(request.app, request.scope.get("root_path", "")), media_type="application/json")
+
+
+@lru_cache(1)
+def encoded(app: FastAPI, root_path: str) -> bytes:
+    """Return the OpenAPI document of an application that a proxy serves under `root_path`."""
+    servers = {"servers": [{"url": root_path}]} if root_path else {}
+    return json.dumps(app.openapi() | servers, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 @router.get("/docs", include_in_schema=False)

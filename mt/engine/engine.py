@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from mt.engine.backends.protocol import Batch, BatchDecoder
+from mt.engine.backends.protocol import Batch, BatchDecoder, device_failed
 from mt.engine.requests import Request, Result
 from mt.engine.scheduler import INTERACTIVE_PART, BatchKey, Limits, Scheduler, Share
 
@@ -154,7 +154,12 @@ class Engine:
         return key
 
     def _fail(self, key: BatchKey, joining: Sequence[Request], error: Exception) -> list[Result]:
-        """Drop a batch that raised an exception, with joining requests. Isolate the requests if there are several."""
+        """Drop a batch that raised an exception, with joining requests. Isolate the requests if there are several.
+
+        Raises: `error` if the accelerator has failed; the process must be replaced.
+        """
+        if device_failed(error):
+            raise error
         running = self._batches.pop(key, None)
         involved = {request.id: request for request in (*(running.requests if running else ()), *joining)}
         for request_id in involved:

@@ -6,6 +6,7 @@ from itertools import islice
 from threading import RLock
 from time import monotonic
 
+from mt.engine.backends.protocol import device_failed
 from mt.engine.requests import Request, Result
 from mt.engine.threads import AnyEngine
 from mt.engine.turns import TurnQueue
@@ -164,6 +165,8 @@ class ResultDispatcher:
                 answered += 1
                 yield answer
         except Exception as error:  # any exception of the model concerns only this call
+            if device_failed(error):
+                raise
             if len(calls) == 1:
                 yield error
             else:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
@@ -9,7 +10,7 @@ from mt.text.terms import LONGEST_TERM
 from service.errors import InvalidRequest, shorten
 
 _MAX_LISTED = 10  # problems in one message
-_LINE_SEPARATORS = frozenset("\u2028\u2029")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # control characters and line separators
 
 Entry = tuple[str, str]
 """A term and its translation."""
@@ -77,14 +78,10 @@ def _problem(fields: Sequence[str], format: EntriesFormat) -> str:
     for name, value in zip(("term", "translation"), fields, strict=False):
         if not value:
             return f"the {name} is empty"
-        if any(_is_control(character) for character in value):
+        if _CONTROL.search(value):
             return f"the {name} has a control character"
         if len(value) > LONGEST_TERM:
             return f"the {name} has more than {LONGEST_TERM} characters"
     if not any(map(str.isalnum, fields[1])):
         return "the translation has no letter or digit"
     return ""
-
-
-def _is_control(character: str) -> bool:
-    return character < " " or "\x7f" <= character <= "\x9f" or character in _LINE_SEPARATORS

@@ -1,30 +1,88 @@
-"""A locked or full database (SECURITY 12, 17, 18, 19; ATTACKS 11, 12)."""
+"""A locked, full or crowded database (SECURITY 9, 12, 13, 16, 17, 19; ATTACKS 8, 11, 12)."""
 
+import resource
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.attacks.target import BYSTANDER, running, together
+from tests.attacks.target import ATTACKER, BYSTANDER, Response, Target, measure, running, together
 
 pytestmark = pytest.mark.attack
+FULL = {503, 507}
+
+
+def glossary(entries: int = 1) -> dict[str, Any]:
+    tsv = "\n".join(f"word {number}\tWort {number}" for number in range(entries))
+    return {"name": "a", "source_lang": "en", "target_lang": "de", "entries": tsv, "entries_format": "tsv"}
+
+
+def put_document(target: Target, content: bytes, caller: str = ATTACKER) -> Response:
+    parts = (("source_lang", "", b"EN"), ("target_lang", "", b"DE"), ("file", '; filename="a.txt"', content))
+    body = b"".join(
+        f'--x\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n'.encode() + value + b"\r\n"
+        for name, more, value in parts
+    )
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    return target.request("POST", "/v2/document", body + b"--x--\r\n", headers, caller=caller)
 
 
 def test_a_locked_database_refuses_at_once_and_reads_go_on(tmp_path: Path) -> None:
     database = tmp_path / "keys.sqlite"
     with running(MT_DATABASE=str(database)) as target:
-        target.post_json("/v2/glossaries", {})
+        made = target.post_json("/v2/glossaries", glossary()).json["glossary_id"]
         lock = sqlite3.connect(database, isolation_level=None)
         lock.execute("BEGIN IMMEDIATE")
-        glossary = {"name": "a", "source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv"}
-        answers = []
-        together(*[lambda: answers.append(target.post_json("/v2/glossaries", glossary)) for _ in range(3)])
-        assert [answer.status for answer in answers] == [503] * 3
+        answers: list[Response] = []
+        together(*[lambda: answers.append(target.post_json("/v2/glossaries", glossary())) for _ in range(6)])
+        assert [answer.status for answer in answers] == [503] * 6
         assert all(int(answer.headers["retry-after"]) > 0 for answer in answers)
         assert max(answer.seconds for answer in answers) < 3
-        assert target.request("GET", "/v2/glossaries", caller=BYSTANDER).status == 200
+        assert target.request("GET", f"/v2/glossaries/{made}").status == 200
         lock.rollback()
-        assert target.post_json("/v2/glossaries", glossary).status == 201
+        assert target.post_json("/v2/glossaries", glossary()).status == 201
+
+
+def test_a_full_disk_is_no_defect_and_the_service_recovers(tmp_path: Path) -> None:
+    with running(MT_DATABASE=str(tmp_path / "keys.sqlite")) as target:
+        largest = max(path.stat().st_size for path in tmp_path.iterdir())
+        old = resource.prlimit(target.process.pid, resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
+        large = b"A dog. " * 14_000
+        answers = [target.post_json("/v2/glossaries", glossary(5000)) for _ in range(3)]
+        answers.append(put_document(target, large))
+        assert {answer.status for answer in answers} <= FULL, [answer.body for answer in answers]
+        assert all(int(answer.headers["retry-after"]) > 0 for answer in answers)
+        assert target.translate("We have two dogs.").status == 200
+        resource.prlimit(target.process.pid, resource.RLIMIT_FSIZE, old)
+        assert target.post_json("/v2/glossaries", glossary(5000)).status == 201
+        assert put_document(target, large).status == 200
+
+
+def test_large_glossaries_of_one_caller_delay_nobody(tmp_path: Path) -> None:
+    with running(MT_DATABASE=str(tmp_path / "keys.sqlite")) as target:
+
+        def write() -> None:
+            for _ in range(10):
+                assert target.post_json("/v2/glossaries", glossary(9000)).status == 201
+
+        impact = measure(target, lambda: together(*[write] * 4))
+        assert not impact.problems(), impact
+
+
+def test_ten_callers_with_many_tiny_documents_refuse_nobody(tmp_path: Path) -> None:
+    with running(MT_DATABASE=str(tmp_path / "keys.sqlite")) as target:
+        for caller in range(10):
+            for number in range(20):
+                assert put_document(target, b"A dog %d." % number, f"127.0.1.{caller + 1}").status in (200, 429)
+        assert put_document(target, b"A dog.", BYSTANDER).status == 200
+
+
+def test_anonymous_callers_behind_one_address_do_not_see_each_other() -> None:
+    with running() as target:
+        made = target.post_json("/v2/glossaries", glossary()).json["glossary_id"]
+        assert target.request("GET", "/v2/glossaries").json == {"glossaries": []}
+        assert target.request("GET", f"/v2/glossaries/{made}", caller=BYSTANDER).status == 200
 
 
 def test_the_database_is_private(tmp_path: Path) -> None:

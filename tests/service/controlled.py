@@ -32,6 +32,7 @@ class Control:
     permits: Semaphore = field(default_factory=lambda: Semaphore(0))
     entered: Semaphore = field(default_factory=lambda: Semaphore(0))
     deaths: int = 0  # that many engines die in their next step
+    failed_devices: int = 0  # that many engines lose their accelerator in their next step, for ever
     failing: tuple[int, ...] = ()  # a source that raises
     without_numbers: tuple[int, ...] = ()  # one whose scores are NaN
     scorers: "list[Controlled]" = field(default_factory=list)
@@ -60,6 +61,7 @@ class Controlled:
     inner: Any
     control: Control
     armed: bool = False
+    failed: bool = False  # whether the accelerator raises an error at every step
     sources: list[tuple[int, ...]] = field(default_factory=list)  # after the canary
 
     def start(self, sources: Sources, beams: int) -> Any:
@@ -84,6 +86,11 @@ class Controlled:
         if self.armed and self.control.deaths:
             self.control.deaths -= 1
             raise SystemExit("a worker that dies")
+        if self.armed and self.control.failed_devices:
+            self.control.failed_devices -= 1
+            self.failed = True
+        if self.failed:
+            raise torch.AcceleratorError("CUDA error: device-side assert triggered")
         scores: Tensor = self.inner.step(state, tokens)
         return scores
 

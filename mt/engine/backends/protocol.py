@@ -68,3 +68,12 @@ class Backend:
     limits: Limits
     multithreaded: bool = False  # several engines, each in its own thread, may share the decoder
     shortlist: bool = False  # whether a shortlist limits the tokens of translations
+
+
+def device_failed(error: Exception) -> bool:
+    """Return whether an error of a backend means that the accelerator works no more in this process.
+
+    torch raises an AcceleratorError for these errors, which every later operation meets again, and another one if
+    memory is short. The type is compared by name because the engine does not import torch.
+    """
+    return type(error).__name__ == "AcceleratorError"

@@ -1,5 +1,7 @@
 """/v2/glossaries: each has one pair of languages, and cannot be changed."""
 
+import asyncio
+
 from fastapi import APIRouter, Response
 
 from service.access.glossaries import Dictionary, Glossary
@@ -22,7 +24,8 @@ TSV = "text/tab-separated-values"
 async def create(call: AdmittedDependency) -> GlossaryInfo:
     """Create a glossary."""
     body = parse_body(GlossaryBody, call.fields)
-    return GlossaryInfo.of(await call.glossaries.create(call.caller.id, body.name, [parse_dictionary(body, call)]))
+    dictionary = await parse_dictionary(body, call)
+    return GlossaryInfo.of(await call.glossaries.create(call.caller.id, body.name, [dictionary]))
 
 
 @router.get("/v2/glossaries", responses=RESPONSES)
@@ -61,10 +64,10 @@ async def entries(glossary_id: str, call: AdmittedDependency) -> Response:
     return Response(format_entries(stored), media_type=f"{TSV}; charset=utf-8")
 
 
-def parse_dictionary(body: DictionaryBody, call: AdmittedRequest) -> Dictionary:
+async def parse_dictionary(body: DictionaryBody, call: AdmittedRequest) -> Dictionary:
     """Return the dictionary of a body. Raises UnsupportedLanguage, or InvalidRequest for its entries."""
     direction = parse_glossary_direction(body.source_lang, body.target_lang, call.translations.routes)
-    return Dictionary(direction, parse_entries(body.entries, body.entries_format))
+    return Dictionary(direction, await asyncio.to_thread(parse_entries, body.entries, body.entries_format))
 
 
 async def find_bilingual(id: str, call: AdmittedRequest) -> Glossary:

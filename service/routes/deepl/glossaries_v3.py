@@ -33,7 +33,7 @@ router = APIRouter(prefix="/v3/glossaries")
 async def create(call: AdmittedDependency) -> MultilingualInfo:
     """Create a glossary."""
     body = parse_body(MultilingualBody, call.fields)
-    dictionaries = parse_dictionaries(body.dictionaries, call)
+    dictionaries = await parse_dictionaries(body.dictionaries, call)
     return MultilingualInfo.of(await call.glossaries.create(call.caller.id, body.name, dictionaries))
 
 
@@ -54,7 +54,7 @@ async def get(glossary_id: str, call: AdmittedDependency) -> MultilingualInfo:
 async def change(glossary_id: str, call: AdmittedDependency) -> MultilingualInfo:
     """Rename a glossary, or add entries to it."""
     body = parse_body(ChangeBody, call.fields)
-    more = parse_dictionaries(body.dictionaries, call)
+    more = await parse_dictionaries(body.dictionaries, call)
     return MultilingualInfo.of(await call.glossaries.update(call.caller.id, glossary_id, body.name, more))
 
 
@@ -78,7 +78,7 @@ async def entries(
 @router.put("/{glossary_id}/dictionaries", responses=RESPONSES, openapi_extra=form_or_json(DictionaryBody))
 async def replace(glossary_id: str, call: AdmittedDependency) -> DictionaryInfo:
     """Add a dictionary. It replaces one for the same languages."""
-    new = parse_dictionary(parse_body(DictionaryBody, call.fields), call)
+    new = await parse_dictionary(parse_body(DictionaryBody, call.fields), call)
     await call.glossaries.replace(call.caller.id, glossary_id, new)
     return DictionaryInfo(
         source_lang=new.direction.source, target_lang=new.direction.target, entry_count=len(new.entries)
@@ -92,9 +92,9 @@ async def delete_dictionary(glossary_id: str, source_lang: str, target_lang: str
     await call.glossaries.delete_dictionary(call.caller.id, glossary_id, direction)
 
 
-def parse_dictionaries(bodies: Sequence[DictionaryBody], call: AdmittedRequest) -> list[Dictionary]:
+async def parse_dictionaries(bodies: Sequence[DictionaryBody], call: AdmittedRequest) -> list[Dictionary]:
     """Return the dictionaries. Raises UnsupportedLanguage, or InvalidRequest if two have the same languages."""
-    dictionaries = [parse_dictionary(body, call) for body in bodies]
+    dictionaries = [await parse_dictionary(body, call) for body in bodies]
     counts = Counter(str(dictionary.direction) for dictionary in dictionaries)
     repeated = sorted(direction for direction, count in counts.items() if count > 1)
     if repeated:

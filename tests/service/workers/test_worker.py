@@ -166,13 +166,14 @@ def test_nan_is_the_fault_of_one_text_alone(in_thread: Start, pool: ThreadPoolEx
     assert bad.result().status_code == 400 and bad.result().json()["code"] == "cannot_translate"
 
 
-def test_when_the_worker_dies_another_does_its_work(in_thread: Start, pool: ThreadPoolExecutor) -> None:
+@pytest.mark.parametrize("failure", ["deaths", "failed_devices"])
+def test_when_the_worker_dies_another_does_its_work(in_thread: Start, pool: ThreadPoolExecutor, failure: str) -> None:
     application = in_thread()
     expected = Translator.load(application.settings.model[0], "cpu").translate(sentences(3))
     waiting = [pool.submit(post, application, q=text) for text in sentences(3)]
     wait_until(lambda: application.pending == 3)
     assert health(application).status_code == 200
-    application.control.deaths = 1
+    setattr(application.control, failure, 1)
     application.control.open()
     assert [each.result().json()["translatedText"] for each in waiting] == [found.text for found in expected]
     assert (application.fleet.stats().restarts, application.pending) == (1, 0)

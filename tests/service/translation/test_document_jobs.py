@@ -113,7 +113,7 @@ def test_what_was_not_done_is_begun_anew_and_what_was_done_is_there(
         assert await document_jobs.content(handles[1].id) == b"TWO."  # the client may not have received it
         with monkeypatch.context() as later:
             later.setattr(module, "FETCHED_SECONDS", 0.0)
-            await document_jobs.put(await opened("Three."), JOB)
+            await document_jobs._expire()
         with pytest.raises(NotFound):
             await document_jobs.content(handles[1].id)
         assert (await document_jobs.find("key:a", handles[0])).done

@@ -133,6 +133,9 @@ class TranslateRequest(_Request):
     quality: Flag = Field(
         False, description="Whether to return the estimated quality of each translation, from 0 to 100."
     )
+    untranslated: Flag = Field(
+        False, description="Whether to list the sentences of which the model translated nothing; they stay unchanged."
+    )
     segments: Flag = Field(
         False, description="Whether to return the ranges of each sentence in both texts; for plain text only."
     )
@@ -232,6 +235,7 @@ class TargetResponse(BaseModel):
         None, description="Pivot language of a text, if no model translates directly from source to target."
     )
     quality: float | list[float | None] | None = Field(None, description="From 0 to 100.")
+    untranslated: list[str] | list[list[str]] | None = Field(None, description="Sentences that stay unchanged.")
     segments: list[SegmentResponse] | list[list[SegmentResponse]] | None = None
 
 

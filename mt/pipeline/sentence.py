@@ -139,7 +139,7 @@ def _keep_source(sentence: str) -> Alternative:
 
 def _loses_copies(decoded: DecodedVariant) -> bool:
     """Return whether the translation lacks a protected span of a kind in _REMOVED_IF_LOST, or changes their order."""
-    spans = [span for span in decoded.variant.spans if span.kind in _REMOVED_IF_LOST]
+    spans = [span for span in decoded.variant.copied if span.kind in _REMOVED_IF_LOST]
     translation = decoded.best.text
     return bool(protect.lost_spans(spans, translation)) or not protect.are_in_order(spans, translation)
 

@@ -68,8 +68,13 @@ class SentenceContext:
             or not any(begin < span.end and end > span.begin for begin, end in terms)
         )
         known = self.tokenizer.characters
-        out = [s for s in spans if s.kind in removed or s.kind is SpanKind.EMOJI or not known.issuperset(s.text)]
-        return SourceVariant(text, tuple(kept), tuple(terms), spans, protect.remove_spans(text, out))
+        removed |= {SpanKind.EMOJI}
+        copies = [span.kind not in removed and known.issuperset(span.text) for span in spans]
+        copied, others = (
+            tuple(s for s, copy in zip(spans, copies, strict=True) if copy is side) for side in (True, False)
+        )
+        stripped = protect.remove_spans(text, others)
+        return SourceVariant(text, tuple(kept), tuple(terms), spans, copied, stripped)
 
     @cached_property
     def _encode(self) -> Callable[[str], tuple[int, ...]]:
@@ -85,6 +90,7 @@ class SourceVariant:
     kept: tuple[Range, ...]  # ranges that the translation must contain unchanged
     terms: tuple[Range, ...]  # ranges of glossary terms
     spans: tuple[ProtectedSpan, ...]
+    copied: tuple[ProtectedSpan, ...]  # spans that the stripped text contains
     stripped: StrippedText
 
 

@@ -39,9 +39,10 @@ _EMOJI = (
 )
 _ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
 _TEMPLATE = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}+(?P=mark)>"
+_ARGUMENT = r"(?<![\w*])\*{1,2}[A-Za-z_]\w*+(?!\*)"
 _TAG = (
     r"</?(?:\d{1,4}|[A-Za-z](?:[^<>\n]{0,300}[^<>\n/\s])?)\s?/?>|&(?:[A-Za-z]{2,31}|\#\d{1,7}|\#x[0-9A-Fa-f]{1,6});"
-    r"|(?<![\w*])\*{1,3}(?=\w)|(?<=[\w.!?)])\*{1,3}(?![\w*])"
+    r"|(?<![\w*])\*{1,3}(?=\w[^*\n]{0,300}\*)|(?<=[\w.!?)])\*{1,3}(?![\w*])"
 )
 _PHONE = (
     r"(?<![\w.,:+/-])(?=\+?(?:[^\w\n]{0,3}\d){7})(?:\+\d|\(\+?\d{2,5}\)|0\d)"
@@ -57,20 +58,21 @@ _EXPRESSION = r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,;*—–…{WIDE}{_EMOJI_CHARACTER}"
 _WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|[^{_BREAK}]++)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*+"
 _SPAN = re.compile(
-    rf"(?P<brace>[$#%@]?\{{)|(?P<template>{_TEMPLATE})|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})"
+    rf"(?P<brace>[$#%@]?\{{)|(?P<template>{_TEMPLATE})|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})"
     rf"|(?P<expression>{_EXPRESSION})|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 _NUMBERS = re.compile(_NUMBER)
 _PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
 _CODE = re.compile(  # what a word of prose does not contain
     r"[\\=|^<>]|@\w|::|//|\+\+|&&|:\+|\(\)"  # operators
-    r"|[A-Za-z][+#]|(?<!\d)%[-+#.\w(]|^[$#]\w|^:[\w+]|^[.~]{0,2}/[\w:]|^\.\w|^--[a-z]|^-[A-Za-z]$"  # prefixes, suffixes
+    r"|[A-Za-z][+#]|(?<!\d)%[-+#.\w(]"  # suffixes
+    r"|^[$#]\w|^:[\w+]|^[.~]{0,2}/[\w:.]|^\.\w|^--[a-z]|^-[A-Za-z]$"  # prefixes
     r"|[A-Za-z]\d|\d(?!AM\b|PM\b)[A-Z]|\d[a-z]{1,8}[A-Z\d]|[A-Z]-\d"  # letters and digits
     r"|[A-Za-z0-9]_[A-Za-z0-9]|__|^_\w|[a-z]{2}[A-Z]"  # words written as one; iPhone and PhD are words
     r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b)"  # a dot inside, but not as in e.g. or U.S.
 )
 _HINT = re.compile(
-    rf"[\d@#`{{<>&%\\=|^*_+°~{_MONEY}{_EMOJI_CHARACTER}]|\.[A-Za-z]|/\w|(?<!\w):[\w+]|::|//|(?<!\w)-{1, 2}[A-Za-z]|\(\)"
+    rf"[\d@#`{{<>&%\\=|^*_+°~{_MONEY}{_EMOJI_CHARACTER}]|\.[A-Za-z]|/\w|(?<!\w):[\w+]|::|//|(?<!\w)--?[A-Za-z]|\(\)"
     r"|[:;=]['-]?[()\[\]DPp]|[a-z]{2}[A-Z]"
 )
 _SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d)")

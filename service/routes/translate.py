@@ -207,6 +207,7 @@ def target_response(body: TranslateRequest, answers: Sequence[Answer]) -> Target
         alternatives=values(lambda answer: list(answer.alternatives)) if body.alternatives else None,
         bridge=values(lambda answer: answer.bridge or None) if any(answer.bridge for answer in answers) else None,
         quality=values(lambda answer: percent(answer.confidence)) if body.quality else None,
+        untranslated=values(lambda answer: list(answer.untranslated)) if body.untranslated else None,
         segments=values(lambda answer: [_segment(body, sentence) for sentence in answer.sentences])
         if with_segments
         else None,

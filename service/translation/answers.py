@@ -26,6 +26,7 @@ def answer_of(translation: Translation, source: str) -> Answer:
         alternatives=other_texts(translation.text, (each.text for each in translation.alternatives)),
         confidence=translation.confidence if translation.sentences else 1.0,
         sentences=translation.sentences,
+        untranslated=tuple(sentence.source for sentence in translation.sentences if sentence.untranslated),
     )
 
 
@@ -146,6 +147,11 @@ class BridgedText:
             alternatives=other_texts(text, others),
             confidence=mean_confidence(sentences),
             sentences=sentences,
+            untranslated=tuple(
+                sentence.source
+                for sentence, second in zip(first.sentences, self._translations, strict=True)
+                if sentence.untranslated or second.untranslated
+            ),
         )
 
     def _joined(self, parts: Sequence[TextPart], translations: Sequence[str]) -> str:

@@ -61,6 +61,7 @@ class Answer:
     alternatives: tuple[str, ...] = ()
     confidence: float | None = None  # expected quality from 0 to 1
     sentences: tuple[SentenceTranslation, ...] = ()  # empty for markup
+    untranslated: tuple[str, ...] = ()  # sentences of the source that the translation holds unchanged
 
 
 @dataclass(frozen=True)

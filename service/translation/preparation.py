@@ -38,6 +38,7 @@ class PreparedText:
                 bridge=self.route[0].target if len(self.route) > 1 else "",
                 alternatives=tuple(written[1:]),
                 confidence=mean_confidence(sentence for answer in answers for sentence in answer.sentences),
+                untranslated=tuple(sentence for answer in answers for sentence in answer.untranslated),
             )
         return replace(answer, detected=self.detected)
 

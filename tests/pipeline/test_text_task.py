@@ -74,8 +74,9 @@ class Table:
         self.options.append(request.options)
         if text in self.problems:
             return Result(request.id, (), "no")
-        found = self.table.get(f"{text} (again)" if request.options.no_repeat_ngram else text, [text])
-        scores = [float(each[0]) if each[0].isdigit() and each[1] == "|" else 0.0 for each in found]
+        again = " (again)" if request.options.no_repeat_ngram else " (long)" if request.options.min_length else ""
+        found = self.table.get(text + again, [text])
+        scores = [float(each[0]) if each[:1].isdigit() and each[1] == "|" else 0.0 for each in found]
         texts = [each.split("|")[-1] for each in found]
         return Result(
             request.id,
@@ -146,6 +147,37 @@ CASES: dict[str, tuple[dict[str, list[str]], str, list[str], str]] = {
         ["a man", "a man"],
         "ein ein ein ein",
     ),
+    "an empty translation is tried again": (
+        {"a man": [""], "a man (long)": ["ein Mann"]},
+        "a man",
+        ["a man"] * 2,
+        "ein Mann",
+    ),
+    "a text stays if its translations are empty": (
+        {"a man": [""], "a man (long)": ["."]},
+        "a man",
+        ["a man"] * 2,
+        "a man",
+    ),
+    "a word in an unknown script is left out at once": (
+        {"a man": ["ein Mann"]},
+        "a мир man",
+        ["a man"],
+        "ein мир Mann",
+    ),
+    "a text in an unknown script stays": ({}, "мир, мир 5!", [], "мир, мир 5!"),
+    "a span in unknown characters is left out at once": (
+        {"for a man": ["für Mann"]},
+        "for €5 a man",
+        ["for a man"],
+        "für €5 Mann",
+    ),
+    "spans in another order are left out and put back": (
+        {"a %s man %d b": ["%d Mann %s b"], "a man b": ["ein Mann b"]},
+        "a %s man %d b",
+        ["a %s man %d b", "a man b"],
+        "ein %s Mann %d b",
+    ),
     "a dropped tail is found in halves": (
         {
             "when the sun is low, all of the old dogs go to the wide river": ["wenn"],
@@ -196,6 +228,22 @@ def test_a_translation_that_ran_into_its_longest_length_is_tried_again() -> None
     table = Table({"a man": ["b c d e f g h i"], "a man (again)": ["ein Mann"]})
     task = table.run(table.planner(SearchOptions(max_length_factor=1, max_length_offset=6)).task("a man"))  # 3 + 6 = 9
     assert task.translation().text == "ein Mann"
+
+
+def test_a_sentence_that_stays_is_marked() -> None:
+    table = Table({"a man": [""], "a man (long)": ["."], "a dog": ["ein Hund"]})
+    sentences = [table.run(table.planner().task(text)).translation().sentences[0] for text in ("a man", "мир", "a dog")]
+    assert [(sentence.text, sentence.untranslated) for sentence in sentences] == [
+        ("a man", True),
+        ("мир", True),
+        ("ein Hund", False),
+    ]
+
+
+def test_an_alternative_is_not_empty() -> None:
+    table = Table({"a man": ["ein Mann", "", "Mann"], "a man (long)": ["ein Mann", "Mann"]})
+    translation = table.run(table.planner().task("a man")).translation()
+    assert [alternative.text for alternative in translation.alternatives] == ["ein Mann", "Mann"]
 
 
 def test_every_alternative_has_its_spans() -> None:

@@ -119,6 +119,19 @@ def test_what_is_asked_for_beside_it(client: httpx.Client, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", SMALL.values(), ids=SMALL)
+def test_a_sentence_that_stays_is_listed_on_request(client: httpx.Client) -> None:
+    text = f"{WAIT} Привет, мир."
+    body = {"q": text, "source": "en", "target": "de", "untranslated": True}
+    expected = ["Привет, мир."]
+    answers = [client.post("/translate", json=body | {"format": format}).json() for format in ("text", "html")]
+    assert [(answer["translatedText"], answer["untranslated"]) for answer in answers] == [
+        (f"{WARTEN} Привет, мир.", expected)
+    ] * 2
+    deepl = {"text": [text, WAIT], "target_lang": "DE", "source_lang": "EN", "show_untranslated": True}
+    translations = client.post("/v2/translate", json=deepl).json()["translations"]
+    assert [translation["untranslated"] for translation in translations] == [expected, []]
+
+
 def test_streamed(client: httpx.Client, text: str) -> None:
     body = {"q": text, "source": "en", "target": "de", "stream": True}
     response = client.post("/translate", content=json.dumps(body), headers={"Content-Type": "application/json"})

@@ -58,6 +58,9 @@ class TranslateBody(CommonFields):
     show_billed_characters: Flag = Field(
         False, description="Whether the response has the number of charged characters."
     )
+    show_untranslated: Flag = Field(
+        False, description="Extension: whether the response lists the sentences of which the model translated nothing."
+    )
 
 
 class TranslatedText(BaseModel):
@@ -65,6 +68,7 @@ class TranslatedText(BaseModel):
     text: str
     billed_characters: int | None = Field(None, description="Only with show_billed_characters.")
     model_type_used: str | None = Field(None, description="Only with model_type.")
+    untranslated: list[str] | None = Field(None, description="Only with show_untranslated.")
 
 
 class TranslateResult(BaseModel):

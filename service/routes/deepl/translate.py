@@ -134,6 +134,7 @@ def translated_texts(body: TranslateBody, answers: Sequence[Answer]) -> list[Tra
             text=answer.text,
             billed_characters=len(text) if body.show_billed_characters else None,
             model_type_used=model_type,
+            untranslated=list(answer.untranslated) if body.show_untranslated else None,
         )
         for text, answer in zip(body.text, answers, strict=True)
     ]

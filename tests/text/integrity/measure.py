@@ -104,13 +104,16 @@ def judge(case: Case, translation: str) -> Counter[str]:
     """
     counts = Counter[str]()
     places: list[int] = []
-    end: dict[str, int] = defaultdict(int)
+    ends: dict[str, int] = defaultdict(int)
     for item in case.items:
-        whole = re.compile(rf"(?<!\w){re.escape(item)}(?!\w)" if item[0].isalnum() else re.escape(item))
-        match = whole.search(translation, end[item])
+        before, after = (
+            r"\d" if end.isdigit() else r"\w" if end.isalpha() else r"[^\s\S]" for end in (item[0], item[-1])
+        )
+        whole = re.compile(f"(?<!{before}){re.escape(item)}(?!{after})")
+        match = whole.search(translation, ends[item])
         if match:
             places.append(match.start())
-            end[item] = match.end()
+            ends[item] = match.end()
         else:
             parts = re.findall(r"\w{2,}|\d", item)
             counts["changed" if any(part in translation for part in parts) else "lost"] += 1

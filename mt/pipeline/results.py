@@ -52,7 +52,8 @@ class SentenceTranslation:
 
     All ranges, including those in `links`, count characters of the whole source text or the whole translation. `links`
     are in target order. `confidence` is the expected sentence chrF from 0 to 1, or None if the model has no confidence
-    data. `links` and `attention` are set only if ExplainOptions request them.
+    data. `links` and `attention` are set only if ExplainOptions request them. `untranslated` is true if the model wrote
+    nothing, or knows no letter of the sentence: `text` is then the source.
     """
 
     source: str
@@ -64,11 +65,7 @@ class SentenceTranslation:
     confidence: float | None = None
     links: tuple[Link, ...] = ()
     attention: AttentionMap | None = None
-
-    @property
-    def untranslated(self) -> bool:
-        """True if the model wrote nothing, or knows no letter of the sentence: `text` is then the source."""
-        return not self.alternatives[0].pieces
+    untranslated: bool = False
 
 
 @dataclass(frozen=True)

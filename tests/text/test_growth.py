@@ -149,6 +149,7 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "markup: references": (partial(parse, "&#1;&a"), 2000),
     "markup: placement": (partial(place, "word <b>word</b> "), 400),
     "markup: nested placement": (lambda n: place("a " + "<b>c " * n + "</b>" * n + " d", 1), 500),
+    "markup: placement among signs": (lambda n: place("a " + "<b>- " * n + "</b>" * n + " d", 1), 400),
     "documents: PO comments": (lambda n: partial(open_file, "a.po", b"# a\n" * n + b'msgid "a"\nmsgstr ""\n'), 2000),
     "documents: PO metadata": (
         lambda n: partial(

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from mt.text.alignment import Range
 from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, interleave
-from mt.text.markup.units import UnitAlignment, find_units
+from mt.text.markup.units import MAX_RUN, UnitAlignment, find_units
 
 MAX_WORK = 4_000_000  # marks times characters; beyond it, marks are placed in proportion
 
@@ -217,11 +217,12 @@ class _Placement:
         )
 
     def _reach(self, unit: int, step: int, kinds: set[str], room: range, free: set[int] | range) -> int:
-        """Return the farthest unit of some kinds that only punctuation separates from a unit."""
-        reached, unit = unit, unit + step
-        while unit in room and unit in free and not self.units.right[unit].word:
-            reached = unit if self.units.kind(unit) in kinds else reached
-            unit += step
+        """Return the farthest unit of some kinds that only a little punctuation separates from a unit."""
+        reached = unit
+        for at in range(unit + step, unit + step * (MAX_RUN + 1), step):
+            if at not in room or at not in free or self.units.right[at].word:
+                break
+            reached = at if self.units.kind(at) in kinds else reached
         return reached
 
     def empty_place(self, number: int) -> int:

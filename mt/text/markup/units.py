@@ -43,6 +43,10 @@ def find_units(text: str, cuts: Collection[int] = ()) -> list[TextUnit]:
     return units
 
 
+MAX_RUN = 50
+"""Signs between two words that are looked at for a mark: each of many marks may stand before the same long run."""
+
+
 def punctuation_kind(character: str) -> str:
     """Return a key that equivalent punctuation of different languages shares; "" for other characters."""
     if character in _QUOTES:
@@ -125,8 +129,8 @@ class UnitAlignment:
         return "" if right.word else punctuation_kind(self.target[right.begin])
 
     def kinds(self, begin: int, end: int) -> set[str]:
-        """Return the kinds of punctuation in a character range of the source."""
-        return {punctuation_kind(character) for character in self.source[begin:end]} - {""}
+        """Return the kinds of punctuation in a character range of the source, or in its first characters."""
+        return {punctuation_kind(character) for character in self.source[begin : min(end, begin + MAX_RUN)]} - {""}
 
 
 def _split_punctuation(text: str, begin: int, end: int) -> Iterator[TextUnit]:

@@ -28,6 +28,10 @@ translations, 24 beams hardly better ones."""
 MAX_TERMS = 12
 """Maximum number of terms that a search must write. The other terms are substituted afterwards."""
 
+MAX_TERM_CHARACTERS = 300
+"""Maximum number of characters of the terms that a search must write, because the tables of a search grow with the
+square of this number. The other terms are substituted afterwards."""
+
 MIN_WEIGHT = 0.1
 """Minimum attention on a term of a target word that translates the term."""
 
@@ -68,7 +72,10 @@ async def translate_with_terms(
     banned = displaced_words(missing, links, language)
     successes: list[tuple[int, float, tuple[Alternative, ...]]] = []
     for _ in range(MAX_SEARCHES):
-        request = _constrained_request(decoded, required_terms(wanted, banned, links, language), banned, context)
+        required = required_terms(wanted, banned, links, language)
+        if not required:
+            break
+        request = _constrained_request(decoded, required, banned, context)
         (result,) = await decode([request])
         if not result.hypotheses:
             break
@@ -93,7 +100,11 @@ def required_terms(
     """Return the terms that a search must write. Terms that the first translation lacks are not repeatable."""
     counts = Counter(match.translation or "" for match in matches)
     required = []
+    room = MAX_TERM_CHARACTERS
     for translation in list(counts)[:MAX_TERMS]:
+        if len(translation) > room:
+            continue
+        room -= len(translation)
         own_matches = [match for match in matches if match.translation == translation]
         policy = InflectionPolicy(
             compound=forms_compounds(translation, language)
@@ -145,15 +156,20 @@ def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, 
     A term without such words is inserted before the final punctuation mark. `text` is `links.target` with restored
     protected spans.
     """
+    translations = dict.fromkeys(match.translation or "" for match in matches)
+    taken = [span for translation in translations for span in find_translation(translation, text, language)]
     for match in missing_terms(matches, text, language):
         translation = match.translation or ""
-        taken = [span for other in matches for span in find_translation(other.translation or "", text, language)]
         weights = links.weights_from((match.begin, match.end))
         units = sorted(_units_of_term(match, links), key=lambda unit: -weights[unit])
         place = next((place for unit in units for place in _find_unit(text, links, unit, taken)), None)
         if place is not None:
             begin, end = place
-            text = text[:begin] + case_variants(translation)[-1 if begin == 0 else 0] + text[end:]
+            written = case_variants(translation)[-1 if begin == 0 else 0]
+            text = text[:begin] + written + text[end:]
+            moved = len(written) - (end - begin)
+            taken = [(low + moved, high + moved) if low >= end else (low, high) for low, high in taken]
+            taken.append((begin, begin + len(written)))
         else:
             end = len(text.rstrip("".join(CLOSING)))
             text = f"{text[:end]} {translation}{text[end:]}".strip()

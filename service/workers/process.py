@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from service.core_dumps import disable_core_dumps
 from service.errors import error_location
 from service.workers.messages import FromWorker, ToWorker, WorkerStopped
-from service.workers.transport import LENGTH, StartMessage
+from service.workers.transport import LENGTH, OptionsMemory, StartMessage
 from service.workers.worker_loop import load as load_model
 from service.workers.worker_loop import work
 
@@ -37,6 +37,7 @@ class Channel:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._read = bytearray()
+        self._memory = OptionsMemory()
 
     def send(self, messages: Sequence[FromWorker]) -> None:
         """Send messages. Raises: ServiceGone if the service has ended."""
@@ -54,7 +55,7 @@ class Channel:
         messages: list[ToWorker] = []
         while True:
             while (frame := self._frame()) is not None:
-                messages += pickle.loads(frame)
+                messages += self._memory.unpack(frame)
             if not self._fill(wait and not messages):
                 return messages
 

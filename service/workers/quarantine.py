@@ -3,11 +3,14 @@
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 
+from cachetools import TTLCache
+
 from service.workers.messages import Translate
 
 SPLIT_GROUPS = 8  # a group that crashes its worker is divided into this many groups
 MAX_CRASHES = 2  # a text is blocked after it has crashed this many workers that had no other text
 MAX_SUSPECTS = 4096  # suspected texts that are remembered
+SUSPECT_SECONDS = 3600  # time after its last crash for which a text is remembered
 
 
 class Quarantine:
@@ -18,7 +21,8 @@ class Quarantine:
     """
 
     def __init__(self) -> None:
-        self._crashes: OrderedDict[bytes, int] = OrderedDict()  # by text key: crashes of workers with only this text
+        # By text key: crashes of workers with only this text.
+        self._crashes: TTLCache[bytes, int] = TTLCache(MAX_SUSPECTS, SUSPECT_SECONDS)
         self._groups: deque[OrderedDict[int, Translate]] = deque()  # by text id
 
     def __len__(self) -> int:
@@ -37,8 +41,6 @@ class Quarantine:
         """Suspect the texts of a crashed worker, and put those that are not blocked into groups."""
         for message in messages:
             self._crashes[message.key] = self._crashes.pop(message.key, 0) + (len(messages) == 1)
-        while len(self._crashes) > MAX_SUSPECTS:
-            self._crashes.popitem(last=False)
         suspects = [message for message in messages if not self.blocks(message)]
         self.add(suspects, groups=SPLIT_GROUPS if isolated else 1)
 

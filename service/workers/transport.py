@@ -8,17 +8,20 @@ import socket
 import struct
 import subprocess
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any, Protocol
 
 from service.errors import error_location
-from service.workers.messages import Close, FromWorker, ModelSetup, ToWorker, WorkerStopped
+from service.workers.messages import Close, FromWorker, ModelSetup, ToWorker, TranslateOptions, WorkerStopped
 
 Deliver = Callable[[Sequence[FromWorker]], None]
 
 LENGTH = struct.Struct("!Q")  # number of bytes of a pickle, written before the pickle
+MAX_KNOWN_BYTES = 1 << 24  # pickled options that a worker keeps; the latest options are kept whatever their size
 SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # handled by the service, blocked in workers
 
 
@@ -44,6 +47,74 @@ class StartMessage:
     load: Callable[[ModelSetup], Any] | None  # loads the model; None stands for worker_loop.load
 
 
+class OptionsMemory:
+    """Options that both ends of a connection know. A message refers to them by their digest.
+
+    A glossary is therefore sent once and not with every text. Both ends forget the same options, those used least
+    recently, because they see the same messages in the same order.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, tuple[TranslateOptions | None, int]] = OrderedDict()  # with their sizes
+        self._size = 0
+
+    def pack(self, messages: Sequence[ToWorker]) -> bytes:
+        """Pickle messages at the end of the service."""
+        buffer = BytesIO()
+        _OptionsPickler(buffer, self).dump(list(messages))
+        return buffer.getvalue()
+
+    def unpack(self, data: bytes) -> list[ToWorker]:
+        """Return the messages of a pickle at the end of the worker."""
+        messages: list[ToWorker] = _OptionsUnpickler(BytesIO(data), self).load()
+        return messages
+
+    def reference(self, options: TranslateOptions) -> tuple[bytes, bytes]:
+        """Return the digest of options, and their pickle unless the worker knows them."""
+        digest = options.digest
+        if digest in self._known:
+            self._known.move_to_end(digest)
+            return digest, b""
+        content = pickle.dumps(options, pickle.HIGHEST_PROTOCOL)
+        self._add(digest, None, len(content))
+        return digest, content
+
+    def resolve(self, reference: tuple[bytes, bytes]) -> TranslateOptions:
+        """Return the options of a reference."""
+        digest, content = reference
+        if content:
+            self._add(digest, pickle.loads(content), len(content))
+        self._known.move_to_end(digest)
+        options, _ = self._known[digest]
+        assert options is not None
+        return options
+
+    def _add(self, digest: bytes, options: TranslateOptions | None, size: int) -> None:
+        self._known[digest] = options, size
+        self._size += size
+        while self._size > MAX_KNOWN_BYTES and len(self._known) > 1:
+            _, (_, size) = self._known.popitem(last=False)
+            self._size -= size
+
+
+class _OptionsPickler(pickle.Pickler):
+    def __init__(self, file: BytesIO, memory: OptionsMemory) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._memory = memory
+
+    def persistent_id(self, obj: object) -> tuple[bytes, bytes] | None:
+        return self._memory.reference(obj) if isinstance(obj, TranslateOptions) else None
+
+
+class _OptionsUnpickler(pickle.Unpickler):
+    def __init__(self, file: BytesIO, memory: OptionsMemory) -> None:
+        super().__init__(file)
+        self._memory = memory
+
+    def persistent_load(self, pid: tuple[bytes, bytes]) -> TranslateOptions:
+        return self._memory.resolve(pid)
+
+
 class ProcessTransport:
     """Transport to a worker in a separate process (process.py), over a pair of sockets.
 
@@ -58,6 +129,7 @@ class ProcessTransport:
         self._unsent: list[bytes] = []  # data to send once the connection is open
         self._connection: asyncio.Task[None]
         self._told_to_stop = False
+        self._memory = OptionsMemory()
 
     @property
     def pid(self) -> int:
@@ -78,7 +150,7 @@ class ProcessTransport:
 
     def send(self, messages: Sequence[ToWorker]) -> None:
         self._told_to_stop = self._told_to_stop or any(isinstance(message, Close) for message in messages)
-        self._write(pickle.dumps(list(messages), pickle.HIGHEST_PROTOCOL))
+        self._write(self._memory.pack(messages))
 
     def kill(self) -> None:
         self._process.kill()

@@ -47,6 +47,7 @@ MAX_TRIALS = 8  # number of directions in which a new model is tried
 PLANNING_SECONDS = 0.005  # longest time between two decoder steps to split and encode new texts
 TURN_SECONDS = 0.002  # longest time that one caller plans before the next caller plans
 MAX_PLANNERS = 64  # planners in the cache; the texts of one request share a planner
+MAX_TERMS = 50_000  # terms of all planners in the cache; the index of a term takes some kilobytes
 MAX_LOADS = 3  # attempts to load a model whose files change while they are read
 
 
@@ -90,7 +91,7 @@ class WorkerLoop:
         self._reported: dict[int, TextTask] = {}  # tasks whose progress is reported, by message id
         # Exclude the steps of the trial translations.
         self._work = WorkCounts(steps=-translator.engine.steps, rows=-translator.engine.rows)
-        self._planners: LRUCache[tuple[bytes, bool, str], TextPlanner] = LRUCache(MAX_PLANNERS)
+        self._planners: LRUCache[tuple[bytes, bool, str], TextPlanner] = LRUCache(MAX_TERMS, _cache_size)
 
     @property
     def busy(self) -> bool:
@@ -213,6 +214,11 @@ class WorkerLoop:
                 caller=int.from_bytes(digest, "big"),
             )
         return planner
+
+
+def _cache_size(planner: TextPlanner) -> int:
+    terms = planner.context.terms
+    return min(MAX_TERMS, MAX_TERMS // MAX_PLANNERS + len(terms.glossary) + len(terms.untranslated))
 
 
 def _failed(id: int, error: Exception) -> TextFailed:

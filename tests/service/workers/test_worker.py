@@ -18,9 +18,10 @@ import pytest
 from mt import Translator
 from mt.languages import Direction
 from mt.pipeline.results import Alternative, Translation
+from mt.text.terms import Terms
 from service.errors import InternalError, error_location
 from service.translation.answers import answer_of, reports_of
-from service.workers import worker_loop
+from service.workers import transport, worker_loop
 from service.workers.messages import (
     Cancel,
     Close,
@@ -39,6 +40,7 @@ from service.workers.messages import (
     TranslateOptions,
 )
 from service.workers.model_files import model_version
+from service.workers.transport import OptionsMemory
 from service.workers.worker_loop import work
 from tests.conftest import sentences
 
@@ -247,6 +249,22 @@ def test_the_worker_speaks_in_messages_that_can_cross_a_process(small_model: Pat
     assert said[5] == TextFailed(5, "deadline_exceeded", "")
     assert isinstance(said[6], Heartbeat) and said[6].work.steps > 0
     assert (said[6].work.texts, said[6].texts, set(said[6].thread_steps)) == (3, 0, {-1})
+
+
+def test_a_glossary_is_sent_to_a_worker_once_and_forgotten_by_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    service, worker = OptionsMemory(), OptionsMemory()
+
+    def send(number: int) -> int:
+        terms = Terms(tuple((f"term {number} {entry}", "Wort") for entry in range(1000)))
+        message = Translate(1, SourceText("a"), TranslateOptions(Direction("en", "de"), terms=terms))
+        data = service.pack([message, message, Ping()])
+        assert worker.unpack(data) == [message, message, Ping()]
+        return len(data)
+
+    assert [send(number) > 1000 for number in (0, 0, 1, 0, 1)] == [True, False, True, False, False]
+    monkeypatch.setattr(transport, "MAX_KNOWN_BYTES", 50_000)  # about two glossaries
+    assert [send(number) > 1000 for number in (2, 3, 2, 3, 0)] == [True, True, False, False, True]
+    assert len(service._known) == len(worker._known) == 2
 
 
 def test_callers_take_turns_at_planning(small_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,6 +238,7 @@ def check_run(recipe: Recipe, recipe_file: Path, resume: bool) -> None:
 def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, report: Reporter) -> None:
     """Select the weights, score them on the test corpora and write the model directory."""
     weights, origin, figures = trainer.finish(report)
+    report.plot()  # a short run ends before its first validation
     published = Published(origin, figures, str(trainer.device))
     model, about, folder = trainer.model_of(weights), trainer.describe(), trainer.run / "model"
     if isinstance(model, LanguageModel):

@@ -81,7 +81,9 @@ class Reporter:
         left = (now - self._began) / max(update - self._done, 1) * (config.max_updates - update)
         if config.max_minutes is not None:
             share, left = max(share, seconds / 60 / config.max_minutes), min(left, 60 * config.max_minutes - seconds)
-        status = f"update {update:,} of {config.max_updates:,} | {figures} | {_duration(left)} left"
+        # Under a time limit, `max_updates` says little: its default is far more than a few minutes allow.
+        limit = "" if config.max_minutes is not None else f" of {config.max_updates:,}"
+        status = f"update {update:,}{limit} | {figures} | {_duration(left)} left"
         self._bar.update(self._task, completed=share, status=status)
         if not self.console.is_terminal and now - self._last_line >= LOG_INTERVAL:
             self._last_line = now

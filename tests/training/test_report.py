@@ -52,13 +52,13 @@ def test_without_a_terminal_a_line_comes_every_30_seconds(
             now += 1
             reporter.show_progress(update, seconds, f"loss {update}")
     lines = capsys.readouterr().err.splitlines()
-    shown = [line.partition(" of ")[0] for line in lines]
-    assert shown == ["update 80", "update 110", "update 140"]
+    limit = f" of {config.max_updates:,}" if config.max_minutes is None else ""
+    assert [line.partition(" |")[0] for line in lines] == [f"update {update}{limit}" for update in (80, 110, 140)]
     now += 10
     with Reporter(tmp_path, "test", config, 50) as reporter:
         now += 100
         reporter.show_progress(150, seconds, "loss 2")
-    assert capsys.readouterr().err == f"update 150 of {config.max_updates:,} | loss 2 | {left}\n"
+    assert capsys.readouterr().err == f"update 150{limit} | loss 2 | {left}\n"
 
 
 def test_without_the_packages_for_plots_metrics_are_recorded(

@@ -2,6 +2,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mt.checkpoint import load_weights
+from mt.config import TrainingConfig
 from mt.data.batching import Position, TrainingBatch, Update, load_batch
 from mt.errors import TrainingError
 from mt.model.transformer import AnyModel
@@ -212,6 +214,23 @@ def test_training_stops_after_its_minutes_resumes_included(make_trainer: MakeTra
     assert again.resume()
     assert train(again) is True
     assert again.progress.updates == 1
+
+
+def test_the_warm_up_fits_a_limit_in_minutes(
+    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each reading of the clock takes 0.1 s, so the run has about 60 / 0.5 updates, and a tenth of them warms up."""
+    clock = count()
+    monkeypatch.setattr("time.monotonic", lambda: next(clock) / 10)
+    trainer = make_trainer("run")
+    trainer.config = TrainingConfig(max_minutes=1, optimizer="adam", batch_tokens=128, update_tokens=256)
+    assert train(trainer) is True
+    updates, planned = trainer.progress.updates, trainer.progress.planned_updates
+    assert 50 < updates < 200 and abs(planned - updates) <= 0.1 * updates
+    rates = {record["update"]: record["train_rate"] for record in metrics(trainer)}
+    assert max(rates, key=rates.__getitem__) in (round(updates / 10, -1), round(updates / 10, -1) + 10)
+    assert rates[max(rates)] < 0.5 * max(rates.values())  # the cool-down
+    assert "warning" not in capsys.readouterr().err
 
 
 def test_a_run_leaves_metrics_curves_events_and_a_last_checkpoint(make_trainer: MakeTrainer) -> None:

@@ -207,7 +207,7 @@ def _load_language_model(folder: Path, device: torch.device) -> LoadedLanguageMo
 
 
 def _load_consistently(folder: Path, load: Callable[[], T]) -> T:
-    """Load a folder; repeat that if the folder was replaced meanwhile, so that its files belong together."""
+    """Load a folder, again if it was replaced meanwhile, so that all files are of one model."""
     while True:
         before = _identity(folder)
         try:
@@ -221,7 +221,7 @@ def _load_consistently(folder: Path, load: Callable[[], T]) -> T:
 
 
 def _identity(folder: Path) -> tuple[int, int, int] | None:
-    """Return what identifies the folder of this name, or None if there is none at the moment."""
+    """Return the identity of a folder, or None if it does not exist."""
     try:
         status = folder.stat()
     except OSError:
@@ -267,11 +267,11 @@ def load_weights(path: Path) -> dict[str, Tensor]:
         with safe_open(path, "pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except FileNotFoundError as error:
-        why = "this user may not read it" if path.exists() else "there is no such file"
-        raise ModelError(f"{path}: {why}; accepted: the weights of a model, as safetensors") from error
+        reason = "this user may not read it" if path.exists() else "there is no such file"
+        raise ModelError(f"{path}: {reason}; accepted: the weights of a model, as safetensors") from error
     except (SafetensorError, OSError) as error:
-        what = "a pickle, which could run code" if _is_pickle(path) else f"not a whole safetensors file ({error})"
-        raise ModelError(f"{path}: {what}; accepted: the safetensors file that training wrote") from error
+        kind = "a pickle, which could run code" if _is_pickle(path) else f"not a complete safetensors file ({error})"
+        raise ModelError(f"{path}: {kind}; accepted: the safetensors file that training wrote") from error
 
 
 def check_weights(weights: Mapping[str, Tensor], model: nn.Module, path: Path) -> None:
@@ -350,7 +350,7 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
 
 
 def _with_weights(path: Path, parameters: int, build: Callable[[], Model]) -> Model:
-    """Build a model of at least so many parameters, with the weights of a file."""
+    """Build a model of at least `parameters` parameters, with the weights of a file."""
     weights = load_weights(path)
     # If config.json describes a larger model, a model without memory is enough to report that.
     fits = parameters <= sum(tensor.numel() for tensor in weights.values())
@@ -362,7 +362,7 @@ def _with_weights(path: Path, parameters: int, build: Callable[[], Model]) -> Mo
 
 
 def _check_sizes(folder: Path, sizes: Mapping[str, tuple[int, int]]) -> None:
-    """Compare the pieces of the tokenizer with the sizes in config.json, both given by their key."""
+    """Compare (pieces of the tokenizer, size in config.json) of each key. Raises: ModelError if they differ."""
     for name, (pieces, size) in sizes.items():
         if pieces != size:
             raise ModelError(
@@ -410,7 +410,7 @@ def _read_shortlist(path: Path, tokenizer: Tokenizer) -> Shortlist | None:
     wrong = flaws(tensors, len(tokenizer), EOS)
     with safe_open(path, "pt") as file:
         if (file.metadata() or {}).get("tokenizer") != tokenizer.digest:
-            wrong.append("it is of another tokenizer; accepted: one that `mt-service shortlist` made of this model")
+            wrong.append("it belongs to another tokenizer; accepted: what `mt-service shortlist` wrote for this model")
     if wrong:
         raise ModelError(problems(f"{path} cannot be used (the file is optional)", wrong))
     return Shortlist(tensors["always"], tensors["offsets"], tensors["allowed"])
@@ -430,7 +430,7 @@ def _save(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | Non
     try:
         save_file(tensors, path, metadata)
     except SafetensorError as error:
-        raise ModelError(f"{path}: cannot be written ({error}); accepted: a disk with room") from error
+        raise ModelError(f"{path}: cannot be written ({error}); accepted: a disk with free space") from error
     path.chmod(path.parent.stat().st_mode & 0o666)  # safetensors grants access to the owner only
 
 

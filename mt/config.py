@@ -1,4 +1,4 @@
-"""Recipes as frozen, validated values: all that decides a model. mt/recipe.py reads them from TOML.
+"""Recipes as frozen, validated values. mt/recipe.py reads them from TOML.
 
 The docstring of a field is its description in the JSON schema, from which the reference of recipe keys is generated.
 """
@@ -111,7 +111,7 @@ class CorpusConfig(Section):
     columns: tuple[str, ...] = ()
     """Languages of the columns of a .tsv file. An empty name skips a column: ["en", "", "de"]."""
     weight: float = Field(1.0, ge=0.001, le=1000)
-    """Times that an epoch has each pair of a training corpus; 0.5 is in every other epoch, which the seed selects."""
+    """Number of times that an epoch uses each pair of a training corpus. With 0.5, a pair is in every other epoch."""
     source_tag: str = Field("", pattern=r"^\w*$")
     """Name of a token that begins each source of a training corpus, such as "bt" for back-translated text, so that the
     model can tell it from text that people wrote (Caswell et al. 2019)."""
@@ -192,15 +192,15 @@ class CleaningConfig(Section):
     match_digits: bool = True
     """Drop a pair if each side has a number of four digits or more that the other lacks; not for other calendars."""
     max_repetition: int = Field(5, ge=0)
-    """Most times that a phrase of one to four words may follow itself."""
+    """Most consecutive repetitions of a phrase of one to four words."""
     min_script_share: float = Field(0.1, ge=0, le=1)
-    """Smallest share of the words of a side of over three words with a letter of its language's script."""
+    """Smallest share of words with a letter of the language's script, in a side of more than three words."""
     deduplicate: bool = True
-    """Keep the first of equal pairs, which takes about 100 bytes of memory for each pair."""
+    """Keep only the first of equal pairs. Takes about 100 bytes of memory for each pair."""
 
 
 class DataConfig(Section):
-    """Corpora, and the pairs that are used of them."""
+    """Corpora and the selection of their pairs."""
 
     root: Path = Field(default_factory=lambda: Path(os.environ.get("MT_DATA", "data")))
     """Folder of the corpora. Left out: the environment variable MT_DATA, or `data`."""
@@ -270,7 +270,7 @@ class TokenizerConfig(Section):
     """The SentencePiece tokenizer, one for source and target."""
 
     vocabulary_size: int = Field(8000, ge=300)
-    """Number of BPE pieces, special tokens included; fewer if the text holds fewer."""
+    """Number of BPE pieces, including special tokens; fewer if the text has fewer."""
     nfkc: bool = False
     """Normalise text to Unicode's NFKC form."""
     dropout: float = Field(0.0, ge=0, lt=1)
@@ -288,11 +288,11 @@ class TrainingConfig(Section):
     batch_tokens: int = Field(4096, ge=16)
     """Most tokens of a batch on either side, with padding; limits the memory."""
     update_tokens: int = Field(4096, ge=16)
-    """Target tokens of an update, about, over all its batches and all processes."""
+    """Approximate target tokens of an update, over all its batches and all processes."""
     max_updates: int = Field(100_000, ge=1)
     """Updates after which training ends."""
     max_minutes: float | None = Field(None, gt=0)
-    """Minutes of training after which it ends, those before a resume included."""
+    """Minutes after which training ends, including those before a resume."""
     schedule: Literal["noam", "inverse_sqrt"] = "inverse_sqrt"
     """Learning rate schedule: `noam` is the paper's (equation 3), `inverse_sqrt` the same curve by its peak."""
     learning_rate: float | None = Field(None, gt=0)
@@ -338,7 +338,7 @@ class TrainingConfig(Section):
     keep_checkpoints: int = Field(5, ge=1)
     """Number of the last checkpoints that are kept; the best is always kept."""
     average_checkpoints: int = Field(5, ge=1)
-    """Number of the last checkpoints, of those kept, whose mean is a candidate for the final model."""
+    """Number of the last kept checkpoints whose mean is a candidate for the final model."""
     ema_decay: float | None = Field(None, gt=0, lt=1)
     """Decay of an exponential moving average of the weights, another candidate for the final model. Left out: none."""
     max_skipped_updates: int = Field(5, ge=0)
@@ -372,7 +372,7 @@ class DecodingConfig(Section):
 
 
 class TuningConfig(Section):
-    """A trained model to begin with: its weights, architecture and tokenizer, and the part of it that is trained.
+    """A trained model whose weights, architecture and tokenizer training begins with, and the part that is trained.
 
     Then `[model]` may only set dropout rates, `[tokenizer]` only its dropout, and `[decoding]` defaults to the model's.
     """
@@ -424,7 +424,7 @@ class Recipe(Section):
             ("model.tie_source = false", not self.model.tie_source),
         ):
             if self.data.language and wrong:
-                raise ValueError(f"{key} is not for a language model, which data.language asks for; accepted: none")
+                raise ValueError(f"{key} does not apply to a language model (data.language); accepted: none")
         return self
 
     @property

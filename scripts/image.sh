@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# shellcheck disable=SC2317 # what `step` and `check` call is reachable
+# shellcheck disable=SC2317 # `step` and `check` call functions by name
 # Builds the container image, runs it with all restrictions, and checks it.
 #   bash scripts/image.sh [OPTION ...] [VERB]
 #
@@ -64,19 +64,19 @@ find_engine() { # sets `engine`, an array
         return
     fi
     if ! command -v podman > /dev/null && [ "$install" = yes ]; then
-        say "Installing ${packages[*]} by apt-get."
+        say "Installing ${packages[*]} with apt-get."
         { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install --yes -qq --no-install-recommends \
             "${packages[@]}"; } > /dev/null || fail 77 "apt-get could not install them."
     fi
     command -v podman > /dev/null ||
-        fail 77 "Neither docker's daemon nor podman is there. To install it: apt-get install ${packages[*]}, or --install"
+        fail 77 "Neither a docker daemon nor podman is available. Install podman: apt-get install ${packages[*]}, or --install"
     engine=(podman)
     if [ ! -d /run/systemd/system ]; then
         lone_podman
     fi
 }
 
-lone_podman() { # podman where no systemd runs, as in a container: without its help, with a store of our own
+lone_podman() { # configures podman for a machine without systemd, such as a container, with its own store
     local files processes driver=vfs probe=$work/probe
     files=$(ulimit -Hn) processes=$(ulimit -Hu)
     [ "$files" != unlimited ] || files=65536
@@ -102,32 +102,32 @@ choose_base() { # sets `base`
         timeout 300 "${engine[@]}" pull --quiet "$base" > "$logs/pull.log" 2>&1; then
         return
     fi
-    say "STAND-IN: $base cannot be pulled; the image is built on Debian's packages instead."
+    say "STAND-IN: $base cannot be pulled; the image is built on Debian packages instead."
     base=$standin
     if ! "${engine[@]}" image inspect "$standin" > /dev/null 2>&1; then
-        command -v mmdebstrap > /dev/null || fail 77 "mmdebstrap is not there to make it: apt-get install mmdebstrap"
+        command -v mmdebstrap > /dev/null || fail 77 "mmdebstrap is missing: apt-get install mmdebstrap"
         step stand-in make_standin
     fi
 }
 
-pin() { # the base image by the digest that its tag has now
+pin() { # writes the present digest of the base image into the Dockerfile
     local name digest
     name=${base:-$(sed -n '1s/^ARG BASE_IMAGE=//p' "$root/Dockerfile")}
     name=${name%@*}
     "${engine[@]}" pull --quiet "$name" > "$logs/pull.log" 2>&1 || fail 1 "$name cannot be pulled, see $logs/pull.log"
     digest=$("${engine[@]}" image inspect "$name" --format '{{index .RepoDigests 0}}')
     digest=${digest##*@}
-    [[ $digest =~ ^sha256:[0-9a-f]{64}$ ]] || fail 1 "$name has no digest, but ${digest:-nothing}"
+    [[ $digest =~ ^sha256:[0-9a-f]{64}$ ]] || fail 1 "$name has no SHA-256 digest: ${digest:-none}"
     sed -i "1s|.*|ARG BASE_IMAGE=$name@$digest|" "$root/Dockerfile"
     say "Dockerfile: $name@$digest"
 }
 
-make_standin() { # the release of Debian that has Python 3.11; with what the base's users expect of it
+make_standin() { # an image of the Debian release with Python 3.11, with the paths of the base image
     local sources=() listed=/etc/apt/sources.list.d/debian.sources
     if grep -qs '^Suites:.*bookworm' "$listed"; then
         sources=("$listed") # perhaps a mirror
     fi
-    # shellcheck disable=SC2016 # $1 is the hook's
+    # shellcheck disable=SC2016 # the hook expands $1
     mmdebstrap --mode=root --variant=minbase --include=ca-certificates,python3,python3-pip,python3-venv \
         --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
         --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
@@ -144,7 +144,7 @@ build() {
     words+=(--build-arg "REVISION=$(git -C "$root" rev-parse HEAD 2> /dev/null || true)")
     words+=(--target "$target" --tag "$tag" --network host)
     rm -rf "$work/pip"
-    trap 'rm -rf "$work/pip"' EXIT # there may be a password in it
+    trap 'rm -rf "$work/pip"' EXIT # it may contain a password
     mkdir -m 700 "$work/pip"
     local mounts=()
     mapfile -t mounts < <(python3 "$root/scripts/packaging/pip_conf.py" "$work/pip")
@@ -256,15 +256,15 @@ check_image() {
     step start start
     figure "ready, seconds" "$seconds, $processor of them on a processor (at most $ready_within)"
     check "it is ready within $ready_within s of a processor" awk -v s="$processor" -v most="$ready_within" 'BEGIN { exit s > most }'
-    inside house > "$logs/house" || failed=1
-    cat "$logs/house" >&2
+    inside hardening > "$logs/hardening" || failed=1
+    cat "$logs/hardening" >&2
     check "it translates" test -n "$(inside translate "A man rides a bike.")"
     check "its HEALTHCHECK passes" healthy
     if ! has_gpu > "$logs/nvidia-smi.log" 2>&1; then
         check "without a GPU it says so, and translates" says_so
         check "MT_DEVICE=cuda is refused then" refuses
     fi
-    figure "memory, megabytes" "$(($(inside memory) / 1000000)) (of its processes' own)"
+    figure "memory, megabytes" "$(($(inside memory) / 1000000)) (anonymous, all processes)"
     check "SIGTERM: it answers what it has accepted, and exits with 0" drains
 }
 

@@ -187,7 +187,7 @@ def _deploy(settings: Settings, scale: Scale) -> None:
     try:
         serve.run(application(settings, scale), name=NAME)
     except RuntimeError as error:
-        messages = [each.message for each in serve.status().applications[NAME].deployments.values()]
+        messages = [deployment.message for deployment in serve.status().applications[NAME].deployments.values()]
         raise SettingsError(problem_of(messages) or str(error)) from error
 
 

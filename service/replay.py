@@ -100,7 +100,7 @@ class Attempt:
 
 
 def _without_serve_id(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Return the headers without Ray Serve's request id: the application has already added its own."""
+    """Return the headers without Ray Serve's request id: the application has already added its request_id."""
     name = REQUEST_ID.lower().encode()
-    own = next((header for header in headers if header[0].lower() == name), None)
-    return [header for header in headers if header[0].lower() != name or header is own]
+    request_id = next((header for header in headers if header[0].lower() == name), None)
+    return [header for header in headers if header[0].lower() != name or header is request_id]

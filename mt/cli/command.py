@@ -1,6 +1,8 @@
 """Shared conventions of the verbs: program names, help texts and exit statuses."""
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -33,6 +35,9 @@ def command(main: Callable[[Sequence[str]], int]) -> Main:
     def run(argv: Sequence[str] | None = None) -> int:
         try:
             return main(sys.argv[1:] if argv is None else argv)
+        except BrokenPipeError:  # the reader of the output has ended, such as `head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes stdout at its exit
+            return 128 + signal.SIGPIPE
         except (MTError, OSError) as error:  # OSError: for example a full disk, or a folder without write permission
             report_error(str(error))
             return 2

@@ -144,9 +144,9 @@ def download(files: Iterable[RemoteFile], console: Console) -> None:
     with Progress(*columns, console=console) as progress:
         for file in files:
             if file.path.exists():
-                if file.sha256 not in (None, found := content_sha256(file.path)):
+                if file.sha256 not in (None, digest := content_sha256(file.path)):
                     wrong.append(
-                        f"{file.path}: the SHA-256 is {found}, not {file.sha256}; delete the file to fetch it again"
+                        f"{file.path}: the SHA-256 is {digest}, not {file.sha256}; delete the file to fetch it again"
                     )
             elif reason:
                 missing.append(f"{file.url} as {file.path}")  # do not wait for another time-out
@@ -186,8 +186,8 @@ def _download_one(file: RemoteFile, progress: Progress) -> list[str]:
                 progress.update(task, completed=received)
         if length and received != length:
             raise OSError(f"the connection was lost after {received:,} of {length:,} bytes")
-        if file.sha256 not in (None, found := content_sha256(aside)):
-            return [f"{file.url}: the SHA-256 is {found}, not {file.sha256}"]
+        if file.sha256 not in (None, digest := content_sha256(aside)):
+            return [f"{file.url}: the SHA-256 is {digest}, not {file.sha256}"]
         os.replace(aside, file.path)
         return []
     finally:

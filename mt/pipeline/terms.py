@@ -61,8 +61,8 @@ async def translate_with_terms(
     """
     source, language = decoded.variant.stripped.text, context.target
     spans, protected = decoded.variant.spans, {span.text for span in decoded.variant.spans}
-    found = protect.find_translated_spans(source, spans)
-    taken = [(span.begin, span.end) for span in found if span.text in protected]
+    located = protect.find_translated_spans(source, spans)
+    taken = [(span.begin, span.end) for span in located if span.text in protected]
     matches = context.terms.find(source, context.source, taken, any_case)
     wanted = [match for match in matches if match.translation is not None]
     missing = missing_terms(wanted, alternatives[0].text, language)

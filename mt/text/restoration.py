@@ -73,8 +73,8 @@ def add_missing_spans(translation: str, spans: Sequence[ProtectedSpan]) -> str:
     completed = " ".join([*filter(None, kept), *added]) if surplus else " ".join([translation, *added])
     if not lost_spans(spans, completed):
         return completed
-    found = [(span.begin, span.end) for span in find_translated_spans(completed, spans)]
-    rest = " ".join(completed[begin:end] for begin, end in _ranges_between(found, len(completed))).split()
+    restored = [(span.begin, span.end) for span in find_translated_spans(completed, spans)]
+    rest = " ".join(completed[begin:end] for begin, end in _ranges_between(restored, len(completed))).split()
     return " ".join([*rest, *(span.text for span in spans)])
 
 

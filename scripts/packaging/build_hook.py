@@ -1,6 +1,6 @@
-"""Hatch's hook: a wheel brings the compiled kernels along, for every instruction set that the compiler knows.
+"""Hatch build hook: adds kernels to the wheel, compiled for every instruction set that the compiler supports.
 
-A checkout needs none of this: it compiles what its own processor runs when a model is first loaded.
+A checkout does not need them: it compiles the kernels for its processor when a model is first loaded.
 """
 
 import subprocess
@@ -12,7 +12,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class KernelsHook(BuildHookInterface):
-    """Compiles into mt/kernels/prebuilt. Where that is impossible the wheel is pure, and its user's compiler serves."""
+    """Compiles into mt/kernels/prebuilt. If that fails, the wheel is pure and its kernels are compiled by the user."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":

@@ -1,11 +1,11 @@
-"""What scripts/image.sh asks from inside a container of ours; needs nothing but Python's own library.
+"""Checks that scripts/image.sh runs inside a container of the service, with the standard library only.
 
-python - wait SECONDS        until the service is ready; prints its age then, and the processor's time that it took
-python - translate TEXT      prints the translation into the first language that it speaks
-python - long                a request that takes a while; prints a line when it has been accepted, and then whether
-                             all of it was answered
-python - memory              bytes that the processes hold of their own
-python - house               whether what surrounds the service is as hardened as it was asked for
+python - wait SECONDS        until the service is ready; prints its age and its CPU time, in seconds
+python - translate TEXT      prints the translation of TEXT by the first pair of languages
+python - long                sends a long request; prints a line when it is accepted, and then whether the answer is
+                             complete
+python - memory              prints the anonymous memory of all processes, in bytes
+python - hardening           checks user, capabilities, file system and packages of the container
 """
 
 import json
@@ -32,7 +32,7 @@ def wait(seconds: str) -> int:
     while time.monotonic() < end:
         try:
             with urlopen(f"{SERVICE}/readyz", timeout=2):
-                print(f"{_age(1):.1f} {sum(map(_worked, _processes())):.1f}")
+                print(f"{_age(1):.1f} {sum(map(_cpu_time, _processes())):.1f}")
                 return 0
         except OSError:
             time.sleep(0.1)
@@ -46,13 +46,13 @@ def translate(text: str) -> int:
 
 def long() -> int:
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(_translated, LONG)
-        while not asked.done():
+        response = pool.submit(_translated, LONG)
+        while not response.done():
             with urlopen(f"{SERVICE}/metrics", timeout=10) as answer:
                 if "mt_pending_requests 1.0" in answer.read().decode():
                     print("accepted", flush=True)
                     break
-        print("answered" if asked.result().count("\n") == LONG.count("\n") else "not all of it")
+        print("answered" if response.result().count("\n") == LONG.count("\n") else "incomplete")
     return 0
 
 
@@ -61,7 +61,7 @@ def memory() -> int:
     return 0
 
 
-def house() -> int:
+def hardening() -> int:
     failed = 0
     for promise, kept in _promises():
         print(f"{'ok   ' if kept else 'FAIL '} {promise}")
@@ -72,27 +72,27 @@ def house() -> int:
 def _promises() -> Iterator[tuple[str, bool]]:
     status = dict(line.split(":\t", 1) for line in Path("/proc/1/status").read_text().splitlines() if ":\t" in line)
     yield "the service runs as another user than root", "0" not in status["Uid"].split()
-    yield "it holds no capability", int(status["CapEff"], 16) == 0 and int(status["CapPrm"], 16) == 0
+    yield "the service has no capabilities", int(status["CapEff"], 16) == 0 and int(status["CapPrm"], 16) == 0
     yield (
-        "it can gain no privileges, and a filter of system calls is on",
+        "the service cannot gain privileges, and system calls are filtered",
         (status["NoNewPrivs"].strip() == "1" and status["Seccomp"].strip() == "2"),
     )
     roots = [line.split() for line in Path("/proc/1/mounts").read_text().splitlines() if line.split()[1] == "/"]
-    yield "its root is read-only", all("ro" in root[3].split(",") for root in roots)
-    found = [tool for tool in TOOLS if shutil.which(tool)] + [each for each in ("pip", "ensurepip") if find_spec(each)]
-    yield f"neither compiler nor pip is there{': ' if found else ''}{', '.join(found)}", not found
+    yield "the root file system is read-only", all("ro" in root[3].split(",") for root in roots)
+    tools = [tool for tool in TOOLS if shutil.which(tool)] + [name for name in ("pip", "ensurepip") if find_spec(name)]
+    yield f"neither compiler nor pip is installed{': ' if tools else ''}{', '.join(tools)}", not tools
     yield "the kernels are prebuilt", any(Path("/app/mt/kernels/prebuilt").glob("*.so"))
     bill = json.loads(Path("/app/sbom.cdx.json").read_text())
-    yield "its bill of materials is there", {"torch", "fastapi"} <= {each["name"] for each in bill["components"]}
+    yield "the bill of materials is complete", {"torch", "fastapi"} <= {part["name"] for part in bill["components"]}
     left = [
         path for path in (Path("/etc/pip.conf"), *Path("/mnt").iterdir(), *Path("/build").glob("*")) if path.exists()
     ]
-    yield f"nothing is left of the build{': ' if left else ''}{', '.join(map(str, left))}", not left
+    yield f"no files of the build are left{': ' if left else ''}{', '.join(map(str, left))}", not left
 
 
 def _translated(text: str) -> str:
     with urlopen(f"{SERVICE}/languages", timeout=10) as answer:
-        language = next(each for each in json.load(answer) if each["targets"])
+        language = next(entry for entry in json.load(answer) if entry["targets"])
     body: Mapping[str, str] = {"q": text, "source": language["code"], "target": language["targets"][0]}
     request = Request(f"{SERVICE}/translate", json.dumps(body).encode(), {"Content-Type": "application/json"})
     with urlopen(request, timeout=120) as answer:
@@ -100,12 +100,12 @@ def _translated(text: str) -> str:
 
 
 def _processes() -> list[int]:
-    """But this one."""
-    return [int(each) for each in os.listdir("/proc") if each.isdigit() and int(each) != os.getpid()]
+    """Return the ids of all processes except this one."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
 
 
 def _times(process: int) -> list[str]:
-    """As in proc(5), from the third field on; none if it has ended."""
+    """Return the fields of /proc/PROCESS/stat from the third on (proc(5)), or none if the process has ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -113,17 +113,17 @@ def _times(process: int) -> list[str]:
 
 
 def _age(process: int) -> float:
-    """Seconds."""
+    """Return the seconds since a process started."""
     return float(Path("/proc/uptime").read_text().split()[0]) - int(_times(process)[19]) / TICKS
 
 
-def _worked(process: int) -> float:
-    """Seconds on a processor."""
+def _cpu_time(process: int) -> float:
+    """Return the CPU time of a process, in seconds."""
     return sum(map(int, _times(process)[11:13])) / TICKS
 
 
 def _anonymous(process: int) -> int:
-    """Bytes."""
+    """Return the anonymous memory of a process, in bytes."""
     try:
         lines = [line.split() for line in Path(f"/proc/{process}/status").read_text().splitlines()]
     except OSError:
@@ -136,7 +136,7 @@ VERBS: Mapping[str, Callable[..., int]] = {
     "translate": translate,
     "long": long,
     "memory": memory,
-    "house": house,
+    "hardening": hardening,
 }
 
 if __name__ == "__main__":

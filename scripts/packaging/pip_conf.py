@@ -19,40 +19,40 @@ def main(folder: Path) -> int:
     listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     )
-    found: dict[str, list[str]] = {}
+    settings: dict[str, list[str]] = {}
     for line in listed.stdout.splitlines():
         key, _, value = line.partition("=")
         name = key.rpartition(".")[2]
         if name in KEPT:
-            words = found.setdefault(name, [])
+            words = settings.setdefault(name, [])
             words += [word for word in str(ast.literal_eval(value)).split() if word not in words]
     mounts: dict[Path, Path] = {}
     for name in PLACES:
-        if name in found:
-            found[name] = [_seen_from_inside(word, folder, mounts) for word in found[name]]
-    if "cert" in found:
-        shutil.copyfile(found["cert"][-1], folder / "ca.crt")
-        found["cert"] = [str(MOUNTED / "ca.crt")]
-    if found:
-        lines = [f"{name} = {' '.join(words)}" for name, words in found.items()]
+        if name in settings:
+            settings[name] = [_container_address(word, folder, mounts) for word in settings[name]]
+    if "cert" in settings:
+        shutil.copyfile(settings["cert"][-1], folder / "ca.crt")
+        settings["cert"] = [str(MOUNTED / "ca.crt")]
+    if settings:
+        lines = [f"{name} = {' '.join(words)}" for name, words in settings.items()]
         (folder / "pip.conf").write_text("\n".join(["[global]", *lines, ""]), encoding="utf-8")
-    for here, there in mounts.items():
-        print(f"{here}:{there}")
+    for host_path, container_path in mounts.items():
+        print(f"{host_path}:{container_path}")
     return 0
 
 
-def _seen_from_inside(word: str, folder: Path, mounts: dict[Path, Path]) -> str:
-    """Return the address in the container; an index on the disk is mounted with its folder, which it links to."""
+def _container_address(word: str, folder: Path, mounts: dict[Path, Path]) -> str:
+    """Return the address in the container. An index on the disk links to its parent folder, which is mounted, too."""
     scheme = "file://" if word.startswith("file://") else ""
     path = Path(word.removeprefix(scheme))
     if not path.is_absolute() or not path.is_dir():
         return word
     index = path.name == "simple"
-    here = path.parent if index else path
-    if here not in mounts:
-        mounts[here] = MOUNTED / str(len(mounts))
-        (folder / mounts[here].name).mkdir(exist_ok=True)
-    return scheme + str(mounts[here] / path.name if index else mounts[here])
+    host_path = path.parent if index else path
+    if host_path not in mounts:
+        mounts[host_path] = MOUNTED / str(len(mounts))
+        (folder / mounts[host_path].name).mkdir(exist_ok=True)
+    return scheme + str(mounts[host_path] / path.name if index else mounts[host_path])
 
 
 if __name__ == "__main__":

@@ -110,7 +110,9 @@ def nested_section(annotation: Any) -> type[BaseModel] | None:
 def recipe_sections(section: type[BaseModel], heading: str) -> Iterator[str]:
     """Yield one chapter per table of a recipe, nested ones after their parent."""
     nested = {
-        name: found for name, field in section.model_fields.items() if (found := nested_section(field.annotation))
+        name: section_type
+        for name, field in section.model_fields.items()
+        if (section_type := nested_section(field.annotation))
     }
     rows = [
         (f"`{name}`", type_name(field.annotation), default_text(field), description(field))

@@ -1,4 +1,4 @@
-"""`python speed.py MODEL FILE`: sentences a second, and a second of a processor, in bulk; for scripts/image.sh."""
+"""Print sentences per second, in total and per second of CPU time: `python speed.py MODEL FILE`, for image.sh."""
 
 import sys
 import time

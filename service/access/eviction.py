@@ -14,8 +14,8 @@ def evicted(stored: Iterable[tuple[str, str, int]], excess: int) -> Iterator[str
     for id, owner, size in stored:
         items[owner].append((id, size))
     largest: list[tuple[int, str]] = []
-    for owner, own in items.items():
-        heappush(largest, (-sum(size for _, size in own), owner))
+    for owner, entries in items.items():
+        heappush(largest, (-sum(size for _, size in entries), owner))
     while excess > 0 and largest:
         total, owner = heappop(largest)
         id, size = items[owner].popleft()

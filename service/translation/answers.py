@@ -23,7 +23,7 @@ def answer_of(translation: Translation, source: str) -> Answer:
     return Answer(
         text=translation.text,
         source=source,
-        alternatives=other_texts(translation.text, (each.text for each in translation.alternatives)),
+        alternatives=other_texts(translation.text, (other.text for other in translation.alternatives)),
         confidence=translation.confidence if translation.sentences else 1.0,
         sentences=translation.sentences,
         untranslated=tuple(sentence.source for sentence in translation.sentences if sentence.untranslated),
@@ -51,7 +51,7 @@ def mean_confidence(sentences: Iterable[SentenceTranslation]) -> float | None:
     Sentences without a confidence are left out. Return None if no sentence has a confidence, and 1 without sentences.
     """
     sentences = list(sentences)
-    known = [(each.confidence, len(each.source)) for each in sentences if each.confidence is not None]
+    known = [(sentence.confidence, len(sentence.source)) for sentence in sentences if sentence.confidence is not None]
     if not known:
         return None if sentences else 1.0
     return sum(confidence * size for confidence, size in known) / sum(size for _, size in known)
@@ -108,7 +108,7 @@ class BridgedText:
         last = self._parts[-1:]
         new = [TextPart(self._text[self._read : begin], kept=True), TextPart(self._text[begin:end], kept=False)]
         new = [part for part in new if part.text]
-        written = [each.text for each in self._translations[-1:]]
+        written = [translation.text for translation in self._translations[-1:]]
         joined = self._joined([*last, *new], [*written, second.text])
         before = joined[len("".join(written)) : len(joined) - len(second.text)]
         self._parts += new
@@ -125,14 +125,14 @@ class BridgedText:
         """Return the answer for the whole text; `first` is the first model's answer for the whole text."""
         if not self._translations:
             return first
-        ranks = max(len(each.alternatives) for each in self._translations)
+        ranks = max(len(translation.alternatives) for translation in self._translations)
         text, *others = (
-            self._joined(self._parts, [text_of_rank(each, rank) for each in self._translations])
+            self._joined(self._parts, [text_of_rank(translation, rank) for translation in self._translations])
             for rank in range(ranks + 1)
         )
         targets = segment.translation_ranges(
             self._parts,
-            [each.text for each in self._translations],
+            [translation.text for translation in self._translations],
             self._direction.source,
             self._direction.target,
         )

@@ -219,9 +219,9 @@ class DocumentJobs:
             most = f"{limits.documents_per_caller} documents at a time, until they are fetched"
             raise TooManyRequests(most, retry_after=10)
         size += DOCUMENT_BYTES
-        (_, own) = connection.execute(f"{_SUMS} WHERE {_UNFINISHED} AND owner = ?", (caller,)).fetchone()
+        (_, caller_bytes) = connection.execute(f"{_SUMS} WHERE {_UNFINISHED} AND owner = ?", (caller,)).fetchone()
         (_, unfinished) = connection.execute(f"{_SUMS} WHERE {_UNFINISHED}").fetchone()
-        if own + size > limits.bytes - unfinished:
+        if caller_bytes + size > limits.bytes - unfinished:
             raise Overloaded(retry_after=10)
         (_, total) = connection.execute(_SUMS).fetchone()
         ids = list(evicted(connection.execute(_FINISHED), total + size - limits.bytes))

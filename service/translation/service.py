@@ -221,15 +221,17 @@ class TranslationService:
         firsts = await self._leg(texts, _first_options(job, route), job)
         reports = [reports_of(answer) for answer in firsts]
         sentences = [
-            bridge_sentence(text, report) for text, each in zip(texts, reports, strict=True) for report in each
+            bridge_sentence(text, report)
+            for text, text_reports in zip(texts, reports, strict=True)
+            for report in text_reports
         ]
         seconds = iter(await self._leg(sentences, _last_options(job, route), job))
 
         def join() -> list[Answer]:
             answers = []
-            for text, first, each in zip(texts, firsts, reports, strict=True):
+            for text, first, text_reports in zip(texts, firsts, reports, strict=True):
                 bridged = BridgedText(text.text, Direction(route[0].source, route[1].target))
-                for report in each:
+                for report in text_reports:
                     bridged.add(report, next(seconds))
                 answers.append(bridged.finish(replace(first, bridge=route[0].target)))
             return answers
@@ -392,10 +394,10 @@ def _last_options(job: Job, route: TranslationRoute) -> TranslateOptions:
 def _cache_size(key: CacheKey, answer: Answer) -> int:
     """Return the size of a cache entry: its characters plus an estimate of its other data, in bytes."""
     sentences = sum(
-        200 + 100 * len(each.links) + sum(50 + len(other.text) for other in each.alternatives)
-        for each in answer.sentences
+        200 + 100 * len(sentence.links) + sum(50 + len(other.text) for other in sentence.alternatives)
+        for sentence in answer.sentences
     )
-    maps = (each.attention.weights for each in answer.sentences if each.attention)
+    maps = (sentence.attention.weights for sentence in answer.sentences if sentence.attention)
     weights = sum(len(row) for layers in maps for heads in layers for rows in heads for row in rows)
     return 500 + len(key[1].text) + len(answer.text) + sum(map(len, answer.alternatives)) + sentences + 32 * weights
 
@@ -433,7 +435,7 @@ async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
     async def run_all() -> list[T]:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in work]
+            tasks = [group.create_task(coroutine) for coroutine in work]
         return [task.result() for task in tasks]
 
     return await raising_one(run_all())
@@ -445,5 +447,5 @@ async def raising_one(work: Coroutine[Any, Any, T]) -> T:
         return await work
     except BaseExceptionGroup as errors:
         raise next(
-            (each for each in errors.exceptions if isinstance(each, ServiceError)), errors.exceptions[0]
+            (error for error in errors.exceptions if isinstance(error, ServiceError)), errors.exceptions[0]
         ) from None

@@ -53,7 +53,9 @@ class PendingRequest:
         del self.unfinished[id]
         self._translations[id] = translation
         if not self.unfinished and not self.result.done():
-            self.result.set_result([each for each in self._translations.values() if each is not None])
+            self.result.set_result(
+                [translation for translation in self._translations.values() if translation is not None]
+            )
 
     def fail(self, error: Exception) -> None:
         """End the request with an error, unless the request has already ended."""

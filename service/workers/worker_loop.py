@@ -231,7 +231,7 @@ def _without_pieces(translation: Translation) -> Translation:
     """Return a translation without its token pieces: no client gets them, but they would fill most of a message."""
 
     def stripped(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
-        return tuple(replace(each, pieces=(), piece_log_probabilities=()) for each in alternatives)
+        return tuple(replace(alternative, pieces=(), piece_log_probabilities=()) for alternative in alternatives)
 
     return replace(
         translation,
@@ -265,7 +265,10 @@ def _try_out(translator: Translator) -> None:
     Raises: ModelError if a trial translation fails.
     """
     directions = list(islice(translator.directions, MAX_TRIALS))
-    tasks = [translator.planner(source=each.source, target=each.target).task(TRIAL_TEXT) for each in directions]
+    tasks = [
+        translator.planner(source=direction.source, target=direction.target).task(TRIAL_TEXT)
+        for direction in directions
+    ]
     translator.dispatcher.run(tasks)
     for direction, task in zip(directions, tasks, strict=True):
         problem = task.problem or ("" if math.isfinite(task.translation().score) else "its score is not a number")

@@ -250,7 +250,7 @@ def test_a_column_of_a_table(tmp_path: Path) -> None:
         (["data.language=EN"], "data.language: 'EN' is not in canonical letter case; accepted: 'en'"),
         (
             ["data.train=[{path='{language}', source_tag='bt'}]"],
-            "data.train: source_tag is not for a language model, which data.language asks for; accepted: none",
+            "data.train: source_tag does not apply to a language model (data.language); accepted: none",
         ),
         (["model.tie_source=false"], "model.tie_source = false is not for a language model"),
     ],

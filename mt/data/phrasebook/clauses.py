@@ -106,15 +106,15 @@ def _yes_no(opened: tuple[Phrase, Tense], subject: Subject, action: Action) -> S
     return sentence(english, "?"), sentence(german, "?")
 
 
-def _wh(asked: Phrase, past: bool, subject: Subject, action: Action) -> Sides:
+def _wh(question_word: Phrase, past: bool, subject: Subject, action: Action) -> Sides:
     helper = "did" if past else g.by_person(g.DO, subject.person)
-    english = words(asked.english, helper, subject.english, action.with_form(action.verb.base))
-    german = g.second(asked.german, g.german_finite(action.verb, subject, past), subject.german, action.field())
+    english = words(question_word.english, helper, subject.english, action.with_form(action.verb.base))
+    german = g.second(question_word.german, g.german_finite(action.verb, subject, past), subject.german, action.field())
     return sentence(english, "?"), sentence(german, "?")
 
 
-def _modal_question(asked: tuple[Auxiliary, Subject], action: Action, time: Phrase) -> Sides:
-    modal, subject = asked
+def _modal_question(question: tuple[Auxiliary, Subject], action: Action, time: Phrase) -> Sides:
+    modal, subject = question
     helper = g.by_person(modal.helper, subject.person)
     english = words(helper, subject.english, modal.base, action.with_form(action.verb.base, time.english))
     group = modal.group(action.verb, subject.person)
@@ -127,7 +127,7 @@ def _already_question(subject: Subject, action: Action) -> Sides:
     return sentence(words(english, action.with_form(action.verb.participle)), "?"), sentence(german, "?")
 
 
-def _asked() -> Slot[Phrase]:
+def _question_words() -> Slot[Phrase]:
     return any_of(Phrase("when", "wann"), Phrase("why", "warum"), Phrase("how often", "wie oft"))
 
 
@@ -146,20 +146,20 @@ def _opened() -> Slot[tuple[Phrase, Tense]]:
 def _allowed() -> Slot[tuple[Auxiliary, Subject]]:
     """Return pairs of a modal and a subject for questions, leaving out those that ask what the speaker wants."""
     others = one_of([any_of(*group) for group in s.PRONOUNS[1:]])
-    asked = one_of([together(any_of(*g.MODALS[:3]), s.subjects()), together(any_of(*g.MODALS[3:]), others)], [3, 2])
-    return asked.map(lambda parts: (parts[0], parts[1]))
+    questions = one_of([together(any_of(*g.MODALS[:3]), s.subjects()), together(any_of(*g.MODALS[3:]), others)], [3, 2])
+    return questions.map(lambda parts: (parts[0], parts[1]))
 
 
 def questions() -> tuple[Construction, ...]:
     verbs = lexicon().verbs
     subject = s.subjects()
-    asked = s.actions(verbs, "second base participle")
+    claims = s.actions(verbs, "second base participle")
     able = s.actions(s.active(), "infinitive base")
     done = s.actions(verbs, "participle english", determiners=s.definite)
     soon = one_of([s.nothing(), s.near_times()])
     return (
-        Construction("yes-no question", _yes_no, together(_opened(), subject, asked)),
-        Construction("wh question", _wh, together(_asked(), any_of(False, True), subject, asked)),
+        Construction("yes-no question", _yes_no, together(_opened(), subject, claims)),
+        Construction("wh question", _wh, together(_question_words(), any_of(False, True), subject, claims)),
         Construction("modal question", _modal_question, together(_allowed(), able, soon)),
         Construction("already question", _already_question, together(subject, done)),
     )
@@ -199,12 +199,12 @@ def _if(subject: Subject, action: Action, modal: Auxiliary, other: Subject, verb
     return sentence(english), sentence(clause + ", " + g.second("", modal.group(verb, other.person), other.german, ""))
 
 
-def _indirect(frame: Phrase, asked: Phrase, subject: Subject, action: Action) -> Sides:
+def _indirect(frame: Phrase, question_word: Phrase, subject: Subject, action: Action) -> Sides:
     mark = "?" if frame.english.startswith(("do ", "can ")) else "."
     claim = action.with_form(g.english_present(action.verb, subject.person))
-    clause = g.last(asked.german, g.german_present(action.verb, subject.person), subject.german, action.field())
+    clause = g.last(question_word.german, g.german_present(action.verb, subject.person), subject.german, action.field())
     return (
-        sentence(words(frame.english, asked.english, subject.english, claim), mark),
+        sentence(words(frame.english, question_word.english, subject.english, claim), mark),
         sentence(f"{frame.german}, {clause}", mark),
     )
 
@@ -282,7 +282,7 @@ def subordinate_clauses() -> tuple[Construction, ...]:
         Construction("because clause", _because, together(subject, states, either, other, reason)),
         Construction("that clause", _that, together(_reported(), subject, other, claim)),
         Construction("if clause", _if, together(subject, claim, any_of(*g.MODALS), other, free)),
-        Construction("indirect question", _indirect, together(frames, _asked(), subject, claim), weight=2),
+        Construction("indirect question", _indirect, together(frames, _question_words(), subject, claim), weight=2),
         Construction("purpose", _purpose, together(either, subject, trips, aims)),
         Construction("infinitive", _infinitive, together(_opinions(), infinitive)),
         Construction("attempt", _attempt, together(_attempted(), subject, attempts, soon)),
@@ -306,8 +306,8 @@ def _relative_construction() -> Construction:
     def of(kind: str) -> Slot[tuple[NounPhrase, Verb, Adjective]]:
         verbs = [verb for verb in s.accusative() if kind in verb.kinds and verb.lemma != "need"]
         adjectives = s.predicates(lexicon().adjectives_for(kind))
-        found = noun_phrases(kind, ("the",), Case.NOMINATIVE)
-        parts = together(found, s.verbs_of(verbs, "participle past"), adjectives)
+        subjects = noun_phrases(kind, ("the",), Case.NOMINATIVE)
+        parts = together(subjects, s.verbs_of(verbs, "participle past"), adjectives)
         return parts.map(lambda drawn: (drawn[0], drawn[1], drawn[2]))
 
     return Construction("relative clause", _relative, together(nouns_of(kinds, of), s.subjects(), s.past_times()))

@@ -82,10 +82,10 @@ def _bookings() -> Slot[Booking]:
 # --- things and people -----------------------------------------------------------------------------------------------
 
 
-def _possession(asked: bool, subject: Subject, thing: NounPhrase) -> Sides:
+def _possession(is_question: bool, subject: Subject, thing: NounPhrase) -> Sides:
     german = thing.german(Case.ACCUSATIVE)
     finite = g.by_person(g.HABEN, subject.person)
-    if asked:
+    if is_question:
         english = words(g.by_person(g.DO, subject.person), subject.english, "have", thing.english())
         return sentence(english, "?"), sentence(words(finite, subject.german, german), "?")
     english = words(subject.english, g.by_person(g.HAVE, subject.person), thing.english())
@@ -115,13 +115,13 @@ def _description(item: tuple[NounPhrase, Adjective, Phrase]) -> Sides:
     return sentence(english), sentence(german)
 
 
-def _comparison(asked: bool, item: tuple[NounPhrase, Adjective, NounPhrase]) -> Sides:
+def _comparison(is_question: bool, item: tuple[NounPhrase, Adjective, NounPhrase]) -> Sides:
     noun, adjective, other = item
     finite, german_finite = ("are", "sind") if noun.plural else ("is", "ist")
     end = words(adjective.comparative, "than", other.english())
     german_end = words(adjective.german_comparative, "als", other.german(Case.NOMINATIVE))
     subject, german_subject = noun.english(), noun.german(Case.NOMINATIVE)
-    if asked:
+    if is_question:
         german = words(german_finite, german_subject, german_end)
         return sentence(words(finite, subject, end), "?"), sentence(german, "?")
     return sentence(words(subject, finite, end)), sentence(words(german_subject, german_finite, german_end))
@@ -144,9 +144,9 @@ def _priced(kind: str) -> Slot[NounPhrase]:
     return noun_phrases(kind, ("the", "this"), Case.NOMINATIVE, adjectives=s.HALF)
 
 
-def _introduction(asked: bool, thing: NounPhrase) -> Sides:
+def _introduction(is_question: bool, thing: NounPhrase) -> Sides:
     german = thing.german(Case.NOMINATIVE)
-    if asked:
+    if is_question:
         english = words("are these" if thing.plural else "is this", thing.english())
         return sentence(english, "?"), sentence(words("sind das" if thing.plural else "ist das", german), "?")
     english = words("these are" if thing.plural else "this is", thing.english())
@@ -209,9 +209,9 @@ def things() -> tuple[Construction, ...]:
     priced = nouns_of(s.GOODS, _priced)
     meals = nouns_of(("food", "drink"), _priced)
     wares = nouns_of(("thing", "clothing", "device"), _priced)
-    asked = together(priced, s.nothing())
+    questions = together(priced, s.nothing())
     offers = one_of(
-        [together(meals, _prices(range(2, 10))), together(wares, _prices(range(10, 100, 5))), asked], [1, 2, 1]
+        [together(meals, _prices(range(2, 10))), together(wares, _prices(range(10, 100, 5))), questions], [1, 2, 1]
     )
     comparing = (*s.GOODS, "lodging", "kin")
     compared = one_of([_compared(kind) for kind in comparing], [len(_comparable(kind)) for kind in comparing])
@@ -274,9 +274,9 @@ def _journeys() -> Slot[tuple[NounPhrase, Verb, Phrase]]:
 
     def of(kind: str) -> Slot[tuple[NounPhrase, Verb, Phrase]]:
         lines = noun_phrases(kind, ("the",), Case.NOMINATIVE)
-        there, here = ways[kind]
-        leaving = together(lines, s.verbs_of([depart], "second third"), there)
-        coming = together(lines, s.verbs_of([arrive], "second third"), here)
+        to_place, from_place = ways[kind]
+        leaving = together(lines, s.verbs_of([depart], "second third"), to_place)
+        coming = together(lines, s.verbs_of([arrive], "second third"), from_place)
         return one_of([leaving, coming]).map(lambda parts: (parts[0], parts[1], parts[2]))
 
     return nouns_of(tuple(ways), of)
@@ -309,7 +309,7 @@ def travel() -> tuple[Construction, ...]:
         Phrase("how do we get to", "wie kommen wir"),
         Phrase("how far is it to", "wie weit ist es"),
     )
-    asked = one_of([together(where, _places(Case.NOMINATIVE)), together(way, _places(Case.DATIVE))])
+    questions = one_of([together(where, _places(Case.NOMINATIVE)), together(way, _places(Case.DATIVE))])
     beside = any_of(
         Phrase("next to", "neben"),
         Phrase("behind", "hinter"),
@@ -327,7 +327,7 @@ def travel() -> tuple[Construction, ...]:
     hours = one_of([s.nothing(), s.clock()])
     trip = together(any_of(*g.MODALS), s.subjects(), s.cities(), rides, one_of([s.nothing(), s.near_times()]))
     return (
-        Construction("directions", _directions, asked),
+        Construction("directions", _directions, questions),
         Construction("location", _location, together(venue, beside, landmark)),
         Construction("schedule", _schedule, together(which, _journeys(), s.clock())),
         Construction("transport", _transport, trip),

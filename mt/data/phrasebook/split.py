@@ -101,7 +101,7 @@ def generate(count: int, *, seed: int, held_out: bool) -> Iterator[PhrasePair]:
     open_constructions = list(constructions())
     seen: set[str] = set()
     while open_constructions:
-        for construction in [each for each in open_constructions for _ in range(each.weight)]:
+        for construction in [item for item in open_constructions for _ in range(item.weight)]:
             if len(seen) == count:
                 return
             if construction not in open_constructions:

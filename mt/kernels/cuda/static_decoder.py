@@ -70,11 +70,13 @@ class StaticDecoder:
         self.layers = model.decoder.layers
         self.heads = config.heads
         self.head_size = config.d_model // config.heads
-        own = [layer.self_attention for layer in self.layers]
+        self_attentions = [layer.self_attention for layer in self.layers]
         across = [cast(MultiHeadAttention, layer.cross_attention) for layer in self.layers]
         with torch.no_grad():
-            self.own_weights = [torch.cat((a.query.weight, a.key.weight, a.value.weight)) for a in own]  # [3D, D]
-            self.own_biases = [torch.cat((a.query.bias, a.key.bias, a.value.bias)) for a in own]
+            self.own_weights = [
+                torch.cat((a.query.weight, a.key.weight, a.value.weight)) for a in self_attentions
+            ]  # [3D, D]
+            self.own_biases = [torch.cat((a.query.bias, a.key.bias, a.value.bias)) for a in self_attentions]
             self.cross_weight = torch.cat([m.weight for a in across for m in (a.key, a.value)])  # [L * 2 * D, D]
             self.cross_bias = torch.cat([m.bias for a in across for m in (a.key, a.value)])
 
@@ -111,8 +113,8 @@ class StaticDecoder:
         """
         slots, rows, _ = memory.writers.shape
         ids = torch.arange(1, rows + 1, device=tokens.device)
-        own = ids[:, None].expand(slots, rows, 1)
-        memory.writers.scatter_(2, steps[:, None, None].expand(slots, rows, 1), own)
+        writers = ids[:, None].expand(slots, rows, 1)
+        memory.writers.scatter_(2, steps[:, None, None].expand(slots, rows, 1), writers)
         foreign = memory.writers[:, :, :columns, None] != ids  # [B, K, C, K]: True off the path of row k
         written_bias = self._bias(foreign.flatten(2))
         source_bias = self._bias(~memory.source[:, None])

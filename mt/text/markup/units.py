@@ -78,9 +78,9 @@ class UnitAlignment:
         self.back: list[set[int]] = [set() for _ in self.right]
         sides = [([unit.begin for unit in side], [unit.end for unit in side]) for side in (self.left, self.right)]
         self._begins, self._ends = sides[0]
-        for here, there in links:
-            lefts = [i for i in _overlapping(*sides[0], here) if self.left[i].word]
-            rights = [j for j in _overlapping(*sides[1], there) if self.right[j].word]
+        for source_range, target_range in links:
+            lefts = [i for i in _overlapping(*sides[0], source_range) if self.left[i].word]
+            rights = [j for j in _overlapping(*sides[1], target_range) if self.right[j].word]
             for i in lefts:
                 self.towards[i].update(rights)
             for j in rights:

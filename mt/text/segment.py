@@ -184,12 +184,16 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _last_cut(text: str) -> int:
-    """Return the last place of a long text after a clause, else after white space, else between two characters."""
+    """Return the last place of a long text after a clause, else after white space, else between two characters.
+
+    Return the end of the text if all its characters are displayed as one, so that each cut makes progress.
+    """
     for pattern in (_AFTER_CLAUSE, _SPACE):
         places = [match.end() for match in pattern.finditer(text)]
         if places:
             return places[-1]
-    return next((place for place in reversed(range(1, len(text))) if not _form_one(*text[place - 1 : place + 1])), 1)
+    backwards = reversed(range(1, len(text)))
+    return next((place for place in backwards if not _form_one(*text[place - 1 : place + 1])), len(text))
 
 
 def _best_cut(text: str) -> int:

@@ -1,6 +1,7 @@
 """Segmentation of texts and assembly of translations."""
 
 import re
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from mt.text.segment import (
     TextPart,
+    cut_text,
     join_parts,
     sentence_ranges,
     split_long_sentence,
@@ -108,6 +110,13 @@ def test_a_very_long_sentence_needs_few_measurements() -> None:
     for text in ("a" * 100_000, "ab " * 30_000, "," * 100 + "a b, " * 20_000, "\u0301" * 1000 + "a"):
         list(split_long_sentence(text, lambda part: counted.append(len(part)) or len(part) <= 500))  # type: ignore[func-returns-value]
     assert sum(counted) < 12 * 300_000  # halved until they fit
+
+
+@pytest.mark.parametrize("split", [split_text, lambda text, _: cut_text(text)], ids=["sentences", "one sentence"])
+def test_combining_marks_are_cut_into_whole_blocks(split: Callable[[str, str], Iterator[TextPart]]) -> None:
+    """Cuts after single marks would make the time 4,000 times as long."""
+    text = "\u0301" * 10_000
+    assert [len(part.text) for part in split(text, "en")] == [4000, 4000, 2000]
 
 
 @pytest.mark.parametrize(

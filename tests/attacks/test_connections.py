@@ -50,11 +50,14 @@ def test_unfinished_bodies_of_two_addresses_leave_room_for_a_third() -> None:
             b"Content-Length: 9900000\r\n\r\n"
         )
         held = []
-        for number in range(24):
-            connection = open_socket(target, f"127.0.0.{20 + number % 2}")
-            connection.sendall(head)
-            connection.sendall(b"a" * 9_800_000)
-            held.append(connection)
+        for size in (*[9_800_000] * 10, 2_000_000):  # for each address half of 200,000,000 bytes, to the byte
+            for address in ("127.0.0.20", "127.0.0.21"):
+                connection = open_socket(target, address)
+                connection.sendall(head)
+                with contextlib.suppress(OSError):  # refused
+                    connection.sendall(b"a" * size)
+                held.append(connection)
+        time.sleep(2)
         answer = target.translate("Where is the station?", caller=BYSTANDER)
         assert answer.status == 200, answer.body
 

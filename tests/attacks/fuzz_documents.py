@@ -6,6 +6,7 @@ the failures, the slowest documents, and their processor time at twice and four 
 """
 
 import argparse
+import math
 import multiprocessing
 import os
 import re
@@ -163,21 +164,19 @@ def slowest(cases: Iterable[Case]) -> dict[str, list[Case]]:
 
 
 def print_growth(cases: Iterable[Case]) -> None:
-    """Print sizes and processor times of documents with 1, 2 and 4 times the repetitions, the smaller of two runs."""
+    """Print sizes and processor times of documents with 1, 2 and 4 times the repetitions."""
     worker = Worker()
-    print("\nProcessor time at n, 2n, 4n of the worst documents; the last column is the time of 4n by that of 2n")
+    print("\nProcessor time at n, 2n, 4n of the worst documents, and the exponent of its growth with the size")
     for suffix, found in slowest(cases).items():
         rows = []
         for case in found:
-            runs = [
-                min((worker.run(case.key, scale) for _ in range(2)), key=lambda run: run.seconds) for scale in (1, 2, 4)
-            ]
-            one, two, four = runs
-            if four.size > 3 * one.size:
-                rows.append((four.seconds / max(two.seconds, 0.001), runs, case))
-        for ratio, runs, case in sorted(rows, key=lambda row: -row[0])[:2]:
-            sizes = " ".join(f"{run.size // 1024:>5} KB {1000 * run.seconds:>6.0f} ms" for run in runs)
-            print(f"{suffix:<6} {sizes}  {ratio:>4.1f}  {case.key} {'; '.join(case.steps)}")
+            runs = [worker.run(case.key, scale) for scale in (1, 2, 4)]
+            small, _, large = runs
+            if large.size > 3 * small.size and large.outcome == small.outcome and small.seconds > NOISE_SECONDS / 10:
+                rows.append((math.log(large.seconds / small.seconds, large.size / small.size), runs, case))
+        for exponent, runs, case in sorted(rows, key=lambda row: -row[0])[:2]:
+            times = " ".join(f"{run.size // 1024:>5} KB {1000 * run.seconds:>6.0f} ms" for run in runs)
+            print(f"{suffix:<6} {times}  {exponent:>4.1f}  {case.key} {'; '.join(case.steps)}")
     worker.stop()
 
 

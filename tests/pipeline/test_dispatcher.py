@@ -165,7 +165,10 @@ class TableEngine:
         return results
 
 
-def test_several_texts_are_looked_at_together_and_one_that_fails_is_alone_in_it() -> None:
+def test_several_texts_are_looked_at_together_and_one_that_fails_is_alone_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mt.pipeline.dispatcher.STEP_SECONDS", math.inf)
     table, sizes = Table({f"see {number} men": ["sieh zwölf Mann"] for number in range(40)}), []
 
     def attend(pairs: Sequence[Pair]) -> list[CrossAttention]:

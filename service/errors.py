@@ -5,6 +5,7 @@ two contracts read (`error` for LibreTranslate, `message` for DeepL), and `code`
 LibreTranslate's wording if LibreTranslate has the same error.
 """
 
+import errno
 import traceback
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
@@ -102,17 +103,6 @@ class ParsingLimitExceeded(ServiceError):
 
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     code = "parsing_limit_exceeded"
-
-
-class InsufficientStorage(ServiceError):
-    """The disk of the service is full."""
-
-    status = HTTPStatus.INSUFFICIENT_STORAGE
-    code = "insufficient_storage"
-
-    def __init__(self) -> None:
-        super().__init__("The service has no disk space left: try again later")
-        self.headers["Retry-After"] = "60"
 
 
 class InvalidKey(ServiceError):
@@ -318,6 +308,7 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ServiceError, _service_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_exception)
+    app.add_exception_handler(OSError, _os_error)
 
 
 async def _service_error(request: Request, error: Exception) -> JSONResponse:
@@ -325,6 +316,13 @@ async def _service_error(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, InternalError):
         structlog.get_logger().error("failed", request_id=request.scope["state"]["request_id"], location=error.location)
     return error_response(request.scope, error)
+
+
+async def _os_error(request: Request, error: Exception) -> JSONResponse:
+    """Answer an error of the disk, to which uploads are written while they are read. Raises: all other errors."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return error_response(request.scope, StorageFull())
+    raise error
 
 
 async def _validation_error(request: Request, error: Exception) -> JSONResponse:

@@ -2,16 +2,20 @@
 
 import asyncio
 import secrets
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 from typing import BinaryIO
 
+from mt.files import lock, try_lock
 from service.access.eviction import evicted
 from service.errors import NotFound, StorageFull
 
+PREFIX = "mt-files-"
 MAX_NAME = 100  # characters of the original name
 SMALLEST_BYTES = 4096  # that a file takes on the disk
 
@@ -40,12 +44,13 @@ class FileStore:
     def __init__(self, limits: FileLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
-        self._folder = TemporaryDirectory(prefix="mt-files-")
+        self._stack = ExitStack()
+        self._folder = self._stack.enter_context(_temporary_folder(Path(gettempdir())))
         self._files: dict[str, StoredFile] = {}  # by name, the oldest first
 
     def close(self) -> None:
         """Delete all files."""
-        self._folder.cleanup()
+        self._stack.close()
 
     async def put(self, name: str, content: bytes, owner: str) -> str:
         """Store a file of the caller `owner`. Return a random name that ends with the safe characters of `name`.
@@ -53,7 +58,7 @@ class FileStore:
         Raises: StorageFull if the disk is full.
         """
         stored_name = f"{secrets.token_urlsafe(24)}.{_safe_name(name)}"
-        path = Path(self._folder.name) / secrets.token_hex(16)
+        path = self._folder / secrets.token_hex(16)
         try:
             await asyncio.to_thread(path.write_bytes, content)
         except OSError as error:
@@ -84,6 +89,22 @@ class FileStore:
 
     def _remove(self, name: str) -> None:
         self._files.pop(name).path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _temporary_folder(parent: Path) -> Iterator[Path]:
+    """Make a folder and delete it at the end. Before, delete those of services that were killed: they hold no lock."""
+    for other in parent.glob(PREFIX + "*"):
+        with suppress(OSError), try_lock(other) as ended:
+            if ended:
+                shutil.rmtree(other)
+    folder = parent / f"{PREFIX}{secrets.token_hex(8)}"
+    with lock(folder):
+        folder.mkdir(0o700)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def original_name(name: str) -> str:

@@ -1,7 +1,12 @@
 """Translated files that wait to be fetched."""
 
 import asyncio
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +42,25 @@ def test_files_go_when_their_time_is_over() -> None:
     with begun:
         assert begun.read() == b"a", "a download that has begun ends"
     files.close()
+
+
+def test_files_of_a_killed_service_are_deleted_at_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    program = """if True:
+        import asyncio, os
+        from service.translation.files import FileLimits, FileStore
+        files = FileStore(FileLimits())
+        asyncio.run(files.put("a.txt", b"a", "me"))
+        os._exit(9)"""
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
+    assert [file.read_bytes() for file in tmp_path.glob("mt-files-*/*")] == [b"a"]
+    living = FileStore(FileLimits())
+    asyncio.run(living.put("b.txt", b"b", "me"))
+    FileStore(FileLimits()).close()
+    assert [file.read_bytes() for file in tmp_path.glob("mt-files-*/*")] == [b"b"]
+    assert [folder.stat().st_mode & 0o077 for folder in tmp_path.glob("mt-files-*")] == [0]
+    living.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def _left(files: FileStore, puts: Sequence[Put]) -> str:

@@ -1,7 +1,7 @@
 """Alignment of a translation to its source by the attention of a model."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -47,7 +47,7 @@ class UnitLinks:
         self.target = target
         self.left, self.right = ([match.span() for match in _UNIT.finditer(text)] for text in (source, target))
         self._source = source
-        self._ends = [end for _, end in self.left]
+        self._begins, self._ends = [begin for begin, _ in self.left], [end for _, end in self.left]
         self._weights = self._by_units(attention)
         self._sums = [[0.0, *accumulate(row)] for row in self._weights]
 
@@ -77,8 +77,8 @@ class UnitLinks:
 
     def weights_from(self, source: Range) -> list[float]:
         """Return for each target unit the sum of its weights for the source units in a character range."""
-        units = [number for number, (begin, end) in enumerate(self.left) if begin < source[1] and end > source[0]]
-        return [sum(row[unit] for unit in units) for row in self._weights]
+        first, last = bisect_right(self._ends, source[0]), bisect_left(self._begins, source[1])
+        return [sum(row[first:last]) for row in self._weights]
 
     def strongest(self, right: int, among: Sequence[int]) -> int | None:
         """Return the unit of `among` (source) with the largest weight for a target unit; None if all weights are 0."""

@@ -1,5 +1,6 @@
 """Time that functions of mt.text take for hostile input: at twice the size at most three times as long."""
 
+import re
 import time
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +9,7 @@ import pytest
 
 from mt.errors import DocumentError
 from mt.text import casing, protect, repetition, restoration, segment
-from mt.text.alignment import PieceAttention
+from mt.text.alignment import Link, PieceAttention
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment, parse_html, parse_xml
 from mt.text.markup.tokens import MAX_TOKENS
@@ -61,13 +62,27 @@ def find_kept(size: int) -> Callable[[], object]:
     return partial(restoration.add_missing_spans, " ".join(words[::-1]), protect.find_spans(source, places))
 
 
+def restore_between_words(unit: str, size: int) -> Callable[[], object]:
+    """Return the restoration of missing numbers in a translation of 50 words."""
+    source, target = unit * size, "haus 12 " * 25
+    spans = protect.find_spans(source)
+    stripped = protect.remove_spans(source, spans)
+    begins = [[word.start() for word in re.finditer(r"\S+", text)] for text in (stripped.text, target)]
+    attention = PieceAttention(begins[0], begins[1], [[1 / len(begins[0])] * len(begins[0])] * len(begins[1]))
+    return partial(restoration.restore_spans, stripped, spans, target, attention)
+
+
 def remove(unit: str, size: int) -> Callable[[], object]:
     return partial(protect.remove_spans, unit * size, protect.find_spans(unit * size))
 
 
+def reverse(size: int) -> tuple[Link, ...]:
+    return tuple(((place, place + 1), (size - 1 - place, size - place)) for place in range(size))
+
+
 def place(source: str, size: int) -> Callable[[], object]:
     markup = parse_html(source * size)
-    words = [TranslatedSegment(part.text[::-1]) for part in markup.segments]
+    words = [TranslatedSegment(part.text[::-1], reverse(len(part.text))) for part in markup.segments]
     return partial(markup.render, words)
 
 
@@ -110,6 +125,7 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "protect: emoji to restore": (restore_emoji, 1000),
     "protect: missing spans": (restore_numbers, 500),
     "protect: kept spans": (find_kept, 500),
+    "protect: restored numbers": (partial(restore_between_words, "word 12x 1,000 "), 100),
     "protect: removed spans": (partial(remove, "😀  x "), 1000),
     "protect: long spans": (lambda n: partial(protect.split_at_long_spans, ("http://a" + "b" * 70 + " ") * n), 500),
     "protect: list markers": (lambda n: partial(protect.list_marker_length, "- - - -" * n, "en"), 5000),
@@ -148,9 +164,14 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "markup: line breaks": (partial(parse, "word<b><br>"), 500),
     "markup: attributes": (lambda n: partial(parse_html, "<p " + "a " * n + ">x</p>"), 2000),
     "markup: references": (partial(parse, "&#1;&a"), 2000),
-    "markup: placement": (partial(place, "word <b>word</b> "), 400),
+    "markup: placement": (partial(place, "<p>" + "word <b>word</b> " * 100), 2),
+    "markup: placement of guesses": (partial(place, "<p>" + "<code>x</code> a " * 100), 2),
+    "markup: placement of many": (partial(place, "word <b>word</b> "), 1000),
+    "markup: open elements and paragraphs": (lambda n: after("<b>" * 512, "<p>a", n), 1000),
     "markup: nested placement": (lambda n: place("a " + "<b>c " * n + "</b>" * n + " d", 1), 500),
     "markup: placement among signs": (lambda n: place("a " + "<b>- " * n + "</b>" * n + " d", 1), 400),
+    "documents: JSON containers": (lambda n: partial(open_file, "a.json", b"[" + b"[]," * n + b"0]"), 20_000),
+    "documents: JSON values": (lambda n: partial(open_file, "a.json", b"{" + b'"a":1,' * n + b'"b":1}'), 10_000),
     "documents: PO comments": (lambda n: partial(open_file, "a.po", b"# a\n" * n + b'msgid "a"\nmsgstr ""\n'), 2000),
     "documents: PO metadata": (
         lambda n: partial(
@@ -212,6 +233,7 @@ def test_a_file_is_refused_when_a_count_is_exceeded() -> None:
         ("a.html", b"<b>" * (MAX_TOKENS + 1), "more than 1,000,000 tags"),
         ("a.srt", b"\n" * (MAX_TOKENS + 1), "more than 1,000,000 lines"),
         ("a.json", b"[" + b'"a",' * 100 + b'"a"]', "more than 100 texts"),
+        ("a.json", b"[" * (MAX_TOKENS + 1), "more than 1,000,000 values"),
         ("a.po", b'msgid "a"\nmsgstr "b"\n' * 101, "more than 100 entries"),
         ("a.po", b'msgid "a"\n' + b'"a"\n' * 4001, "lines of an entry"),
     ):

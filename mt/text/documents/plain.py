@@ -73,6 +73,8 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
 def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Open JSON: each string value is a segment. Raises: DocumentError with line and column if it is not JSON."""
     text, encoding = decode_text(name, content)
+    if sum(map(text.count, "[{,")) > MAX_TOKENS:  # counted before a tree of them is built
+        raise DocumentLimitExceeded(f"{name} has more than {MAX_TOKENS:,} values, the most accepted")
     try:
         json.loads(text, parse_int=str, parse_float=str)  # only checked
     except json.JSONDecodeError as error:

@@ -15,7 +15,7 @@ from mt.text.alignment import Range
 from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, interleave
 from mt.text.markup.units import MAX_RUN, UnitAlignment, find_units
 
-MAX_WORK = 4_000_000  # marks times characters; beyond it, marks are placed in proportion
+MAX_WORK = 500_000  # marks times characters of a text; beyond it, in linear time, marks are placed in proportion
 
 
 def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedPiece]:

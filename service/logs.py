@@ -14,6 +14,7 @@ REPEAT_SECONDS = 10.0
 LOG_EVENTS = {
     "clients may choose their address": "The setting trusted_proxies is * or a large network; rates and quotas of "
     "addresses can then be evaded (networks).",
+    "database failed": "The database could not be read or written; requests that need it get 503 or 507 (problem).",
     "document failed": "A document library raised an unexpected exception (location).",
     "failed": "A request failed because of a defect and was answered with 500 (location, request_id).",
     "listening": "The service accepts connections (host, port; with Ray: replicas).",
@@ -22,8 +23,10 @@ LOG_EVENTS = {
     "no GPU: the CPU translates": "The setting device is auto, but no GPU can be used (reason).",
     "not answered in time": "The grace period ended before all requests were answered (requests).",
     "not ended in time": "The Ray application did not stop in time.",
+    "parser did not start": "No process of a document library could be started (problem).",
     "parser died": "The process of a document library ended (operation, returncode).",
     "parser failed": "A document library raised an unexpected exception in its process (location).",
+    "parsing limit exceeded": "A document or markup exceeded a limit of time or memory (operation).",
     "reload refused": "New models cannot be used; the old models stay in use (problem).",
     "reloaded": "The new models are in use (models).",
     "reloading": "A reload has begun, by SIGHUP or POST /admin/reload.",
@@ -31,7 +34,6 @@ LOG_EVENTS = {
     "segments not translated": "Segments of a document could not be translated and stay unchanged (failed, segments).",
     "stopped": "The service has ended (texts, decoder_steps).",
     "stopping": "SIGTERM or SIGINT was received; new work is refused from now on (requests).",
-    "usage not written": "The database could not be written; the counted characters stay in memory (problem).",
     "worker died": "A worker ended unexpectedly; its texts are translated again (model, problem, texts, on_trial).",
     "worker ended": "A worker ended unexpectedly while it had no texts (model, problem, texts).",
     "worker hangs": "A worker hangs and is restarted (seconds_without_heartbeat, seconds_without_step).",

@@ -151,10 +151,10 @@ def test_a_saved_model_replaces_the_one_before(
         ),
         pytest.param(lambda f: change_config(f, vocabulary_size=291), "has 290 pieces, .* 291", id="vocabulary"),
         pytest.param(lambda f: (f / "model.safetensors").unlink(), "model.safetensors: there is no", id="no weights"),
-        pytest.param(lambda f: (f / "model.safetensors").write_bytes(b""), "not a whole safetensors", id="empty"),
+        pytest.param(lambda f: (f / "model.safetensors").write_bytes(b""), "not a complete safetensors", id="empty"),
         pytest.param(
             lambda f: (f / "model.safetensors").write_bytes(struct.pack("<Q", 1 << 60) + b"{}"),
-            "model.safetensors: not a whole safetensors",
+            "model.safetensors: not a complete safetensors",
             id="header of an exabyte",
         ),
     ],
@@ -204,7 +204,7 @@ def test_a_bad_confidence_is_refused(folder: Path, text: str) -> None:
 def test_weights_cut_short_are_refused(folder: Path, share: float) -> None:
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-    with pytest.raises(ModelError, match=r"model\.safetensors: not a whole safetensors file"):
+    with pytest.raises(ModelError, match=r"model\.safetensors: not a complete safetensors file"):
         load_model(folder, CPU)
 
 

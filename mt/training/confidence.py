@@ -24,8 +24,8 @@ def fit_confidence(translator: Translator, pairs: Sequence[CalibrationPair]) -> 
         results = translator.translate([pair.source for pair in texts], source=source, target=target, sentences=True)
         scores = evaluation.sentence_chrf([result.text for result in results], [pair.target for pair in texts])
         for result, score in zip(results, scores, strict=True):
-            if result.sentences:
-                log_probabilities.append(result.alternatives[0].piece_log_probabilities)
+            if probabilities := result.sentences and result.alternatives[0].piece_log_probabilities:
+                log_probabilities.append(probabilities)
                 quality.append(score)
     if not quality:
         raise DataError(

@@ -35,8 +35,7 @@ TERM_CHARACTERS = 30  # average length of a glossary entry
 RETRY_SECONDS = 0.5  # pause between attempts while the queue is full
 MAX_BRIDGED = 16  # sentences of a stream that the second model has at a time
 
-CacheKey = tuple[bytes, SourceText]
-"""The model's version with the digest of the options, and the text: a translation depends on nothing else."""
+CacheKey = tuple[bytes, SourceText]  # the digest of the model's version and the options; the text
 
 
 class TranslationBackend(Protocol):

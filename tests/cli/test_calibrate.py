@@ -38,11 +38,13 @@ def test_a_model_is_given_its_confidence(
 ) -> None:
     assert main([str(model), *files]) == 0
     written = json.loads((model / "confidence.json").read_text(encoding="utf-8"))
-    assert written.keys() == {"slope", "intercept", "sentences"} and written["sentences"] == len(SOURCES)
+    assert written.keys() == {"slope", "intercept", "sentences"}
+    decoded = written["sentences"]  # a sentence for which the model writes nothing has no confidence
+    assert len(SOURCES) / 2 < decoded <= len(SOURCES)
     plot = tmp_path / "plot.png"
     assert evaluate.main([str(model), *files, "--reliability", str(plot)]) == 0
     found = json.loads(capsys.readouterr().out)["reliability"]
-    assert sum(row["sentences"] for row in found["bins"]) == len(SOURCES)
+    assert sum(row["sentences"] for row in found["bins"]) == decoded
     means = [sum(row[name] * row["sentences"] for row in found["bins"]) for name in ("confidence", "chrf")]
     assert means[0] == pytest.approx(means[1])  # as least squares keep the mean
     assert plot.read_bytes().startswith(b"\x89PNG")

@@ -114,7 +114,7 @@ def test_a_shortlist_that_is_not_the_models_is_refused(model: Path) -> None:
     assert [file.name for file in model.iterdir() if file.name.startswith(".")] == []
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
-    with pytest.raises(ModelError, match=r"shortlist\.safetensors: not a whole safetensors file"):
+    with pytest.raises(ModelError, match=r"shortlist\.safetensors: not a complete safetensors file"):
         load_model(model, torch.device("cpu"))
     save_shortlist(model, Shortlist.build(pieces[:-1], EOS, [], []), tokenizer)
     with pytest.raises(ModelError, match=rf"the shortlist is for {len(pieces) - 1} tokens; accepted: {len(pieces)}"):

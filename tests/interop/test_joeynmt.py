@@ -43,11 +43,15 @@ def write(folder: Path, norm: str, **changes: Any) -> tuple[list[str], dict[str,
     model = unigram(texts)
     vocabulary = [*SPECIAL, *sorted({piece for text in texts for piece in pieces(model, text)})]
     (folder / "spm.model").write_bytes(model)
-    text = {"level": "bpe", "tokenizer_type": "sentencepiece", "tokenizer_cfg": {"model_file": "/elsewhere/spm.model"}}
+
+    def text() -> dict[str, object]:  # a new dictionary each time, for which PyYAML writes no alias
+        settings = {"model_file": "/elsewhere/spm.model"}
+        return {"level": "bpe", "tokenizer_type": "sentencepiece", "tokenizer_cfg": settings}
+
     for side in ("src", "trg"):
         (folder / f"{side}_vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
     options = {
-        "data": {"src": {"lang": "en", **text}, "trg": {"lang": "de", **text}},
+        "data": {"src": {"lang": "en", **text()}, "trg": {"lang": "de", **text()}},
         "model": {"tied_softmax": True, "encoder": stack(2, norm), "decoder": stack(3, norm), **changes},
         "testing": {"beam_size": 7, "beam_alpha": 0.8},
     }
@@ -171,7 +175,7 @@ def test_all_problems_are_listed(tmp_path: Path) -> None:
         import_model(str(tmp_path / "model"), tmp_path / "out", options=ALLOWED)
     for line in (
         "model.encoder.activation is 'tanh'; accepted: 'relu', 'gelu', 'swish'",
-        "model.encoder.layer_norm is pre and model.decoder.layer_norm is post; accepted: equal values",
+        "model.encoder.layer_norm is 'pre' and model.decoder.layer_norm is 'post'; accepted: equal values",
         "model.encoder.num_heads is 2 and model.decoder.num_heads is 4; accepted: equal values",
         "src_embed.lut.weight differs from trg_embed.lut.weight",
         "encoder.layer_norm.weight is missing in the source",

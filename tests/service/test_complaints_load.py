@@ -53,11 +53,11 @@ def service() -> Iterator[Service]:
 
 
 def test_complaint_01_three_jobs_at_the_same_time(service: Service) -> None:
-    """Of 1,500 texts each; one who comes meanwhile is answered, too, and every probe."""
+    """Of 1,000 texts each; one who comes meanwhile is answered, too, and every probe."""
 
     async def test() -> None:
         async with connected(service.url) as client:
-            jobs = [[fresh() for _ in range(1500)] for _ in range(3)]
+            jobs = [[fresh() for _ in range(1000)] for _ in range(3)]
             asked = [asyncio.create_task(ask(client, texts)) for texts in jobs]
             probes = 0
             while not all(task.done() for task in asked):

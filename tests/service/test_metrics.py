@@ -147,7 +147,7 @@ def application(metrics: Metrics) -> FastAPI:
 
 def test_labels_are_bounded() -> None:
     metrics = Metrics()
-    asked = TestClient(application(metrics))
+    asked = TestClient(application(metrics), "http://localhost")
 
     def ask(name: str) -> None:
         asked.get(f"/things/{name}")
@@ -164,7 +164,7 @@ def test_labels_are_bounded() -> None:
 
 
 def test_lines_of_the_log() -> None:
-    asked = TestClient(application(Metrics()), raise_server_exceptions=False)
+    asked = TestClient(application(Metrics()), "http://localhost", raise_server_exceptions=False)
     with capture_logs() as lines:
         for name in ("a", "ours", "nobody's"):
             asked.get(f"/things/{name}", headers={"X-Request-ID": name.replace("'", "")})
@@ -192,7 +192,7 @@ def test_lines_of_the_log() -> None:
 
 
 def test_probes_that_go_well_are_not_worth_a_line() -> None:
-    asked = TestClient(application(Metrics()))
+    asked = TestClient(application(Metrics()), "http://localhost")
     with capture_logs() as lines:
         asked.get("/livez")
         asked.post("/livez")

@@ -152,7 +152,7 @@ def test_a_damaged_checkpoint_is_named(refused: Refused, place: Any) -> None:
     weights = place.folder / "run" / "checkpoints" / "00000002" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     said = refused(train, "training.max_updates=2", "--run", "run", "--resume")
-    assert "run/checkpoints/00000002/model.safetensors: not a whole safetensors file" in said
+    assert "run/checkpoints/00000002/model.safetensors: not a complete safetensors file" in said
 
 
 def test_a_device_that_is_not_there(refused: Refused) -> None:

@@ -262,7 +262,7 @@ def test_exchanged_under_load(small_model: Path, tmp_path: Path) -> None:
 
 
 BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "cut short": (lambda model: os.truncate(model / "model.safetensors", 1000), "not a whole safetensors file"),
+    "cut short": (lambda model: os.truncate(model / "model.safetensors", 1000), "not a complete safetensors file"),
     "gone": (lambda model: (model / "config.json").unlink(), "no model here"),
     "not finite": (lambda model: other_weights(model, torch.inf), "values that are not finite"),
     "other languages": (

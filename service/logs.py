@@ -15,7 +15,6 @@ LOG_EVENTS = {
     "clients may choose their address": "The setting trusted_proxies is * or a large network; rates and quotas of "
     "addresses can then be evaded (networks).",
     "database failed": "The database could not be read or written; requests that need it get 503 or 507 (problem).",
-    "document failed": "A document library raised an unexpected exception (location).",
     "failed": "A request failed because of a defect and was answered with 500 (location, request_id).",
     "listening": "The service accepts connections (host, port; with Ray: replicas).",
     "model loaded": "The workers of a model are ready (model, version, devices).",
@@ -24,7 +23,6 @@ LOG_EVENTS = {
     "not answered in time": "The grace period ended before all requests were answered (requests).",
     "not ended in time": "The Ray application did not stop in time.",
     "parser did not start": "No process of a document library could be started (problem).",
-    "parser died": "The process of a document library ended (operation, returncode).",
     "parser failed": "A document library raised an unexpected exception in its process (location).",
     "parsing limit exceeded": "A document or markup exceeded a limit of time or memory (operation).",
     "reload refused": "New models cannot be used; the old models stay in use (problem).",

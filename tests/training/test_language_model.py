@@ -263,7 +263,7 @@ def test_what_makes_no_sense_is_refused(trees: Path, overrides: list[str], probl
 
 def test_it_is_no_part_of_tuning(trees: Path, small_model: Path, small_language_model: Path) -> None:
     sections = RECIPE.partition("[tokenizer]")[0]
-    problems = {small_model: "tuning does not apply to a language model", small_language_model: "which cannot translate"}
+    problems = {small_model: "tuning does not apply to a language", small_language_model: "which cannot translate"}
     for model, problem in problems.items():
         (trees / "tuned.toml").write_text(f'{sections}[tuning]\nmodel = "{model}"\n')
         with pytest.raises(RecipeError, match=problem):

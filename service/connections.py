@@ -20,8 +20,8 @@ from uvicorn.server import ServerState
 
 from service.access.control import caller_network
 
-ACCEPT_BATCH = 4  # connections accepted at a time; asyncio takes as many as `backlog` before it closes any
 BACKLOG = 1024  # connections that wait in the kernel to be accepted
+SEND_BYTES = 131_072  # of an answer that the kernel keeps; it would keep 4 MB for a client that does not read
 RESERVE = 16  # connections beyond the limit, for addresses that have few
 FEW = 4  # connections of an address that has few
 
@@ -32,6 +32,11 @@ def connection_limit(limit: int) -> int:
         used = lowest.fileno()
     free = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - used - RESERVE
     return max(1, min(limit, free - min(64, free // 4)))  # the others are for files, workers and parsers
+
+
+def accept_batch(limit: int) -> int:
+    """Return how many connections to accept at a time: asyncio accepts them all before it closes any."""
+    return max(2, limit // 32)
 
 
 @dataclass

@@ -29,7 +29,7 @@ import uvicorn
 from mt.errors import MTError
 from service.access.database import Database
 from service.app import create_app
-from service.connections import ACCEPT_BATCH, BACKLOG, ConnectionLimiter, connection_limit
+from service.connections import BACKLOG, SEND_BYTES, ConnectionLimiter, accept_batch, connection_limit
 from service.core_dumps import disable_core_dumps
 from service.logs import configure_logs
 from service.middleware import HEAD_BYTES
@@ -127,13 +127,12 @@ async def serve(settings: Settings) -> None:
         Database.open(settings.database) as database,
     ):
         async with Fleet(FleetConfig.of(settings), process_transports(settings)) as fleet:
+            limit = connection_limit(settings.max_connections)
             config = uvicorn.Config(
                 create_app(settings, fleet, database),
-                http=ConnectionLimiter(
-                    settings.read_timeout_seconds, connection_limit(settings.max_connections)
-                ).protocol(),
+                http=ConnectionLimiter(settings.read_timeout_seconds, limit).protocol(),
                 ws="none",
-                backlog=ACCEPT_BATCH,
+                backlog=accept_batch(limit),
                 proxy_headers=False,  # the application's own middleware trusts only proxies of the settings
                 h11_max_incomplete_event_size=HEAD_BYTES,
                 root_path=settings.root_path,
@@ -182,6 +181,7 @@ def bind(host: str, port: int) -> socket.socket:
     )  # asyncio disables Nagle's algorithm only if the protocol is given
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)  # connections inherit it
         listener.bind((host, port))
     except OSError as error:
         listener.close()

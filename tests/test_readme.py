@@ -168,7 +168,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def demo() -> str:
-    """What `demo.sh --check` prints; afterwards its model, of 200 updates, is there."""
+    """What `demo.sh --check` prints; afterwards its model, of 100 updates, is there."""
     done = subprocess.run(
         ["bash", "scripts/demo.sh", "--check"],
         cwd=ROOT,
@@ -206,7 +206,7 @@ def service_port(demo: str) -> Iterator[int]:
 @pytest.mark.system
 def test_demo_trains_scores_and_answers(demo: str) -> None:
     scores = json.loads((DEMO_MODEL.parent / "scores.json").read_text(encoding="utf-8"))
-    assert scores["exact_match"]["percent"] >= 8  # 18 after these 200 updates, 0 without training
+    assert scores["exact_match"]["percent"] >= 1  # a short training
     assert "translatedText" in demo
     assert "curl http://localhost:" in demo
 

@@ -21,6 +21,7 @@ from mt.text import casing, protect, repetition, segment
 from mt.text.alignment import Range
 from mt.text.protect import SpanKind
 from mt.text.restoration import add_missing_spans
+from mt.text.terms import TermMatch
 
 NO_REPEAT_NGRAM = 3
 """`no_repeat_ngram` of the search that decodes a repetitive translation again."""
@@ -33,7 +34,8 @@ async def translate_sentence(
 ) -> tuple[Alternative, ...]:
     """Return the n-best list of a sentence. Alternatives contain protected spans, `kept` ranges and glossary terms.
 
-    If the model writes no letter, or knows no letter of the sentence, the result is the source without pieces.
+    If the model writes no letter, or knows no letter of the sentence, the result is the source, with its glossary terms
+    translated, without pieces.
 
     Most sentences are decoded once. A headline is decoded in title case and in lower case, and the result with the
     better score is used. A sentence is decoded again if its translation lacks spans or terms, is repetitive or is too
@@ -50,7 +52,7 @@ async def translate_sentence(
     if unknown:
         kept = (*kept, *(word for word in unknown if not any(a < word[1] and b > word[0] for a, b in terms)))
         if is_untranslatable(sentence, kept):
-            return (_keep_source(sentence),)
+            return (_keep_source(sentence, matches),)
     lowered = casing.lower_capitals(sentence, context.source, kept)
     untitled = None if lowered else casing.lower_title_case(sentence, context.source, kept)
     variants = [
@@ -68,7 +70,7 @@ async def translate_sentence(
         decoded = again[0] if again else decoded
     filled = await _decode_without_blanks(decoded, context)
     if filled is None:
-        return (_keep_source(sentence),)
+        return (_keep_source(sentence, matches),)
     decoded = filled
     if not context.options.sample:
         decoded = await _decode_without_repetition(decoded, context)
@@ -133,8 +135,13 @@ def _ranges_in(text: str, sentence: str, ranges: Sequence[Range]) -> tuple[Range
     return tuple(moved)
 
 
-def _keep_source(sentence: str) -> Alternative:
-    return Alternative(sentence, 0.0, 0.0, pieces=(), piece_log_probabilities=())
+def _keep_source(sentence: str, matches: Sequence[TermMatch]) -> Alternative:
+    """Return the sentence with the translations of its glossary terms, as an alternative without pieces."""
+    text, end = "", 0
+    for match in matches:
+        if match.translation is not None:
+            text, end = f"{text}{sentence[end : match.begin]}{match.translation}", match.end
+    return Alternative(text + sentence[end:], 0.0, 0.0, pieces=(), piece_log_probabilities=())
 
 
 def _loses_copies(decoded: DecodedVariant) -> bool:

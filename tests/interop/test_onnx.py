@@ -126,6 +126,7 @@ def test_logits_and_translations_are_ours(build: Build, tmp_path: Path, changes:
     assert_same(*exported(build(**changes), tmp_path / "out"))
 
 
+@pytest.mark.slow
 def test_an_imported_model_of_two_vocabularies(tmp_path: Path) -> None:
     import_model(str(Opus(two_vocabularies=True).write(tmp_path / "opus")), tmp_path / "model", ["en-de"])
     assert_same(*exported(tmp_path / "model", tmp_path / "out"))
@@ -171,6 +172,7 @@ def test_the_readme_is_a_complete_translator(build: Build, tmp_path: Path) -> No
     assert names == {"README.md", "config.json", "decoder.onnx", "encoder.onnx", "tokenizer.model"}
 
 
+@pytest.mark.slow
 def test_the_readme_of_several_directions_asks_for_one(build: Build, tmp_path: Path) -> None:
     folder = build(directions=("en-fr", "en-de"))
     export_onnx(folder, tmp_path / "out")
@@ -180,6 +182,7 @@ def test_the_readme_of_several_directions_asks_for_one(build: Build, tmp_path: P
     assert run_readme(tmp_path) == greedy(folder, [tag])
 
 
+@pytest.mark.slow
 def test_what_is_longer_than_the_model_reads_is_refused(build: Build, tmp_path: Path) -> None:
     _, scorer = exported(build(max_length=8), tmp_path / "out")
     state, token = scorer.start([[5] * 8], 1), torch.tensor([5])
@@ -201,6 +204,7 @@ def test_what_cannot_be_done_is_said(build: Build, tmp_path: Path, monkeypatch: 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_what_is_no_model_is_not_replaced(build: Build, tmp_path: Path) -> None:
     folder = build()
     with pytest.raises(ModelError, match="would replace the model that is read"):

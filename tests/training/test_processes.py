@@ -17,6 +17,7 @@ def weights(folder: Path) -> dict[str, Any]:
     return load_weights(folder / "checkpoints" / "00000010" / "model.safetensors")
 
 
+@pytest.mark.slow
 def test_processes_of_its_own_are_one_run(place: Any) -> None:
     said = place.run(place.command("train.py", *RECIPE, "--run", "two", "--processes", "2"))
     assert "processes: 2 on cpu, " in said

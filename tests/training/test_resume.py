@@ -33,7 +33,8 @@ def updates_recorded(run: Path) -> list[str]:
     return [line.split(",")[0] for line in (run / "metrics.jsonl").read_text().splitlines() if "train_loss" in line]
 
 
-@pytest.mark.parametrize("precision", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_kill_9_at_three_random_moments_changes_no_bit(place: Any, precision: str) -> None:
     recipe = (*RECIPE, f"training.precision={precision}")
     place.here(train, *recipe, "--run", "whole", "--threads", "1")

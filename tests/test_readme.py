@@ -206,7 +206,7 @@ def service_port(demo: str) -> Iterator[int]:
 @pytest.mark.system
 def test_demo_trains_scores_and_answers(demo: str) -> None:
     scores = json.loads((DEMO_MODEL.parent / "scores.json").read_text(encoding="utf-8"))
-    assert scores["exact_match"]["percent"] >= 1  # a short training
+    assert {score["name"]: score["value"] for score in scores["scores"]}["BLEU"] >= 10  # 19 after these 100 updates
     assert "translatedText" in demo
     assert "curl http://localhost:" in demo
 

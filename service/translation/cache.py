@@ -29,7 +29,7 @@ class Flight(Generic[K, V]):
 
     @property
     def shares_error(self) -> bool:
-        """Whether everyone who joined the flight gets its error.
+        """True if everyone who joined the flight gets its error.
 
         This is false if another key of the flight or the deadline of its first caller may be the cause of the error.
         """

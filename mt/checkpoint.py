@@ -69,6 +69,8 @@ class LanguageModelDescription(Section):
     language: str
     vocabulary_size: int
     model: ModelConfig
+    block_tokens: int = Field(0, ge=0)
+    """Length of the blocks over several lines that the model was trained on; 0 if it was trained on single lines."""
 
 
 class CalibrationPair(Section):

@@ -9,11 +9,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from mt.languages import Direction, DirectionSet, parse_tag
 
 Size = Literal["tiny", "small", "base", "big"]
+TokenizerKind = Literal["bpe", "character", "byte"]
 
 SIZES: dict[Size, dict[str, Any]] = {
     "tiny": {"encoder_layers": 4, "decoder_layers": 4, "d_model": 128, "d_ff": 256, "heads": 4},
@@ -24,17 +34,6 @@ SIZES: dict[Size, dict[str, Any]] = {
     "base": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 512, "d_ff": 2048, "heads": 8},
     "big": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3},
 }
-
-RENAMED = {
-    "cleaning.max_ratio": "max_length_ratio",
-    "cleaning.min_script": "min_script_share",
-    "data.train.mark": "source_tag",
-    "training.average": "average_checkpoints",
-    "training.keep": "keep_checkpoints",
-    "training.max_skipped": "max_skipped_updates",
-    "tuning.watch": "monitor",
-}
-"""Former recipe keys and their present names, in the same section."""
 
 LONGEST_NAME = 100  # characters of a list of directions in a folder's name; file systems allow 255 in all
 
@@ -107,7 +106,8 @@ class CorpusConfig(Section):
     """One corpus: line-aligned files, with `{language}` in their path, or a tab-separated file with `columns`."""
 
     path: str
-    """Path below `data.root`. `{language}` stands for the language of a line-aligned file."""
+    """Path below `data.root`. `{language}` stands for the language of a line-aligned file. A language model can also
+    read any text file; each line of it is text of its language."""
     columns: tuple[str, ...] = ()
     """Languages of the columns of a .tsv file. An empty name skips a column: ["en", "", "de"]."""
     weight: float = Field(1.0, ge=0.001, le=1000)
@@ -156,13 +156,20 @@ def _check_held_out(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ..
     return corpora
 
 
-def _expand_corpora(value: Any) -> Any:
-    """Turn a path into its corpus, and a corpus into a list."""
+def _expand_corpora(value: Any, info: ValidationInfo) -> Any:
+    """Turn a path into its corpus, and a corpus into a list. A plain file has the language of a language model."""
     if isinstance(value, str | Mapping):
         value = [value]
     if not isinstance(value, Sequence):
         return value
-    return [{"path": corpus} if isinstance(corpus, str) else corpus for corpus in value]
+    corpora = [{"path": corpus} if isinstance(corpus, str) else corpus for corpus in value]
+    language = info.data.get("language")
+    return [
+        {"columns": [language], **corpus}
+        if language and isinstance(corpus, Mapping) and "{language}" not in str(corpus.get("path"))
+        else corpus
+        for corpus in corpora
+    ]
 
 
 Corpora = Annotated[tuple[CorpusConfig, ...], BeforeValidator(_expand_corpora)]
@@ -223,6 +230,9 @@ class DataConfig(Section):
     1 keeps the shares; 5 raises those of rare directions a lot (Arivazhagan et al. 2019, section 3.1)."""
     max_tokens: int = Field(200, ge=1)
     """Longest training source or target in tokens, with end token, language tag and source tag."""
+    block_tokens: int = Field(0, ge=0)
+    """Length of the blocks of consecutive tokens, cut at random offsets, that a language model is trained on. A block
+    may span several lines. 0 trains on one line at a time."""
 
     @field_validator("directions", mode="before")
     @classmethod
@@ -269,8 +279,11 @@ class DataConfig(Section):
 class TokenizerConfig(Section):
     """The SentencePiece tokenizer, one for source and target."""
 
+    kind: TokenizerKind = "bpe"
+    """Unit of the vocabulary: pieces of words (`bpe`), characters, or the bytes of UTF-8. Characters outside of a
+    vocabulary become bytes."""
     vocabulary_size: int = Field(8000, ge=300)
-    """Number of BPE pieces, including special tokens; fewer if the text has fewer."""
+    """Number of pieces, including special tokens and 256 bytes; fewer if the text has fewer."""
     nfkc: bool = False
     """Normalise text to Unicode's NFKC form."""
     dropout: float = Field(0.0, ge=0, lt=1)
@@ -415,17 +428,6 @@ class Recipe(Section):
         if isinstance(training, Mapping) and values.get("tuning") is not None:
             return {**values, "training": {"optimizer": "adam", **training}}
         return values
-
-    @model_validator(mode="after")
-    def _language_model_has_no_source(self) -> Self:
-        for key, wrong in (
-            ("tuning", self.tuning),
-            ("data.train: source_tag", self.data.source_tags),
-            ("model.tie_source = false", not self.model.tie_source),
-        ):
-            if self.data.language and wrong:
-                raise ValueError(f"{key} does not apply to a language model (data.language); accepted: none")
-        return self
 
     @property
     def directions(self) -> DirectionSet:

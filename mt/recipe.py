@@ -12,8 +12,19 @@ from typing import Any, get_args
 import tomli_w
 from pydantic import ValidationError
 
-from mt.config import RENAMED, ModelConfig, Recipe, Section, Size
+from mt.config import ModelConfig, Recipe, Section, Size
 from mt.errors import RecipeError, did_you_mean, problems
+
+RENAMED = {
+    "cleaning.max_ratio": "max_length_ratio",
+    "cleaning.min_script": "min_script_share",
+    "data.train.mark": "source_tag",
+    "training.average": "average_checkpoints",
+    "training.keep": "keep_checkpoints",
+    "training.max_skipped": "max_skipped_updates",
+    "tuning.watch": "monitor",
+}
+"""Former recipe keys and their present names, in the same section."""
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
@@ -55,9 +66,33 @@ def validate_recipe(
     except ValidationError as error:
         invalid = [problem for cause in _causes(error) for problem in _explain(cause)]
         raise RecipeError(problems(str(path), [*known_problems, *invalid])) from error
-    if all_problems := [*known_problems, *check(recipe)]:
+    if all_problems := [*known_problems, *_language_model_problems(recipe), *check(recipe)]:
         raise RecipeError(problems(str(path), all_problems))
     return recipe
+
+
+def _language_model_problems(recipe: Recipe) -> Iterator[str]:
+    """Yield the keys that do not fit together in a recipe of a language model, or need one."""
+    data, blocks = recipe.data, recipe.data.block_tokens
+    for key, wrong in (
+        ("tuning", recipe.tuning),
+        ("data.train: source_tag", data.source_tags),
+        ("model.tie_source = false", not recipe.model.tie_source),
+    ):
+        if data.language and wrong:
+            yield f"{key} does not apply to a language model (data.language); accepted: none"
+    kind, dropout = recipe.tokenizer.kind, recipe.tokenizer.dropout
+    if kind != "bpe" and dropout:
+        yield f"tokenizer.dropout is {dropout} and tokenizer.kind {kind!r}; accepted: 0"
+    most = min(recipe.model.max_length, recipe.training.batch_tokens)
+    for problem, wrong in (
+        ("without data.language; accepted: a language model", not data.language),
+        (f"; accepted: at most model.max_length and training.batch_tokens, {most}", blocks > most),
+        (f"and tokenizer.dropout {dropout}; accepted: 0", dropout),
+        ("and a corpus has a weight; accepted: weight 1", any(corpus.weight != 1 for corpus in data.train)),
+    ):
+        if blocks and wrong:
+            yield f"data.block_tokens is {blocks} {problem}".replace(" ;", ";")
 
 
 def save_recipe(recipe: Recipe, path: Path) -> None:

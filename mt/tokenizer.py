@@ -1,4 +1,4 @@
-"""Tokenization by SentencePiece. A trained system has one BPE model for all its languages.
+"""Tokenization by SentencePiece. A trained system has one model for all its languages: BPE, characters or bytes.
 
 A text equals its decoded ids: there is no normalisation unless a recipe selects NFKC, whitespace is kept, and
 characters outside the vocabulary are encoded as UTF-8 bytes. Language tags such as `<2de>` and source tags of corpora
@@ -20,7 +20,7 @@ import sentencepiece
 from pydantic import Field, ValidationError
 from sentencepiece import sentencepiece_model_pb2
 
-from mt.config import Section
+from mt.config import Section, TokenizerKind
 from mt.errors import TokenizerError, problems
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
@@ -53,6 +53,7 @@ def train_tokenizer(
     sentences: Iterable[str],
     *,
     vocabulary_size: int,
+    kind: TokenizerKind = "bpe",
     languages: Sequence[str] = (),
     source_tags: Sequence[str] = (),
     nfkc: bool = False,
@@ -60,6 +61,7 @@ def train_tokenizer(
 ) -> bytes:
     """Train a BPE model (Sennrich et al. 2016) with byte fallback and split digits; returns the serialised model.
 
+    The kind `character` has the most frequent characters as pieces, `byte` only the bytes, which need no training.
     Each of `languages` gets a tag, and each of `source_tags` a symbol. A corpus too small for `vocabulary_size` gives
     as many pieces as it can. Raises: TokenizerError with the reason of SentencePiece.
     """
@@ -68,14 +70,15 @@ def train_tokenizer(
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(sentences),
             model_writer=model,
-            model_type="bpe",
+            model_type="bpe" if kind == "bpe" else "char",
             vocab_size=vocabulary_size,
             hard_vocab_limit=False,
             byte_fallback=True,
             split_digits=True,
             normalization_rule_name="nfkc" if nfkc else "identity",
             remove_extra_whitespaces=False,
-            character_coverage=0.9998,
+            add_dummy_prefix=kind == "bpe",  # a space before the text, for words at its beginning
+            character_coverage=0.9998 if kind == "bpe" else 1.0,
             max_sentence_length=1 << 16,
             pad_id=PAD,
             unk_id=UNK,
@@ -90,7 +93,18 @@ def train_tokenizer(
             f"cannot train a tokenizer of {vocabulary_size} pieces: {error}; "
             "accepted: a corpus with text, and a vocabulary_size above its number of characters + 260"
         ) from error
-    return model.getvalue()
+    return _bytes_only(model.getvalue()) if kind == "byte" else model.getvalue()
+
+
+def _bytes_only(serialised: bytes) -> bytes:
+    """Return a SentencePiece model without its characters, so that it encodes each character as bytes."""
+    proto = sentencepiece_model_pb2.ModelProto.FromString(serialised)
+    kept = [piece for piece in proto.pieces if piece.type != piece.NORMAL]
+    del proto.pieces[:]
+    proto.pieces.extend(kept)
+    proto.trainer_spec.vocab_size = len(kept)
+    proto.normalizer_spec.escape_whitespaces = False  # a space is the byte 0x20
+    return proto.SerializeToString()
 
 
 class Tokenizer:

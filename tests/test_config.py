@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from mt.config import RENAMED, ModelConfig, Recipe
+from mt.config import ModelConfig, Recipe
 from mt.errors import RecipeError
 from mt.languages import Direction, DirectionSet
-from mt.recipe import keys_of, load_recipe, save_recipe
+from mt.recipe import RENAMED, keys_of, load_recipe, save_recipe
 
 RECIPES = sorted((Path(__file__).resolve().parent.parent / "scripts" / "recipes").glob("*.toml"))
 

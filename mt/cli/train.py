@@ -150,11 +150,9 @@ def train(recipe: Recipe, run: Path, device: torch.device, world: World, resume:
             report.print(f"resumed at update {trainer.progress.updates:,}")
         parameters = sum(p.numel() for p in trainer.model.parameters())
         changing = sum(p.numel() for p in trained(trainer.model).values())
-        epoch = round(float(trainer.batches.weights.sum()))
         report.print(
             f"{parameters:,} parameters{f', {changing:,} of them trained' if changing < parameters else ''}, "
-            f"{len(trainer.batches.usable):,} of {len(data.train):,} pairs are short enough, "
-            f"{f'an epoch has about {epoch:,}, ' if epoch != len(trainer.batches.usable) else ''}"
+            f"{trainer.batches.summary}, "
             f"processes: {world.size} on {device}, threads of each: {torch.get_num_threads()}, "
             f"in {trainer.precision}"
         )
@@ -243,7 +241,9 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
     model, about, folder = trainer.model_of(weights), trainer.describe(), trainer.run / "model"
     if isinstance(model, LanguageModel):
         assert isinstance(about, LanguageModelDescription)
-        perplexities = score_lines(tests, data, LanguageModelScorer(model, data.tokenizer, about.language))
+        perplexities = score_lines(
+            tests, data, LanguageModelScorer(model, data.tokenizer, about.language, about.block_tokens)
+        )
         card = write_language_model_card(recipe, data, trainer.progress, published, perplexities)
         save_model(folder, weights, data.tokenizer, about, card)
         for row in perplexities:
@@ -282,7 +282,7 @@ def read_tests(recipe: Recipe, data: PreparedData) -> Tests:
         if (length := len(data.tokenizer.encode(pair.target if monolingual else pair.source)) + 2)
         > limit  # with tag and EOS
     ]
-    if too_long:
+    if too_long and not recipe.data.block_tokens:
         raise DataError(
             problems(f"test sentences longer than model.max_length, {limit}", too_long)
             + "\nRemove these sentences or raise model.max_length"
@@ -294,11 +294,11 @@ def score_lines(tests: Tests, data: PreparedData, scorer: LanguageModelScorer) -
     """Return the perplexity on the validation lines that are short enough for the model, and on the test corpora."""
     valid = data.valid.texts("target", range(len(data.valid)))
     texts = {
-        "validation": [text for text in valid if scorer.fits(text)],
+        "validation": valid if scorer.block_tokens else [text for text in valid if scorer.fits(text)],
         "test": [pair.target for pairs in tests.values() for pair in pairs],
     }
-    scored = {name: scorer.score(lines) for name, lines in texts.items() if lines}
-    return [Perplexity(name, sum(line.tokens for line in lines), perplexity(lines)) for name, lines in scored.items()]
+    scored = {name: scorer.score_lines(lines) for name, lines in texts.items() if lines}
+    return [Perplexity(name, text.tokens, perplexity([text])) for name, text in scored.items()]
 
 
 def score_tests(tests: Tests, translator: Translator) -> dict[str, evaluation.Report]:

@@ -169,18 +169,29 @@ class UpdateStream:
         tag_lengths = np.array([len(tag) for tag in self.source_tags])[dataset.corpus]
         self.source_lengths = dataset.source.lengths + 1 + max(map(len, self.tags)) + tag_lengths
         self.target_lengths = dataset.target.lengths + 1
-        limit = min(recipe.data.max_tokens, recipe.model.max_length)
-        fits = (self.source_lengths <= limit) & (self.target_lengths <= limit)
-        self.usable = np.flatnonzero(fits)
-        if not len(self.usable):
-            raise DataError(
-                f"each of the {len(dataset)} training pairs has a source or target of more than {limit} tokens; "
-                "accepted: at most data.max_tokens and model.max_length"
-            )
+        self.usable = np.flatnonzero(self._fitting())
         weights = np.array([corpus.weight for corpus in recipe.data.train])[dataset.corpus[self.usable]]
         self.weights = pair_weights(weights, dataset.direction[self.usable], recipe.data.temperature)
         [random] = np.random.default_rng(recipe.seed).spawn(1)  # independent of the generators that `plan` makes
         self.phases = random.random(len(self.usable))
+
+    @property
+    def summary(self) -> str:
+        """The number of usable pairs and the size of an epoch, in words."""
+        usable, epoch = len(self.usable), round(float(self.weights.sum()))
+        text = f"{usable:,} of {len(self.dataset):,} pairs are short enough"
+        return text + (f", an epoch has about {epoch:,}" if epoch != usable else "")
+
+    def _fitting(self) -> np.ndarray:
+        """Return bool [N], True for pairs that are short enough. Raises: DataError if all pairs are too long."""
+        limit = min(self.recipe.data.max_tokens, self.recipe.model.max_length)
+        fits: np.ndarray = (self.source_lengths <= limit) & (self.target_lengths <= limit)
+        if not fits.any():
+            raise DataError(
+                f"each of the {len(self.dataset)} training pairs has a source or target of more than {limit} tokens; "
+                "accepted: at most data.max_tokens and model.max_length"
+            )
+        return fits
 
     def plan(self, epoch: int) -> list[list[np.ndarray]]:
         """Return the updates of an epoch, each a list of batches of pair indices; all processes get the same."""

@@ -57,6 +57,8 @@ def read_corpus(corpus: CorpusConfig, root: Path, languages: Languages) -> Itera
     if not corpus.columns:
         target_file = corpus.file(root, target)
         yield from read_parallel(corpus.file(root, source), target_file) if source else read_monolingual(target_file)
+    elif corpus.columns == (target,) and ".tsv" not in Path(corpus.path).suffixes:
+        yield from read_monolingual(root / corpus.path)
     elif target in corpus.columns and source in (*corpus.columns, None):
         column = corpus.columns.index(source) if source else None
         yield from read_tsv(root / corpus.path, column, corpus.columns.index(target))
@@ -241,6 +243,7 @@ class _Preparation:
         return Tokenizer(
             train_tokenizer(
                 _tokenizer_sentences(self.folder / "train", tokenizer.training_sentences),
+                kind=tokenizer.kind,
                 vocabulary_size=tokenizer.vocabulary_size,
                 languages=data.languages if len(data.directions) > 1 else (),
                 source_tags=data.source_tags,

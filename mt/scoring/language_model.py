@@ -10,7 +10,8 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from mt.checkpoint import load_language_model
-from mt.data.batching import make_batch, plan_batches
+from mt.data.batching import TrainingBatch, make_batch, plan_batches
+from mt.data.blocks import TokenBlocks
 from mt.engine.devices import select_device
 from mt.errors import RequestError, problems
 from mt.model.transformer import LanguageModel
@@ -38,18 +39,22 @@ def perplexity(scored: Sequence[ScoredText]) -> float:
 
 
 class LanguageModelScorer:
-    """A language model with its tokenizer, which scores texts."""
+    """A language model with its tokenizer, which scores texts.
 
-    def __init__(self, model: LanguageModel, tokenizer: Tokenizer, language: str) -> None:
+    `block_tokens` is the length of the blocks that the model was trained on, 0 for single lines.
+    """
+
+    def __init__(self, model: LanguageModel, tokenizer: Tokenizer, language: str, block_tokens: int = 0) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.language = language
+        self.block_tokens = block_tokens
 
     @classmethod
     def load(cls, path: str | Path, device: str = "auto") -> "LanguageModelScorer":
         """Load a model directory. Raises ModelError or TokenizerError if one of its files cannot be used."""
         loaded = load_language_model(Path(path), select_device(device))
-        return cls(loaded.model, loaded.tokenizer, loaded.description.language)
+        return cls(loaded.model, loaded.tokenizer, loaded.description.language, loaded.description.block_tokens)
 
     def fits(self, text: str) -> bool:
         """Return whether a text is short enough for the model."""
@@ -74,12 +79,30 @@ class LanguageModelScorer:
         lengths = np.array([len(ids) + 1 for ids in encoded], np.int64)
         totals = np.zeros(len(texts))
         for indices in plan_batches(lengths, lengths, BATCH_TOKENS, np.arange(len(texts))):
-            totals[indices] = self._totals([encoded[index] for index in indices])
+            chosen = [encoded[index] for index in indices]
+            totals[indices] = self._totals(make_batch([[]] * len(chosen), chosen, indices))
         return [ScoredText(float(total), int(length)) for total, length in zip(totals, lengths, strict=True)]
 
-    def _totals(self, encoded: Sequence[list[int]]) -> np.ndarray:
-        """Return the log-probabilities [B] of one batch, summed in float64."""
-        batch = make_batch([[]] * len(encoded), encoded, np.arange(len(encoded)))
+    @torch.inference_mode()
+    def score_lines(self, lines: Sequence[str]) -> ScoredText:
+        """Return the score of all lines of a text, each with an EOS.
+
+        A model that was trained on blocks scores consecutive blocks: a token sees those before it in its block, also of
+        earlier lines. Other models score each line alone.
+
+        Raises:
+            RequestError: The model was trained on lines, and some lines are too long for it.
+        """
+        if not self.block_tokens:
+            scored = self.score(lines)
+            return ScoredText(sum(line.log_probability for line in scored), sum(line.tokens for line in scored))
+        blocks = TokenBlocks.of(self.tokenizer.encode_many(lines), self.block_tokens)
+        begins = blocks.consecutive
+        parts = np.array_split(begins, -(-len(begins) * self.block_tokens // BATCH_TOKENS))
+        return ScoredText(sum(float(self._totals(blocks.batch(part)).sum()) for part in parts), len(blocks))
+
+    def _totals(self, batch: TrainingBatch) -> np.ndarray:
+        """Return the log-probabilities [B] of the labels of a batch, summed in float64."""
         device = next(self.model.parameters()).device
         labels = batch.labels.to(device)
         real = labels != PAD

@@ -72,9 +72,9 @@ def write_language_model_card(
     lines = [
         f"# {recipe.run_name}",
         "",
-        f"A language model of {recipe.data.language}: it scores how probable a text is, and cannot translate. Load it "
-        "with `LanguageModelScorer.load` (mt/scoring/language_model.py), or give it to "
-        "`mt-service rerank --language-model`.",
+        f"A language model of {recipe.data.language}: it continues a text (`mt-service generate`) and scores how "
+        "probable a text is (`mt-service evaluate --text`). It cannot translate. `mt-service rerank "
+        "--language-model` uses it too. In Python, load it with `LanguageModelScorer.load` (mt/scoring/language_model.py).",
         "",
         "## Perplexity",
         "",
@@ -123,7 +123,9 @@ def _describe(corpus: CorpusConfig) -> str:
 
 def _vocabulary(recipe: Recipe, data: PreparedData) -> str:
     if recipe.tuning is None:
-        return f"one BPE vocabulary of {len(data.tokenizer):,}"
+        kinds = {"bpe": "BPE", "character": "character", "byte": "byte"}
+        blocks = f"; blocks of {recipe.data.block_tokens:,} tokens" if recipe.data.block_tokens else ""
+        return f"one {kinds[recipe.tokenizer.kind]} vocabulary of {len(data.tokenizer):,}{blocks}"
     sizes = dict.fromkeys((len(data.tokenizer), len(data.tokenizer.target)))
     return f"the vocabulary of that model ({' and '.join(f'{size:,}' for size in sizes)})"
 

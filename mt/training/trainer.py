@@ -13,7 +13,8 @@ from torch import Tensor
 
 from mt.checkpoint import Description, LanguageModelDescription, average_weights, load_weights
 from mt.config import Recipe
-from mt.data.batching import TrainingBatch, Update, UpdateStream
+from mt.data.batching import TrainingBatch, Update
+from mt.data.blocks import update_stream
 from mt.data.dataset import PreparedData
 from mt.distributed import World, all_reduce, all_reduce_gradients, barrier, gather_objects
 from mt.errors import TrainingError
@@ -124,7 +125,7 @@ class Trainer:
             average = {name: p.detach().clone() for name, p in trained(self.model).items()}
         self.progress = Progress()
         self.state = RunState(self.model, self.optimizers, average, self.progress, world, str(data.meta["digest"]))
-        self.batches = UpdateStream(data.train, data.tokenizer, recipe, world)
+        self.batches = update_stream(data.train, data.tokenizer, recipe, world)
         about = self.describe()
         self.validation = Validation(recipe, data)
         if isinstance(about, Description):
@@ -251,7 +252,10 @@ class Trainer:
         """Return the content of `config.json`."""
         name, language, size = self.recipe.run_name, self.recipe.data.language, self.model.vocabulary_size
         if language:
-            return LanguageModelDescription(name=name, language=language, vocabulary_size=size, model=self.recipe.model)
+            blocks = self.recipe.data.block_tokens
+            return LanguageModelDescription(
+                name=name, language=language, vocabulary_size=size, model=self.recipe.model, block_tokens=blocks
+            )
         return Description(
             name=name,
             directions=self.recipe.directions,

@@ -1,6 +1,6 @@
 """Validation: the loss, the BLEU of translations, and the loss on monitored corpora."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
@@ -8,7 +8,8 @@ import torch
 from mt import evaluation
 from mt.checkpoint import CalibrationPair, Description, LoadedModel
 from mt.config import Recipe
-from mt.data.batching import direction_prefixes, load_batch, plan_batches
+from mt.data.batching import TrainingBatch, direction_prefixes, load_batch, plan_batches
+from mt.data.blocks import TokenBlocks
 from mt.data.dataset import ParallelDataset, PreparedData
 from mt.errors import TrainingError
 from mt.model.transformer import AnyModel, Transformer
@@ -31,7 +32,7 @@ class Validation:
         self.recipe = recipe
         self.data = data
         limit = recipe.model.max_length
-        self.readable = _readable(data.valid, limit)
+        self.readable = np.arange(len(data.valid)) if recipe.data.block_tokens else _readable(data.valid, limit)
         self.sets = {"valid_loss": (data.valid, self.readable)}
         self.sets |= {f"{MONITORED}{path}": (corpus, _readable(corpus, limit)) for path, corpus in data.monitor.items()}
         for dataset, readable in self.sets.values():
@@ -76,14 +77,24 @@ class Validation:
     def _loss(self, model: AnyModel, dataset: ParallelDataset, readable: np.ndarray) -> float:
         """Return the cross-entropy without smoothing, in nats a target token."""
         model.eval()
-        prefixes = direction_prefixes(self.data.tokenizer, self.recipe)
         device = next(model.parameters()).device
         loss, tokens = 0.0, 0
-        for indices in plan_batches(*_lengths(dataset), BATCH_TOKENS, readable):
-            batch = load_batch(dataset, prefixes, indices).to(device)
-            loss += float(batch_loss(model, batch, 0.0))
+        for batch in self._batches(dataset, readable):
+            loss += float(batch_loss(model, batch.to(device), 0.0))
             tokens += int((batch.labels != PAD).sum())
         return loss / tokens
+
+    def _batches(self, dataset: ParallelDataset, readable: np.ndarray) -> Iterator[TrainingBatch]:
+        """Yield the readable pairs, or the consecutive blocks of a language model that is trained on blocks."""
+        if size := self.recipe.data.block_tokens:
+            blocks = TokenBlocks.over(dataset.target, size)
+            begins = blocks.consecutive
+            for part in np.array_split(begins, -(-len(begins) * size // BATCH_TOKENS)):
+                yield blocks.batch(part)
+            return
+        prefixes = direction_prefixes(self.data.tokenizer, self.recipe)
+        for indices in plan_batches(*_lengths(dataset), BATCH_TOKENS, readable):
+            yield load_batch(dataset, prefixes, indices)
 
 
 class TranslationValidation(Validation):

@@ -10,6 +10,7 @@ VERBS = {
     "train": ("train", "train a model from a recipe"),
     "evaluate": ("evaluate", "score a model: BLEU, chrF2, TER"),
     "translate": ("translate", "translate a file or standard input"),
+    "generate": ("generate", "generate text with a language model"),
     "serve": ("serve", "serve models over HTTP"),
     "import": ("import_model", "convert a model of Marian, Hugging Face, fairseq or JoeyNMT"),
     "export": ("export", "convert a model for CTranslate2, transformers or ONNX"),

@@ -77,6 +77,46 @@ class ModelScorer(Generic[State]):
             return self.model.decode_step(tokens, state)
 
 
+class Decoder(Protocol[State]):
+    """Interface of a language model for scoring."""
+
+    def start(self, sequences: int, beams: int) -> State: ...
+
+    def decode_step(self, tokens: Tensor, cache: State) -> Tensor:
+        """Append tokens [R] and return logits [R, V]."""
+
+
+@dataclass(frozen=True)
+class LanguageScorer(Generic[State]):
+    """Scorer of a language model, whose weights are on `device`.
+
+    A source is the text before the line that a search writes: lines of ids, each with EOS. It may be empty. The model
+    reads it as in training, where BOS begins each line and no EOS is read (mt/data/blocks.py).
+    """
+
+    model: Decoder[State]
+    special: SpecialIds = field(default_factory=SpecialIds)
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    def start(self, sources: Sequence[Sequence[int]], beams: int) -> State:
+        first, *others = (self._after(source, beams) for source in sources)
+        for other in others:
+            first.extend(other)
+        return first
+
+    def step(self, state: State, tokens: Tensor) -> Tensor:
+        with torch.inference_mode():
+            return self.model.decode_step(tokens, state)
+
+    def _after(self, source: Sequence[int], beams: int) -> State:
+        """Return the state of one sequence after a source."""
+        state = self.model.start(1, beams)
+        ends = [self.special.eos, *source][:-1]  # the end of a line is the begin of the next one
+        for id in (self.special.bos if id == self.special.eos else id for id in ends[: len(source)]):
+            self.step(state, torch.full((beams,), id, device=self.device))
+        return state
+
+
 @dataclass
 class EnsembleState:
     """States of the members of an ensemble."""

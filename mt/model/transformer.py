@@ -164,9 +164,9 @@ class LanguageModel(Module):
         """Return states [B, T, D] of target [B, T]; `embedding.project` maps states to logits."""
         return self.decoder(self.embedding(target), None, None)
 
-    def start(self, rows: int) -> DecoderCache:
-        """Return the cache of `rows` sequences."""
-        return self.decoder.start(None, None, rows, 1)
+    def start(self, sequences: int, beams: int = 1) -> DecoderCache:
+        """Return the cache of a search that has `beams` rows for each of several sequences."""
+        return self.decoder.start(None, None, sequences * beams, beams)
 
     def decode_step(self, tokens: Tensor, cache: DecoderCache) -> Tensor:
         """Append the newest token of each row, tokens [R], to the cache. Return the logits [R, V] of the next token."""

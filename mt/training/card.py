@@ -74,7 +74,8 @@ def write_language_model_card(
         "",
         f"A language model of {recipe.data.language}: it continues a text (`mt-service generate`) and scores how "
         "probable a text is (`mt-service evaluate --text`). It cannot translate. `mt-service rerank "
-        "--language-model` uses it too. In Python, load it with `LanguageModelScorer.load` (mt/scoring/language_model.py).",
+        "--language-model` uses it too. In Python, load it with `LanguageModelScorer.load` "
+        "(mt/scoring/language_model.py).",
         "",
         "## Perplexity",
         "",

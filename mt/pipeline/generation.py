@@ -1,0 +1,220 @@
+"""Text that a language model generates, by the engine and the searches of translation."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mt.checkpoint import LoadedLanguageModel, load_language_model
+from mt.decoding.hypothesis import Hypothesis
+from mt.decoding.options import SearchOptions, SpecialIds
+from mt.decoding.scorer import LanguageScorer, Scorer
+from mt.engine.backends.torch import SearchDecoder
+from mt.engine.devices import select_device
+from mt.engine.engine import Engine
+from mt.engine.requests import Request, Result
+from mt.engine.scheduler import Limits
+from mt.errors import RequestError, problems
+from mt.tokenizer import EOS
+
+INCOMPLETE = "\ufffd"  # text of the first bytes of a character
+
+
+@dataclass(frozen=True)
+class GenerationOptions:
+    """A prompt and the extent of each text that continues it.
+
+    A text ends with the end of its line number `lines`, the first of which is the last line of the prompt, or after
+    `max_length` tokens. `search` selects sampling, greedy search or beam search; its lengths are not used.
+    """
+
+    prompt: str = ""
+    search: SearchOptions = field(default_factory=lambda: SearchOptions(sample=True))
+    count: int = 1
+    lines: int = 1
+    max_length: int = 200
+
+    def __post_init__(self) -> None:
+        """Raise RequestError if a value is not accepted."""
+        values = {"count": self.count, "lines": self.lines, "max_length": self.max_length}
+        invalid = [f"{name} is {value}; accepted: at least 1" for name, value in values.items() if value < 1]
+        if not self.search.sample and self.count > self.search.beam_size:
+            invalid.append(
+                f"count is {self.count}; accepted: up to beam_size, {self.search.beam_size}, without sampling"
+            )
+        if not self.search.sample and self.count > 1 and self.lines > 1:
+            invalid.append(f"lines is {self.lines}; accepted: 1 for several hypotheses of beam search")
+        if invalid:
+            raise RequestError(problems("the options of generation cannot be used", invalid))
+
+
+@dataclass
+class Draft:
+    """A text in progress. The engine writes one line, or a part of a long one, in each request."""
+
+    number: int
+    lines: list[list[int]]  # ids of the complete lines, including those of the prompt
+    line: list[int]  # ids of the present line
+    lines_left: int
+    tokens_left: int
+    requests: int = 0
+
+    @property
+    def finished(self) -> bool:
+        return not (self.lines_left and self.tokens_left)
+
+    def extend(self, tokens: Sequence[int], ended: bool) -> None:
+        """Append tokens to the present line, which they may end."""
+        self.line = [*self.line, *tokens]
+        self.tokens_left -= len(tokens)
+        self.lines_left -= ended
+        if ended and not self.finished:
+            self.lines.append(self.line)
+            self.line = []
+
+
+@dataclass(frozen=True)
+class ObservedScorer:
+    """Scorer that reports the tokens [R] of each step, which the search has chosen in the step before."""
+
+    scorer: Scorer[Any]
+    observe: Callable[[Tensor], None]
+
+    @property
+    def special(self) -> SpecialIds:
+        return self.scorer.special
+
+    @property
+    def device(self) -> torch.device:
+        return self.scorer.device
+
+    def start(self, sources: Any, beams: int) -> Any:
+        return self.scorer.start(sources, beams)
+
+    def step(self, state: Any, tokens: Tensor) -> Tensor:
+        self.observe(tokens)
+        return self.scorer.step(state, tokens)
+
+
+class TextGenerator:
+    """A language model that continues texts."""
+
+    def __init__(self, loaded: LoadedLanguageModel, device: torch.device) -> None:
+        self.tokenizer = loaded.tokenizer
+        self.description = loaded.description
+        self.scorer = LanguageScorer(loaded.model, device=device)
+
+    @classmethod
+    def load(cls, path: str | Path, device: str = "auto") -> "TextGenerator":
+        """Load a model directory. Raises ModelError or TokenizerError if one of its files cannot be used."""
+        place = select_device(device)
+        return cls(load_language_model(Path(path), place), place)
+
+    def generate(self, options: GenerationOptions) -> list[str]:
+        """Return `count` texts, each with the prompt: samples in the order of their numbers, or hypotheses best first.
+
+        Sample n does not depend on `count`.
+
+        Raises:
+            RequestError: The prompt has several lines, and the model was trained on single lines.
+        """
+        drafts = [self._draft(options, number) for number in range(options.count if options.search.sample else 1)]
+        engine = self._engine(self.scorer)
+        running = {draft.number: self._submit(engine, draft, options) for draft in drafts}
+        for result in engine.drain():
+            request, draft = running[result.id], drafts[result.id]
+            if options.count > 1 and not options.search.sample:
+                return [self._text(draft, _new_tokens(request, best)) for best in _hypotheses(result)]
+            _extend(draft, request, result)
+            if not draft.finished:
+                running[draft.number] = self._submit(engine, draft, options)
+        return [self._text(draft) for draft in drafts]
+
+    def stream(self, options: GenerationOptions) -> Iterator[str]:
+        """Yield the first text of `generate` in parts: the prompt, then the text of each token as soon as it is chosen.
+
+        The best hypothesis of beam search may change until its end, so its text comes in whole lines.
+        """
+        written: list[int] = []
+        draft = self._draft(options, 0)
+        engine = self._engine(ObservedScorer(self.scorer, lambda tokens: written.append(int(tokens[0]))))
+        text, shown = self._text(draft), 0
+        while not draft.finished:
+            written.clear()
+            request = self._submit(engine, draft, options)
+            while engine.busy:
+                for result in engine.step():
+                    _extend(draft, request, result)
+                    written.clear()
+                latest = written[1 + len(request.prefix) :]  # the search begins with BOS
+                text = self._text(draft, () if options.search.beams else latest)
+                if not text.endswith(INCOMPLETE):
+                    yield text[shown:]
+                    shown = len(text)
+        yield text[shown:]
+
+    def _engine(self, scorer: Scorer[Any]) -> Engine:
+        return Engine(SearchDecoder(scorer), Limits.of(scorer.device.type))
+
+    def _draft(self, options: GenerationOptions, number: int) -> Draft:
+        """Return the beginning of a text: the prompt."""
+        *before, last = self.tokenizer.encode_many(options.prompt.split("\n"))
+        if before and not self.description.block_tokens:
+            raise RequestError(
+                f"the prompt has {len(before) + 1} lines; accepted: one line, because the model was trained on single "
+                "lines (data.block_tokens trains on several)"
+            )
+        return Draft(number, before, last, options.lines, options.max_length)
+
+    def _submit(self, engine: Engine, draft: Draft, options: GenerationOptions) -> Request:
+        """Submit a request that continues a draft, and return it.
+
+        The model reads as many earlier lines as fit beside the present one, which has half of its length at least. A
+        line that is too long itself is continued from its last tokens.
+        """
+        room, line = self.description.model.max_length, draft.line
+        prefix = line if len(line) + 2 <= room else line[-(room // 2) :]
+        wanted = len(prefix) + draft.tokens_left + 1  # with EOS
+        space = room - min(wanted, max(room // 2, len(prefix) + 2))
+        context: list[int] = []
+        for earlier in reversed(draft.lines) if self.description.block_tokens else ():
+            if len(context) + len(earlier) + 1 > space:
+                break
+            context[:0] = [*earlier, EOS]
+        longest = min(wanted, room - len(context))
+        search = replace(
+            options.search.of((draft.number, draft.requests)),
+            n_best=1 if options.search.sample else options.count,
+            max_length=longest,
+            max_length_offset=longest,
+            max_length_factor=0.0,
+        )
+        draft.requests += 1
+        request = Request(draft.number, tuple(context), search, tuple(prefix))
+        engine.submit(request)
+        return request
+
+    def _text(self, draft: Draft, latest: Sequence[int] = ()) -> str:
+        """Return the text of a draft with the `latest` tokens of its present line, which end at EOS."""
+        new = latest[: latest.index(EOS)] if EOS in latest else latest
+        return "\n".join(map(self.tokenizer.decode, [*draft.lines, [*draft.line, *new]]))
+
+
+def _hypotheses(result: Result) -> tuple[Hypothesis, ...]:
+    """Return the hypotheses of a result. Raises: RequestError if there are none."""
+    if not result.hypotheses:
+        raise RequestError(f"no text was generated: {result.problem}")
+    return result.hypotheses
+
+
+def _new_tokens(request: Request, hypothesis: Hypothesis) -> tuple[int, ...]:
+    return hypothesis.tokens[len(request.prefix) :]
+
+
+def _extend(draft: Draft, request: Request, result: Result) -> None:
+    """Append the best hypothesis to a draft. A line ends with EOS, unless EOS was forced by the maximum length."""
+    best = _hypotheses(result)[0]
+    draft.extend(_new_tokens(request, best), ended=len(best.tokens) + 1 < request.options.max_length)

@@ -338,7 +338,7 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
     if kind is Description and language is not None:
         raise ModelError(
             f"{folder}: a language model of {language!r}, which cannot translate; accepted: a translation "
-            "model (or this one as --language-model of `mt-service rerank`)"
+            "model (or `mt-service generate` and `evaluate --text` with this one, or `rerank --language-model`)"
         )
     if kind is LanguageModelDescription and language is None:
         raise ModelError(

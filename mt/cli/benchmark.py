@@ -1,8 +1,9 @@
-"""Compare the speed of decoding, training or serving with other toolkits, in alternating runs.
+"""Compare the speed of decoding, training or serving with other toolkits, or of the layers of Table 1 of the paper.
 
     mt-service benchmark decode MODEL --source test.en --reference test.de --output benchmarks/decode
     mt-service benchmark train RECIPE --output benchmarks/train
     mt-service benchmark serve MODEL --source dev.en --output benchmarks/serve
+    mt-service benchmark layers --output benchmarks/layers
     mt-service benchmark decode --help
 
 The results are a table, a JSON file and a plot. A toolkit that is not installed has a row that says so. Use a quiet
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from mt.cli.command import CommandParser, command, count
 
-BENCHMARKS = ("decode", "train", "serve")
+BENCHMARKS = ("decode", "train", "serve", "layers")
 
 
 @command

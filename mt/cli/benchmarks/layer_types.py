@@ -1,0 +1,252 @@
+"""The layers that Table 1 of "Attention Is All You Need" compares, and what is measured of one layer.
+
+A layer maps n positions of d_model values, [1, n, d], to as many. Attention is equation 1 alone, with queries, keys and
+values equal to the input, because the table does not count the projections.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.graph import Node, saved_tensors_hooks
+from torch.utils.flop_counter import FlopCounterMode
+
+from mt.model.attention import MultiHeadAttention, attention
+
+HEADS = 8
+ROUND_SECONDS = 0.02  # shortest round: a layer that is faster runs several times
+
+
+class SelfAttention(nn.Module):
+    """Attention over all positions with a number of heads."""
+
+    def __init__(self, heads: int = 1) -> None:
+        super().__init__()
+        self.heads = heads
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Attend from x [1, n, d] to x. Return [1, n, d]."""
+        split = x.view(1, x.shape[1], self.heads, -1).transpose(1, 2)
+        return attention(split, split, split).transpose(1, 2).flatten(2)
+
+
+class ProjectedAttention(nn.Module):
+    """Multi-head attention with its four projections."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.inner = MultiHeadAttention(d_model, HEADS, attend=attention)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.inner(x, x)
+
+
+class RestrictedAttention(nn.Module):
+    """Attention over the r = 2h + 1 positions around each query."""
+
+    def __init__(self, reach: int) -> None:
+        super().__init__()
+        self.reach = reach
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Attend from x [1, n, d] to its neighbourhoods. Return [1, n, d]."""
+        width = 2 * self.reach + 1
+        windows = nn.functional.pad(x, (0, 0, self.reach, self.reach)).unfold(1, width, 1)[0]  # [n, d, r]
+        scores = (x[0].unsqueeze(1) @ windows).squeeze(1) / math.sqrt(x.shape[2])  # [n, r]
+        key = torch.arange(x.shape[1]).unsqueeze(1) + torch.arange(-self.reach, self.reach + 1)
+        weights = scores.masked_fill((key < 0) | (key >= x.shape[1]), -math.inf).softmax(1)
+        return (windows @ weights.unsqueeze(2)).squeeze(2).unsqueeze(0)
+
+
+class Recurrent(nn.Module):
+    """A gated recurrent unit (Cho et al. 2014)."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.inner = nn.GRU(d_model, d_model, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.inner(x)[0]
+        return out
+
+
+class Convolution(nn.Module):
+    """A convolution of odd width k, centred on each position; or a causal one, with taps `dilation` positions apart.
+
+    A causal stack with dilations 1, k, k^2 ... connects all pairs. In a centred one, paths between the ends of a text
+    would lead through positions outside of it.
+    """
+
+    def __init__(self, d_model: int, width: int, dilation: int = 0) -> None:
+        super().__init__()
+        before = dilation * (width - 1) if dilation else width // 2
+        self.pad = nn.ConstantPad1d((before, 0 if dilation else before), 0.0)
+        self.inner = nn.Conv1d(d_model, d_model, width, dilation=dilation or 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.inner(self.pad(x.transpose(1, 2))).transpose(1, 2)
+        return out
+
+
+@dataclass(frozen=True)
+class LayerType:
+    """A row of Table 1: what the paper states, the layer, and the exact length of its longest path over n positions.
+
+    `build` takes the number of the layer in a stack, and d_model. `depth` is the number of layers that are one entry of
+    the table: more than 1 for dilated convolutions.
+    """
+
+    name: str
+    complexity: str
+    exponents: tuple[int, int]  # of n and d in `complexity`, without logarithms
+    sequential: str
+    path: str
+    build: Callable[[int, int], nn.Module]
+    path_length: Callable[[int], int]
+    depth: Callable[[int], int] = lambda n: 1
+
+    def layer(self, n: int, d: int) -> nn.Module:
+        """Return the layers of an entry of the table for n positions."""
+        return nn.Sequential(*(self.build(index, d) for index in range(self.depth(n))))
+
+
+def dilated_depth(length: int, width: int) -> int:
+    """Return the number of causal convolutions with dilations 1, k, k^2 ... that connect n positions: k^L >= n."""
+    depth = 1
+    while width**depth < length:
+        depth += 1
+    return depth
+
+
+def layer_types(r: int, k: int) -> list[LayerType]:
+    """Return the rows of Table 1 with neighbourhood r and width k, both odd.
+
+    Added are multi-head attention with its projections, and a stack of dilated convolutions.
+    """
+
+    def depth(n: int) -> int:
+        return dilated_depth(n, k)
+
+    def steps_of(reach: int) -> Callable[[int], int]:
+        return lambda n: -(-(n - 1) // reach)
+
+    projected = f"projected, h = {HEADS}"
+    return [
+        LayerType("self-attention", "n² d", (2, 1), "1", "1", lambda i, d: SelfAttention(), lambda n: 1),
+        LayerType(projected, "n² d + 4 n d²", (2, 1), "1", "1", lambda i, d: ProjectedAttention(d), lambda n: 1),
+        LayerType(
+            f"restricted, r = {r}",
+            "r n d",
+            (1, 1),
+            "1",
+            "n / r",
+            lambda i, d: RestrictedAttention(r // 2),
+            steps_of(r // 2),
+        ),
+        LayerType("recurrent, GRU", "n d²", (1, 2), "n", "n", lambda i, d: Recurrent(d), lambda n: n),
+        LayerType(
+            f"convolution, k = {k}", "k n d²", (1, 2), "1", "n / k", lambda i, d: Convolution(d, k), steps_of(k // 2)
+        ),
+        LayerType(
+            f"dilated, k = {k}",
+            "k n d² log n",
+            (1, 2),
+            "log_k n",
+            "log_k n",
+            lambda i, d: Convolution(d, k, k**i),
+            depth,
+            depth,
+        ),
+    ]
+
+
+def seconds(layer: nn.Module, x: Tensor, rounds: int) -> float:
+    """Return the shortest time of a forward pass, of several rounds of at least ROUND_SECONDS."""
+    with torch.inference_mode():
+        layer(x)
+        best, repeats = math.inf, 1
+        for _ in range(rounds):
+            while True:
+                began = time.perf_counter()
+                for _ in range(repeats):
+                    layer(x)
+                taken = time.perf_counter() - began
+                best = min(best, taken / repeats)
+                if taken >= ROUND_SECONDS:
+                    break
+                repeats *= 2
+    return best
+
+
+def operations(layer: nn.Module, x: Tensor) -> int:
+    """Return the floating-point operations of the products of a forward pass; a multiplication with addition is two."""
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        layer(x)
+    return int(counter.get_total_flops())
+
+
+def saved_bytes(layer: nn.Module, x: Tensor) -> int:
+    """Return the bytes of the tensors that a forward pass keeps for the backward pass, without the weights."""
+    weights = {parameter.untyped_storage().data_ptr() for parameter in layer.parameters()}
+    kept: dict[int, Tensor] = {}  # by address; the tensors stay alive, so no address is used twice
+
+    def pack(tensor: Tensor) -> Tensor:
+        kept.setdefault(tensor.untyped_storage().data_ptr(), tensor.detach())
+        return tensor
+
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
+        layer(x.clone().requires_grad_())
+    return sum(tensor.untyped_storage().nbytes() for address, tensor in kept.items() if address not in weights)
+
+
+def chain_length(output: Tensor) -> int:
+    """Return the number of operations in the longest chain of dependent operations that computed a tensor."""
+    assert output.grad_fn is not None
+    longest: dict[Node, int] = {}
+    pending = [output.grad_fn]
+    while pending:
+        node = pending[-1]
+        inputs = [parent for parent, _ in node.next_functions if parent is not None]
+        missing = [parent for parent in inputs if parent not in longest]
+        if missing:
+            pending += missing
+        else:
+            longest[node] = 1 + max((longest[parent] for parent in inputs), default=0)
+            pending.pop()
+    return longest[output.grad_fn] - 1  # the last node stands for the input
+
+
+def measured_path(kind: LayerType, length: int, d_model: int = HEADS) -> int:
+    """Return the number of layers, or of steps of a recurrent layer, after which output n - 1 depends on input 0.
+
+    It does when the gradient of the output with respect to the input is not 0. All values are float64, so that products
+    of many small weights stay above 0.
+    """
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(1, length, d_model, generator=generator, dtype=torch.float64, requires_grad=True)
+    torch.manual_seed(1)
+    for number, last in enumerate(_outputs(kind, x), start=1):
+        [gradient] = torch.autograd.grad(last.sum(), x, retain_graph=True)
+        if bool((gradient[0, 0] != 0).any()):
+            return number
+    raise AssertionError(f"{kind.name}: no path")
+
+
+def _outputs(kind: LayerType, x: Tensor) -> Iterator[Tensor]:
+    """Yield the last position after 1, 2, ... layers; for a recurrent layer, after its last 1, 2, ... steps.
+
+    The state before these steps is a constant.
+    """
+    length, d_model = x.shape[1:]
+    out, layer = x, kind.build(0, d_model).double()
+    for number in range(1, length + 1):
+        if isinstance(layer, Recurrent):
+            with torch.no_grad():
+                before = layer.inner(x[:, :-number])[1] if number < length else None
+            out = layer.inner(x[:, -number:], before)[0]
+        else:
+            out = kind.build(number - 1, d_model).double()(out)
+        yield out[:, -1]

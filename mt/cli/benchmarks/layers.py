@@ -276,6 +276,10 @@ def plot(
             axis.loglog([getattr(p, size) for p in chosen], [1e3 * p.seconds for p in chosen], marker=".", label=name)
             axis.set(xlabel=f"{size} ({fixed} = {smallest})", ylabel="ms of a forward pass")
         path_axis.loglog([p.n for p in paths[name]], [p.measured for p in paths[name]], marker=".")
+    for axis in (by_n, by_d, path_axis):
+        sizes = sorted({int(x) for line in axis.get_lines() for x in np.asarray(line.get_xdata())})
+        axis.minorticks_off()
+        axis.set_xticks(sizes, [str(size) for size in sizes])
     by_n.legend(fontsize=8)
     path_axis.set(xlabel="n", ylabel="maximum path length, layers or steps")
     for scaled, label in ((False, "q k"), (True, "q k / sqrt(d_k)")):

@@ -77,7 +77,7 @@ class ModelScorer(Generic[State]):
             return self.model.decode_step(tokens, state)
 
 
-class Decoder(Protocol[State]):
+class LanguageDecoder(Protocol[State]):
     """Interface of a language model for scoring."""
 
     def start(self, sequences: int, beams: int) -> State: ...
@@ -94,7 +94,7 @@ class LanguageScorer(Generic[State]):
     reads it as in training, where BOS begins each line and no EOS is read (mt/data/blocks.py).
     """
 
-    model: Decoder[State]
+    model: LanguageDecoder[State]
     special: SpecialIds = field(default_factory=SpecialIds)
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 

@@ -136,7 +136,7 @@ def layer_types(r: int, k: int) -> list[LayerType]:
     projected = f"projected, h = {HEADS}"
     return [
         LayerType("self-attention", "n² d", (2, 1), "1", "1", lambda i, d: SelfAttention(), lambda n: 1),
-        LayerType(projected, "n² d + 4 n d²", (2, 1), "1", "1", lambda i, d: ProjectedAttention(d), lambda n: 1),
+        LayerType(projected, "n² d + n d²", (2, 1), "1", "1", lambda i, d: ProjectedAttention(d), lambda n: 1),
         LayerType(
             f"restricted, r = {r}",
             "r n d",

@@ -22,6 +22,7 @@ from rich.table import Table
 
 from mt.cli.command import CommandParser, count
 from mt.errors import MTError
+from mt.training.memory import keep_freed_memory
 
 from .layer_types import (
     LayerType,
@@ -126,6 +127,7 @@ def run(options: argparse.Namespace) -> None:
         raise MTError("--lengths or --widths has fewer than three numbers; accepted: at least three, for a fit")
     before, threads = conditions(), torch.get_num_threads()
     torch.set_num_threads(1)
+    keep_freed_memory()  # pages that the system maps anew would take most of the time of large scores
     try:
         with watching(time.process_time) as neighbours:
             kinds = layer_types(options.neighbourhood, options.kernel)

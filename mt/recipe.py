@@ -75,8 +75,8 @@ def _language_model_problems(recipe: Recipe) -> Iterator[str]:
     """Yield the keys that do not fit together in a recipe of a language model, or need one."""
     data, blocks = recipe.data, recipe.data.block_tokens
     for key, wrong in (
-        ("tuning", recipe.tuning),
-        ("data.train: source_tag", data.source_tags),
+        ("tuning", recipe.tuning is not None),
+        ("data.train: source_tag", bool(data.source_tags)),
         ("model.tie_source = false", not recipe.model.tie_source),
     ):
         if data.language and wrong:
@@ -84,15 +84,17 @@ def _language_model_problems(recipe: Recipe) -> Iterator[str]:
     kind, dropout = recipe.tokenizer.kind, recipe.tokenizer.dropout
     if kind != "bpe" and dropout:
         yield f"tokenizer.dropout is {dropout} and tokenizer.kind {kind!r}; accepted: 0"
-    most = min(recipe.model.max_length, recipe.training.batch_tokens)
-    for problem, wrong in (
-        ("without data.language; accepted: a language model", not data.language),
-        (f"; accepted: at most model.max_length and training.batch_tokens, {most}", blocks > most),
-        (f"and tokenizer.dropout {dropout}; accepted: 0", dropout),
-        ("and a corpus has a weight; accepted: weight 1", any(corpus.weight != 1 for corpus in data.train)),
-    ):
-        if blocks and wrong:
-            yield f"data.block_tokens is {blocks} {problem}".replace(" ;", ";")
+    if not blocks:
+        return
+    given, most = f"data.block_tokens is {blocks}", min(recipe.model.max_length, recipe.training.batch_tokens)
+    if not data.language:
+        yield f"{given} without data.language; accepted: a language model"
+    if blocks > most:
+        yield f"{given}; accepted: at most model.max_length and training.batch_tokens, {most}"
+    if dropout:
+        yield f"{given} and tokenizer.dropout {dropout}; accepted: 0"
+    if any(corpus.weight != 1 for corpus in data.train):
+        yield f"{given} and a corpus has a weight; accepted: weight 1"
 
 
 def save_recipe(recipe: Recipe, path: Path) -> None:

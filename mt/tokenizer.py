@@ -104,7 +104,7 @@ def _bytes_only(serialised: bytes) -> bytes:
     proto.pieces.extend(kept)
     proto.trainer_spec.vocab_size = len(kept)
     proto.normalizer_spec.escape_whitespaces = False  # a space is the byte 0x20
-    return proto.SerializeToString()
+    return bytes(proto.SerializeToString())
 
 
 class Tokenizer:

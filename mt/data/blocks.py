@@ -58,14 +58,12 @@ class TokenBlocks:
         label = inside - line  # index in `data`, which has no EOS; at the end of a line, that of the next line
         last = max(len(self._data) - 1, 0)
         ids = self._data if len(self._data) else np.zeros(1, np.int64)
-        target = np.where(inside == self._starts[line], BOS, ids[np.clip(label - 1, 0, last)])
+        inputs = np.where(inside == self._starts[line], BOS, ids[np.clip(label - 1, 0, last)])
         labels = np.where(inside + 1 == self._starts[line + 1], EOS, ids[np.clip(label, 0, last)])
         labels[places >= len(self)] = PAD
         source = torch.full((len(begins), 1), EOS)
-        indices = tuple(line[:, 0].tolist())
-        return TrainingBatch(
-            source, source != PAD, *(torch.from_numpy(side.astype(np.int64)) for side in (target, labels)), indices
-        )
+        sides = [torch.from_numpy(side.astype(np.int64)) for side in (inputs, labels)]
+        return TrainingBatch(source, source != PAD, sides[0], sides[1], tuple(line[:, 0].tolist()))
 
 
 class BlockStream(UpdateStream):

@@ -110,6 +110,7 @@ def test_a_saved_recipe_is_the_same(recipe: Recipe, tmp_path: Path) -> None:
             "data.block_tokens is 8 and a corpus has a weight; accepted: weight 1",
         ),
         ("tokenizer.dropout=0.1", "tokenizer.dropout is 0.1 and tokenizer.kind 'byte'; accepted: 0"),
+        ("tokenizer.dropout=0.1", "data.block_tokens is 8 and tokenizer.dropout 0.1; accepted: 0"),
         ("tokenizer.kind=word", "tokenizer.kind"),
     ],
 )
@@ -117,3 +118,15 @@ def test_blocks_that_cannot_be_made(recipe: Recipe, tmp_path: Path, override: st
     with pytest.raises(RecipeError) as caught:
         load_recipe(tmp_path / "recipe.toml", [override])
     assert problem in str(caught.value)
+
+
+def test_blocks_are_for_a_language_model(tmp_path: Path) -> None:
+    text = RECIPE.replace('language = "en"', 'directions = ["en-de"]').replace("TEXT", "corpus.{language}")
+    (tmp_path / "recipe.toml").write_text(text)
+    with pytest.raises(
+        RecipeError, match=r"data\.block_tokens is 8 without data\.language; accepted: a language model"
+    ):
+        load_recipe(tmp_path / "recipe.toml")
+    (tmp_path / "recipe.toml").write_text(text.replace("corpus.{language}", "corpus.txt"))
+    with pytest.raises(RecipeError, match=r"path is 'corpus\.txt' and columns"):
+        load_recipe(tmp_path / "recipe.toml")

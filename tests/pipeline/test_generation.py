@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -157,7 +158,7 @@ def test_a_scorer_reads_earlier_lines_as_training_does(generator: TextGenerator)
         ({"search": SearchOptions(beam_size=2), "count": 2, "lines": 2}, "lines is 2; accepted: 1 for several"),
     ],
 )
-def test_options_that_cannot_be_used(values: dict[str, object], problem: str) -> None:
+def test_options_that_cannot_be_used(values: dict[str, Any], problem: str) -> None:
     with pytest.raises(RequestError, match=problem):
         replace(GenerationOptions(), **values)
 

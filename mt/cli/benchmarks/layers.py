@@ -139,7 +139,7 @@ def run(options: argparse.Namespace) -> None:
     finally:
         torch.set_num_threads(threads)
     exponents = {name: fits(of_kind, options) for name, of_kind in points.items()}
-    parts = [
+    parts: list[Table | str] = [
         *exponent_tables(kinds, exponents, options),
         path_table(kinds, paths, options.paths),
         heads_table(heads),

@@ -28,6 +28,7 @@ case "${1:-}" in
         ;;
 esac
 bash scripts/setup.sh dev || exit
+unset PYTHONDONTWRITEBYTECODE # hundreds of test processes import torch, and each would compile it again
 
 failed=()
 check() {

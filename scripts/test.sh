@@ -43,7 +43,7 @@ check() {
 export PATH="$PWD/.venv/bin:$PATH"
 check ruff check
 check ruff format --check
-check mypy
+check mypy --num-workers auto
 check shellcheck scripts/*.sh .ci/run
 check pytest -ra --numprocesses 2 --dist loadfile --no-loadscope-reorder "${selection[@]+"${selection[@]}"}"
 

@@ -95,16 +95,14 @@ class Explanation:
 
     def _step(self, logits: Tensor, token: int) -> Step:
         probabilities = logits.softmax(0)
-        ranked = [
-            (self.vocabulary[id], float(logits[id]), float(probabilities[id])) for id in logits.topk(CANDIDATES)[1]
-        ]
+        highest = logits.topk(min(CANDIDATES, len(logits))).indices.tolist()
         return Step(
             chosen=self.vocabulary[token],
             logit=float(logits[token]),
             probability=float(probabilities[token]),
             rank=int((logits > logits[token]).sum()) + 1,
             entropy=-float(probabilities.xlogy(probabilities).sum()) / math.log(2),
-            candidates=tuple(ranked),
+            candidates=tuple((self.vocabulary[id], float(logits[id]), float(probabilities[id])) for id in highest),
         )
 
 
@@ -174,11 +172,8 @@ def _check_query(explanation: Explanation) -> None:
     query, config = explanation.query, explanation.config
     layers = config.encoder_layers if query.block == "encoder" else config.decoder_layers
     positions = len(explanation.source) if query.block == "encoder" else len(explanation.target)
-    limits = (
-        ("layer", query.layer, layers),
-        ("head", query.head, config.heads),
-        ("position", query.position, positions),
-    )
-    wrong = [f"{name} {value}; accepted: 1 to {limit}" for name, value, limit in limits if not 1 <= value <= limit]
+    limits = {"layer": layers, "head": config.heads, "position": positions}
+    values = ((name, limit, int(getattr(query, name))) for name, limit in limits.items())
+    wrong = [f"{name} {value}; accepted: 1 to {limit}" for name, limit, value in values if not 1 <= value <= limit]
     if wrong:
         raise RequestError(f"the query in the block {query.block} has {', '.join(wrong)}")

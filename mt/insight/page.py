@@ -92,14 +92,8 @@ def _sections(explanation: Explanation, drawings: Mapping[str, Drawing]) -> list
     def pictures(*names: str) -> str:
         return "".join(f'<figure id="picture-{name}">{drawings[name].svg()}</figure>' for name in names)
 
-    blocks = [
-        (
-            block,
-            name,
-            _text(_BLOCK_TEXTS[block]) + pictures(*(n for n in drawings if n.startswith(f"attention-{block}"))),
-        )
-        for block, name in BLOCKS.items()
-    ]
+    layers = {block: [name for name in drawings if name.startswith(f"attention-{block}")] for block in BLOCKS}
+    blocks = [(block, name, _text(_BLOCK_TEXTS[block]) + pictures(*layers[block])) for block, name in BLOCKS.items()]
     return [
         ("tokens", "Tokens", _text(_TOKENS) + pictures("tokens-source", "tokens-target")),
         ("embeddings", "Embeddings", _text(_EMBEDDINGS) + pictures("embedding-source", "embedding-target")),
@@ -120,21 +114,21 @@ _TOKENS = (
     "source ends with </s>; the decoder reads <s> and then each token that it has produced."
 )
 _EMBEDDINGS = (
-    "Each token selects a row of the embedding matrix. The model adds the position encoding to it; the sum is the input "
-    "of the first layer. Blue is positive, orange is negative; the strongest colour is the largest absolute value."
+    "Each token selects a row of the embedding matrix. The model adds the position encoding to it; the sum is the "
+    "input of the first layer. Blue is positive, orange is negative; the strongest colour is the largest absolute value."
 )
 _POSITIONS = (
     "Position p has sin(p / 10000^(2i/d)) and cos(p / 10000^(2i/d)), for each i. The dot product of two positions "
     "depends on their distance alone, and is largest at distance 0."
 )
 _MASKS = (
-    "A cell is filled where the query of the row may attend to the key of the column. The forward pass on this page has "
-    "padding after the source, as in a batch with a longer sentence: no query may attend to it. In the decoder, no "
+    "A cell is filled where the query of the row may attend to the key of the column. The forward pass on this page "
+    "has padding after the source, as in a batch with a longer sentence: no query may attend to it. In the decoder, no "
     "token may attend to a later one."
 )
 _HEADS = (
-    "Entropy is the mean over the queries: 0 bits if each query attends to one key, log2(n) bits if it attends to n keys "
-    "equally. The last column is the difference between the output of the block and the output computed again from "
+    "Entropy is the mean over the queries: 0 bits if each query attends to one key, log2(n) bits if it attends to n "
+    "keys equally. The last column is the difference between the output of the block and the output computed again from "
     "the weights on this page."
 )
 _MAGNITUDES = (
@@ -150,8 +144,8 @@ _BLOCK_TEXTS = {
     "encoder": "Each source token (row) attends to all source tokens (columns), but not to padding.",
     "decoder": "Each token that the decoder reads (row) attends to itself and to the tokens before it (columns).",
     "cross": (
-        "Each token that the decoder reads (row) attends to the source (columns). The state of a row predicts the token "
-        "after the row's token."
+        "Each token that the decoder reads (row) attends to the source (columns). The state of a row predicts the "
+        "token after the row's token."
     ),
 }
 

@@ -119,8 +119,8 @@ class RecordedBeamSearch(BeamSearch):
             self.stop = f"no live hypothesis can exceed the score {worst:.3f}: its bound is {leading / limit:.3f}"
         else:
             self.stop = (
-                f"{self.pool.shape[1]} hypotheses are finished, and the best live one scores {leading / penalty:.3f} at "
-                f"its present length, not above {worst:.3f}"
+                f"{self.pool.shape[1]} hypotheses are finished, and at its present length the best live one scores "
+                f"{leading / penalty:.3f}, not above {worst:.3f}"
             )
         for node in (self.nodes[number] for number in self.beams if number):
             node.fate, node.reason = PRUNED, f"the search ended: {self.stop}"

@@ -1,6 +1,7 @@
 """Picture of a beam search: a column for each step, best path in bold."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from mt.insight.drawing import Box, Drawing, Line, Text, shortened
 from mt.insight.search_record import ALIVE, FINISHED, Node, SearchTree
@@ -47,7 +48,7 @@ def _ordered(nodes: Sequence[Node]) -> list[list[Node]]:
     columns: list[list[Node]] = [[] for _ in range(nodes[-1].step + 1)]
     for node in nodes:
         columns[node.step].append(node)
-    for before, column in zip(columns, columns[1:], strict=False):
+    for before, column in pairwise(columns):
         place = {id(node): row for row, node in enumerate(before)}
         column.sort(key=lambda node: (place[id(nodes[node.parent])], -node.total))
     return columns

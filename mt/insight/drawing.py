@@ -32,7 +32,7 @@ THEMES: Mapping[str, Mapping[str, str]] = {"light": LIGHT, "dark": DARK}
 
 LEVELS = 32  # shades of a colour in a heat map
 FONT = "system-ui, sans-serif"
-CHARACTER = 0.58  # mean width of a character, as a fraction of the font size
+CHARACTER = 0.62  # mean width of a character, as a fraction of the font size
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,8 @@ _TOKENS = (
 )
 _EMBEDDINGS = (
     "Each token selects a row of the embedding matrix. The model adds the position encoding to it; the sum is the "
-    "input of the first layer. Blue is positive, orange is negative; the strongest colour is the largest absolute value."
+    "input of the first layer. Blue is positive, orange is negative; the strongest colour is the largest absolute "
+    "value."
 )
 _POSITIONS = (
     "Position p has sin(p / 10000^(2i/d)) and cos(p / 10000^(2i/d)), for each i. The dot product of two positions "
@@ -128,8 +129,8 @@ _MASKS = (
 )
 _HEADS = (
     "Entropy is the mean over the queries: 0 bits if each query attends to one key, log2(n) bits if it attends to n "
-    "keys equally. The last column is the difference between the output of the block and the output computed again from "
-    "the weights on this page."
+    "keys equally. The last column is the difference between the output of the block and the output computed again "
+    "from the weights on this page."
 )
 _MAGNITUDES = (
     "The root mean square over the components of a state, averaged over the tokens. In a pre-norm model, the state "
@@ -191,7 +192,7 @@ def _query_table(explanation: Explanation) -> str:
         f"{BLOCKS[query.block]}, layer {query.layer}, head {query.head}, the query of token {query.position}, "
         f"{queries[position]}. d_k is {len(q)}; vectors show their first {min(COMPONENTS, len(q))} components. Each "
         "score is the dot product of q with a key, divided by sqrt(d_k). The softmax of the allowed scores weights the "
-        "values. `mt-service explain --query BLOCK.LAYER.HEAD.POSITION` selects another query."
+        "values. The option --query BLOCK.LAYER.HEAD.POSITION of mt-service explain selects another query."
     )
     rows = [
         (
@@ -211,7 +212,7 @@ def _query_table(explanation: Explanation) -> str:
 
 def _head_table(explanation: Explanation) -> str:
     rows = []
-    for attention in explanation.record.attentions:
+    for attention in (attention for block in BLOCKS for attention in explanation.record.of(block)):
         _, keys = explanation.labels(attention)
         received = attention.weights.mean(1)  # [H, S]
         for head, bits in enumerate(attention.entropy.tolist()):

@@ -18,8 +18,8 @@ TICKS = 8  # one of so many rows or columns is labelled, if they are too small f
 
 def token_boxes(title: str, pieces: Sequence[str], ids: Sequence[int]) -> Drawing:
     """Draw each piece in a box, with its id below."""
-    drawing = Drawing(title, PAGE_WIDTH, 0)
-    x, y = float(MARGIN), float(MARGIN)
+    drawing = Drawing(title, PAGE_WIDTH, 0, [Text(MARGIN, 18, title, size=12, bold=True)])
+    x, y = float(MARGIN), 28.0
     for piece, id in zip(pieces, ids, strict=True):
         width = max(text_width(piece, 13), text_width(str(id), 10)) + 12
         if x + width > PAGE_WIDTH - MARGIN:
@@ -31,8 +31,6 @@ def token_boxes(title: str, pieces: Sequence[str], ids: Sequence[int]) -> Drawin
         ]
         x += width + 6
     drawing.height = y + 52
-    if y == MARGIN:
-        drawing.width = x + MARGIN
     return drawing
 
 
@@ -44,9 +42,9 @@ def heat_map(
     cell: tuple[float, float] = (16, 16),
     scale: float = 1,
 ) -> Drawing:
-    """Draw a matrix [R][C] with its labels. Cells of less than 9 pixels have labels at every eighth row or column."""
+    """Draw a matrix [R][C] with its labels. Only every eighth or later of small cells and of numbers has a label."""
     names = [shortened(name) for name in columns]
-    wide = cell[0] >= 9
+    wide = cell[0] >= 9 and not all(name.isdecimal() for name in names)
     left = MARGIN + max((text_width(shortened(row)) for row in rows), default=0) + 6
     top = 34 + (max((text_width(name) for name in names), default=0) if wide else 12)
     cells = Cells(left, top, cell, values, rows, columns, scale)
@@ -59,15 +57,17 @@ def heat_map(
         middle = left + (number + 0.5) * cell[0]
         if wide:
             drawing.shapes.append(Text(middle + 4, top - 5, name, "soft", vertical=True))
-        elif number % (4 * TICKS) == 0:
+        elif number % (TICKS if cell[0] >= 4 else 4 * TICKS) == 0:
             drawing.shapes.append(Text(middle, top - 5, name, "soft", "middle", 10))
     return drawing
 
 
 def arranged(title: str, drawings: Sequence[Drawing]) -> Drawing:
-    """Arrange drawings in lines, from left to right."""
-    whole = Drawing(title)
-    x = y = line = 0.0
+    """Arrange drawings below a title, in lines from left to right."""
+    whole = Drawing(
+        title, MARGIN + text_width(title, 14) + MARGIN, shapes=[Text(MARGIN, 20, title, size=14, bold=True)]
+    )
+    x, y, line = 0.0, 30.0, 0.0
     for drawing in drawings:
         if x and x + drawing.width > PAGE_WIDTH:
             x, y, line = 0, y + line + GAP, 0
@@ -80,7 +80,7 @@ def arranged(title: str, drawings: Sequence[Drawing]) -> Drawing:
 
 def attention_layer(record: AttentionRecord, queries: Sequence[str], keys: Sequence[str]) -> Drawing:
     """Draw the weights of every head and their mean over the heads. The last row is the mean over the queries."""
-    side = max(6.0, min(18.0, 320 / max(len(keys), 1)))
+    side = max(6.0, min(16.0, 260 / max(len(keys), 1)))
     mean = record.weights.mean(0, keepdim=True)
     titles = [f"head {head}: {bits:.2f} bits" for head, bits in enumerate(record.entropy.tolist(), start=1)]
     maps = []
@@ -192,10 +192,10 @@ def word_links(source: str, target: str, links: Sequence[Link]) -> Drawing:
         for begin, end in sorted({link[side] for link in links}):
             for part, color in ((text[place:begin], "soft"), (text[begin:end], "ink")):
                 width = text_width(part.strip(), 15)
-                drawing.shapes.append(Text(x, y, part.strip(), color, size=15))
+                drawing.shapes.append(Text(x + width / 2, y, part.strip(), color, "middle", 15))
                 if color == "ink":
                     centers[begin] = x + width / 2
-                x += width + 10 if part.strip() else 0
+                x += width + 14 if part.strip() else 0
             place = end
         drawing.shapes.append(Text(x, y, text[place:].strip(), "soft", size=15))
         drawing.width = max(drawing.width, x + text_width(text[place:], 15) + MARGIN)

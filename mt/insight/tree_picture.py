@@ -33,7 +33,7 @@ def beam_tree(tree: SearchTree, pieces: Sequence[str]) -> Drawing:
         step, row = places[id(node)]
         x, y = LEFT + COLUMN * step, TOP + ROW * row
         name = shortened(pieces[node.token], 11) if node.step else "<s>"
-        value = f"score {node.score:.2f}" if node.score is not None else f"{node.total:.2f}" if node.step else ""
+        value = f"score {node.score:.3f}" if node.score is not None else f"{node.total:.2f}" if node.step else ""
         color = "ink" if node.fate in COLORS else "soft"
         drawing.shapes += [
             Box(x - 11, y, 8, 8, COLORS.get(node.fate, "line"), tip=f"{name}: {node.reason or 'kept'}"),

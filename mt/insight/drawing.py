@@ -117,11 +117,12 @@ class Drawing:
         The element has the values of its heat maps as data for the page's script.
         """
         size = f'width="{self.width:g}" height="{self.height:g}" viewBox="0 0 {self.width:g} {self.height:g}"'
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(self.title)}">'
+        head = f'{size} role="img" aria-label="{escape(self.title)}">'
         body = "".join(_element(shape, data=theme is None) for shape in self.shapes)
         if theme is None:
-            return f"{head}{body}</svg>"
-        return f'{head}<style>{css(theme)}</style><rect class="paper" width="100%" height="100%"/>{body}</svg>\n'
+            return f"<svg {head}{body}</svg>"
+        paper = f'<style>{css(theme)}</style><rect class="paper" width="100%" height="100%"/>'
+        return f'<svg xmlns="http://www.w3.org/2000/svg" {head}{paper}{body}</svg>\n'
 
 
 def css(colors: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from torch import Tensor
 from mt.checkpoint import LoadedModel
 from mt.config import ModelConfig
 from mt.decoding.options import SearchOptions
+from mt.decoding.scorer import ModelScorer
 from mt.errors import RequestError
 from mt.insight.record import BLOCKS, AttentionRecord, PassRecord, record_pass
 from mt.insight.search_record import SearchTree, record_search
@@ -129,7 +130,7 @@ def explain(
     if request is None:
         raise RequestError("the sentence is empty; accepted: a sentence with at least one word")
     _check_size(loaded.description.model, len(request.source), len(request.source))
-    tree = record_search(loaded.model, request.source, request.options)
+    tree = record_search(ModelScorer(loaded.model), request.source, request.options)
     if not tree.hypotheses:
         raise RequestError(f"the model fails on {sentence!r}: it gives no hypothesis a probability")
     best = tree.hypotheses[0]

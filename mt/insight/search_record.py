@@ -9,10 +9,9 @@ from torch import Tensor
 from mt.decoding.beam import BeamSearch
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions
-from mt.decoding.scorer import ModelScorer
+from mt.decoding.scorer import Scorer, State
 from mt.decoding.scores import best
 from mt.engine.backends.torch import SearchBatch
-from mt.model.transformer import Transformer
 
 ALIVE, FINISHED, PRUNED = "alive", "finished", "pruned"
 
@@ -136,9 +135,8 @@ def _ranked(totals: Tensor, count: int) -> Iterator[tuple[int, int, float]]:
 
 
 @torch.inference_mode()
-def record_search(model: Transformer, source: Sequence[int], options: SearchOptions) -> SearchTree:
+def record_search(scorer: Scorer[State], source: Sequence[int], options: SearchOptions) -> SearchTree:
     """Run beam search on a source, ids with tag and EOS. Return its tree; it has no hypotheses if the model fails."""
-    scorer = ModelScorer(model, device=model.embedding.tokens.weight.device)
     search = RecordedBeamSearch.start([len(source)], [options], [()], scorer.special, scorer.device)
     batch = SearchBatch(scorer, search, scorer.start([source], options.beam_size))
     while not bool(search.finished.all()):

@@ -168,8 +168,8 @@ def _cells_element(cells: Cells, data: bool) -> str:
                 paths.setdefault(level, []).append(f"M{begin} {row}h{length}v1h-{length}z")
     attributes = ""
     if data:
-        values = [[round(value, 4) for value in row] for row in cells.values]
-        named = {"values": values, "rows": list(cells.rows), "columns": list(cells.columns)}
+        rounded = [[round(value, 4) for value in row] for row in cells.values]
+        named = {"values": rounded, "rows": list(cells.rows), "columns": list(cells.columns)}
         attributes = "".join(
             f' data-{name}="{escape(json.dumps(value, ensure_ascii=False, separators=(",", ":")))}"'
             for name, value in named.items()

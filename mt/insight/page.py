@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 from mt.insight.drawing import DARK, LIGHT, Drawing, css
-from mt.insight.explanation import Explanation
+from mt.insight.translation_record import TranslationRecord
 from mt.insight.pictures import (
     arranged,
     attention_layer,
@@ -30,7 +30,7 @@ FOLDER = Path(__file__).resolve().parent
 COMPONENTS = 8  # of a vector, in tables
 
 
-def draw(explanation: Explanation) -> dict[str, Drawing]:
+def draw(explanation: TranslationRecord) -> dict[str, Drawing]:
     """Return every picture of an explanation by name."""
     record = explanation.record
     drawings = {
@@ -65,7 +65,7 @@ def draw(explanation: Explanation) -> dict[str, Drawing]:
     return drawings
 
 
-def html_page(explanation: Explanation, drawings: Mapping[str, Drawing]) -> str:
+def html_page(explanation: TranslationRecord, drawings: Mapping[str, Drawing]) -> str:
     """Return the page, with `drawings` by the names that `draw` gives them."""
     style, script = _style(), (FOLDER / "page.js").read_text(encoding="utf-8")
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'"
@@ -86,7 +86,7 @@ def html_page(explanation: Explanation, drawings: Mapping[str, Drawing]) -> str:
     )
 
 
-def _sections(explanation: Explanation, drawings: Mapping[str, Drawing]) -> list[tuple[str, str, str]]:
+def _sections(explanation: TranslationRecord, drawings: Mapping[str, Drawing]) -> list[tuple[str, str, str]]:
     """Return the sections: id, heading and HTML."""
 
     def pictures(*names: str) -> str:
@@ -171,7 +171,7 @@ def _dimension_width(dimensions: int) -> float:
     return max(2.0, min(8.0, 900 / dimensions))
 
 
-def _masks(explanation: Explanation) -> Drawing:
+def _masks(explanation: TranslationRecord) -> Drawing:
     maps = []
     for block, name in BLOCKS.items():
         attention = explanation.record.of(block)[0]
@@ -180,7 +180,7 @@ def _masks(explanation: Explanation) -> Drawing:
     return arranged("Masks", maps)
 
 
-def _query_table(explanation: Explanation) -> str:
+def _query_table(explanation: TranslationRecord) -> str:
     """Return the computation of one query as a table with a row for each key."""
     query, attention = explanation.query, explanation.attention
     head, position = query.head - 1, query.position - 1
@@ -210,7 +210,7 @@ def _query_table(explanation: Explanation) -> str:
     return f"{_text(text)}<p><b>q</b> = <code>{_vector(q)}</code></p>{_table(header, rows)}"
 
 
-def _head_table(explanation: Explanation) -> str:
+def _head_table(explanation: TranslationRecord) -> str:
     rows = []
     for attention in (attention for block in BLOCKS for attention in explanation.record.of(block)):
         _, keys = explanation.labels(attention)
@@ -232,7 +232,7 @@ def _head_table(explanation: Explanation) -> str:
     return _table((*header, "difference"), rows)
 
 
-def _steps(explanation: Explanation) -> str:
+def _steps(explanation: TranslationRecord) -> str:
     text = (
         "The decoder's state after the last layer gives a logit for each token of the vocabulary; softmax turns logits "
         "into probabilities. Each step continues the best translation. Green is the token that the translation has."
@@ -251,7 +251,7 @@ def _steps(explanation: Explanation) -> str:
     return _text(text) + _table(("step", "logit", "probability", "rank", "entropy in bits", "highest logits"), rows)
 
 
-def _search(explanation: Explanation, picture: str) -> str:
+def _search(explanation: TranslationRecord, picture: str) -> str:
     tree = explanation.tree
     text = (
         "Each step ranks all continuations of the live hypotheses by their log-probability, and keeps the best "
@@ -275,7 +275,7 @@ def _search(explanation: Explanation, picture: str) -> str:
     return _text(text) + picture + details
 
 
-def _architecture(explanation: Explanation) -> str:
+def _architecture(explanation: TranslationRecord) -> str:
     config = explanation.config
     return (
         f"{explanation.model}: {config.encoder_layers} encoder layers, {config.decoder_layers} decoder layers, "

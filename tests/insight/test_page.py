@@ -12,7 +12,7 @@ import torch
 from mt.checkpoint import LoadedModel, load_model
 from mt.errors import LanguageError, RequestError
 from mt.insight.drawing import DARK, LEVELS, Cells, Drawing, Text
-from mt.insight.explanation import Explanation, Query, explain
+from mt.insight.translation_record import TranslationRecord, Query, explain
 from mt.insight.page import draw, html_page
 from mt.tokenizer import EOS
 
@@ -31,21 +31,21 @@ def loaded() -> LoadedModel:
 
 
 @pytest.fixture(scope="module")
-def explanation(loaded: LoadedModel) -> Explanation:
+def explanation(loaded: LoadedModel) -> TranslationRecord:
     return explain(loaded, " My husband is very fast. ")
 
 
 @pytest.fixture(scope="module")
-def drawings(explanation: Explanation) -> dict[str, Drawing]:
+def drawings(explanation: TranslationRecord) -> dict[str, Drawing]:
     return draw(explanation)
 
 
 @pytest.fixture(scope="module")
-def page(explanation: Explanation, drawings: dict[str, Drawing]) -> str:
+def page(explanation: TranslationRecord, drawings: dict[str, Drawing]) -> str:
     return html_page(explanation, drawings)
 
 
-def test_it_explains_the_translation(explanation: Explanation) -> None:
+def test_it_explains_the_translation(explanation: TranslationRecord) -> None:
     assert (explanation.sentence, explanation.translation) == (
         "My husband is very fast.",
         "Mein Mann ist sehr schnell.",
@@ -57,7 +57,7 @@ def test_it_explains_the_translation(explanation: Explanation) -> None:
     assert ("fast", "schnell") in words and (".", ".") in words
 
 
-def test_the_steps_have_the_probabilities_of_the_search(explanation: Explanation) -> None:
+def test_the_steps_have_the_probabilities_of_the_search(explanation: TranslationRecord) -> None:
     steps, best = explanation.steps, explanation.tree.hypotheses[0]
     assert [step.chosen for step in steps] == [*explanation.target[1:], explanation.vocabulary[EOS]]
     log_probs = torch.tensor([step.probability for step in steps]).log().tolist()
@@ -91,7 +91,7 @@ def test_markup_in_a_sentence_is_text(loaded: LoadedModel) -> None:
     assert "<b onclick" not in html_page(explanation, draw(explanation))
 
 
-def test_the_data_of_a_heat_map_are_the_weights(explanation: Explanation, drawings: dict[str, Drawing]) -> None:
+def test_the_data_of_a_heat_map_are_the_weights(explanation: TranslationRecord, drawings: dict[str, Drawing]) -> None:
     maps = [shape for shape in drawings["attention-cross-2"].shapes if isinstance(shape, Cells)]
     weights = explanation.record.of("cross")[1].weights
     assert len(maps) == len(weights) + 1
@@ -141,7 +141,7 @@ def test_what_cannot_be_explained(loaded: LoadedModel, sentence: str, query: str
 
 
 def test_too_many_weights(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mt.insight.explanation.MAX_WEIGHTS", 100)
+    monkeypatch.setattr("mt.insight.translation_record.MAX_WEIGHTS", 100)
     with pytest.raises(RequestError, match=r"attention weights; accepted: at most 100 weights"):
         explain(loaded, "My husband is very fast.")
 

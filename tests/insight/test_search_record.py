@@ -81,6 +81,13 @@ def test_the_maximum_length(length: int) -> None:
     assert ends[0].reason.startswith(f"EOS at the maximum length of {length} tokens")
 
 
+def test_an_end_before_the_maximum_length() -> None:
+    options = SearchOptions(beam_size=2, n_best=2, length_penalty=0, max_length=2)
+    tree = record_search(TableScorer(lambda *_: [0.0, 0.0, 0.0, 3.0, 2.0, 1.0]), SOURCE, options)
+    assert reason(tree, EOS).startswith("EOS is among the best 2 of all continuations")
+    assert reason(tree, A, EOS).startswith("EOS at the maximum length of 2 tokens")
+
+
 def test_no_allowed_continuation() -> None:
     tree = record_search(TableScorer(lambda *_: [-math.inf, *[0.0] * 3]), SOURCE, SearchOptions(beam_size=2))
     assert tree.stop == "no hypothesis has an allowed continuation"

@@ -1,4 +1,4 @@
-"""Explanation of one translation: a recorded search, and a recorded forward pass over its result."""
+"""TranslationRecord of one translation: a recorded search, and a recorded forward pass over its result."""
 
 import math
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class TranslationRecord:
     """Everything that the page shows of one translation, `[S]` source and `[T]` target labels."""
 
     model: str
@@ -115,7 +115,7 @@ def explain(
     target: str | None = None,
     query: Query | None = None,
     options: SearchOptions | None = None,
-) -> Explanation:
+) -> TranslationRecord:
     """Translate a sentence by one beam search of the readable reference, and record how.
 
     `options` are by default those of the model.
@@ -142,7 +142,7 @@ def explain(
     while isinstance(routine.call, AttentionCall):
         routine.resume(list(translator.attention(routine.call.pairs)))
     pieces = loaded.tokenizer.target
-    explanation = Explanation(
+    explanation = TranslationRecord(
         model=loaded.description.name,
         config=loaded.description.model,
         sentence=sentence.strip(),
@@ -169,7 +169,7 @@ def _check_size(config: ModelConfig, source: int, target: int) -> None:
         )
 
 
-def _check_query(explanation: Explanation) -> None:
+def _check_query(explanation: TranslationRecord) -> None:
     query, config = explanation.query, explanation.config
     layers = config.encoder_layers if query.block == "encoder" else config.decoder_layers
     positions = len(explanation.source) if query.block == "encoder" else len(explanation.target)

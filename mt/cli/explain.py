@@ -26,9 +26,9 @@ from mt.cli.command import CommandParser, command, count, stderr_console
 from mt.errors import RequestError
 from mt.insight.drawing import THEMES, Drawing
 from mt.insight.example import describe_example
-from mt.insight.translation_record import Query, explain
 from mt.insight.page import draw, html_page
 from mt.insight.png import MISSING_PACKAGE, write_png
+from mt.insight.translation_record import Query, explain
 from mt.pipeline.translator import Translator
 
 

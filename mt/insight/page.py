@@ -10,7 +10,6 @@ from html import escape
 from pathlib import Path
 
 from mt.insight.drawing import DARK, LIGHT, Drawing, css
-from mt.insight.translation_record import TranslationRecord
 from mt.insight.pictures import (
     arranged,
     attention_layer,
@@ -24,6 +23,7 @@ from mt.insight.pictures import (
 )
 from mt.insight.record import BLOCKS, EmbeddingRecord
 from mt.insight.search_record import ALIVE
+from mt.insight.translation_record import TranslationRecord
 from mt.insight.tree_picture import beam_tree
 
 FOLDER = Path(__file__).resolve().parent

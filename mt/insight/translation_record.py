@@ -1,4 +1,4 @@
-"""TranslationRecord of one translation: a recorded search, and a recorded forward pass over its result."""
+"""Record of one translation: a recorded search, and a recorded forward pass over its result."""
 
 import math
 from collections.abc import Sequence

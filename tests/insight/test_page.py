@@ -12,8 +12,8 @@ import torch
 from mt.checkpoint import LoadedModel, load_model
 from mt.errors import LanguageError, RequestError
 from mt.insight.drawing import DARK, LEVELS, Cells, Drawing, Text
-from mt.insight.translation_record import TranslationRecord, Query, explain
 from mt.insight.page import draw, html_page
+from mt.insight.translation_record import Query, TranslationRecord, explain
 from mt.tokenizer import EOS
 
 FROZEN = Path(__file__).resolve().parent.parent / "frozen" / "model"

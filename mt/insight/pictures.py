@@ -13,6 +13,7 @@ from mt.text.alignment import Link
 MARGIN = 14
 GAP = 28  # between two pictures of a drawing
 PAGE_WIDTH = 1080  # a drawing begins a new line of heat maps at this width
+LABELLED = 64  # keys; with more, the cells of attention are too small for a label each
 TICKS = 8  # one of so many rows or columns is labelled, if they are too small for labels
 
 
@@ -80,7 +81,7 @@ def arranged(title: str, drawings: Sequence[Drawing]) -> Drawing:
 
 def attention_layer(record: AttentionRecord, queries: Sequence[str], keys: Sequence[str]) -> Drawing:
     """Draw the weights of every head and their mean over the heads. The last row is the mean over the queries."""
-    side = max(6.0, min(16.0, 260 / max(len(keys), 1)))
+    side = max(13.0, min(16.0, 260 / len(keys))) if len(keys) <= LABELLED else 6.0
     mean = record.weights.mean(0, keepdim=True)
     titles = [f"head {head}: {bits:.2f} bits" for head, bits in enumerate(record.entropy.tolist(), start=1)]
     maps = []

@@ -28,6 +28,7 @@ case "${1:-}" in
         ;;
 esac
 bash scripts/setup.sh dev || exit
+unset PYTHONDONTWRITEBYTECODE # hundreds of test processes import torch, and each would compile it again
 
 failed=()
 check() {
@@ -42,7 +43,7 @@ check() {
 export PATH="$PWD/.venv/bin:$PATH"
 check ruff check
 check ruff format --check
-check mypy
+check mypy --num-workers auto
 check shellcheck scripts/*.sh .ci/run
 check pytest -ra --numprocesses 2 --dist loadfile --no-loadscope-reorder "${selection[@]+"${selection[@]}"}"
 

@@ -8,6 +8,7 @@ would refuse every new connection at the limit; this module closes a connection 
 import asyncio
 import resource
 import socket
+import struct
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +23,7 @@ from service.access.control import caller_network
 
 BACKLOG = 1024  # connections that wait in the kernel to be accepted
 SEND_BYTES = 131_072  # of an answer that the kernel keeps; it would keep 4 MB for a client that does not read
+NO_LINGER = struct.pack("ii", 1, 0)  # value of SO_LINGER that makes the kernel drop what it has not sent
 RESERVE = 16  # connections beyond the limit, for addresses that have few
 FEW = 4  # connections of an address that has few
 
@@ -115,6 +117,7 @@ class TimedConnection(H11Protocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self._stop_write_timer()
+        self._watch_writing()  # a part of the answer is still to be sent
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -171,6 +174,8 @@ class TimedConnection(H11Protocol):
     def _check_writing(self, before: int) -> None:
         self._write_timer = None
         if 0 < before <= self.transport.get_write_buffer_size():
-            self.transport.abort()
+            connection = self.transport.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+            self.abort()
         else:
             self._watch_writing()

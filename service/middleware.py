@@ -33,6 +33,7 @@ from service.errors import (
 )
 from service.logs import RequestRecord, start_record
 from service.metrics import Metrics
+from service.request_turns import RequestTurns
 from service.settings import Settings
 
 REQUEST_ID = "X-Request-ID"
@@ -181,12 +182,16 @@ class RequestLimits:
 
 
 class RequestLimitMiddleware:
-    """Reads the whole body, within limits of size and time, before the application runs."""
+    """Reads the whole body, within limits of size and time, and waits for the request's turn to start.
+
+    Probes do not wait.
+    """
 
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
         self.app = app
         self.limits = limits
         self._buffered: Counter[str] = Counter()  # bytes by address
+        self._turns = RequestTurns()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -205,6 +210,8 @@ class RequestLimitMiddleware:
             async def replay() -> Message:
                 return messages.pop() if messages else await receive()
 
+            if path_of(scope) not in PROBES:
+                await self._turns.wait(address)
             await self.app(scope, replay, send)
         finally:
             self._buffered[address] -= len(body) or size

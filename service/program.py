@@ -31,6 +31,7 @@ from service.access.database import Database
 from service.app import create_app
 from service.connections import BACKLOG, SEND_BYTES, ConnectionLimiter, accept_batch, connection_limit
 from service.core_dumps import disable_core_dumps
+from service.garbage_collection import shorten_pauses
 from service.logs import configure_logs
 from service.middleware import HEAD_BYTES
 from service.settings import Settings, SettingsError, load_settings, option, variable
@@ -165,6 +166,7 @@ class HttpServer(uvicorn.Server):
             listener.listen(BACKLOG)
             host, port = listener.getsockname()[:2]
             structlog.get_logger().info("listening", host=host, port=port)
+        shorten_pauses()
         self.listening.set()
 
     async def stop(self) -> None:

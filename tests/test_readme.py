@@ -21,7 +21,7 @@ from mt.cli.main import VERBS, main
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (README, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "understanding").glob("*.md")))
 COMMANDS = ("mt-service ", "python scripts/", "bash scripts/", "python -m service", "torchrun ", "curl ")
 SEPARATORS = ("|", "&", "&&", ";", ">")
 FENCE = re.compile(r"^```bash[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)

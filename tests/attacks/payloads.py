@@ -60,6 +60,7 @@ SIZED_DOCUMENTS: dict[str, tuple[str, Callable[[int], bytes]]] = {
     "html-comments": ("a.html", lambda n: b"<!--" * (n // 4)),
     "html-attributes": ("a.html", lambda n: b"<p " + b"a " * (n // 2) + b">x</p>"),
     "html-open-tag": ("a.html", lambda n: b"<" * n),
+    "html-punycode": ("a.html", lambda n: b"<meta charset=punycode>" + b"a" * (n // 2) + b"-" + b"b" * (n // 2)),
     "html-paragraphs": ("a.html", lambda n: b"<p>" * (n // 3)),
     "json-nested": ("a.json", lambda n: b"[" * (n // 2) + b"]" * (n // 2)),
     "json-strings": ("a.json", lambda n: b"[" + b'"a",' * (n // 4) + b'"a"]'),
@@ -68,9 +69,7 @@ SIZED_DOCUMENTS: dict[str, tuple[str, Callable[[int], bytes]]] = {
 }
 """File name and a function from a size in bytes to content."""
 
-PUNYCODE_HTML = b"<meta charset=punycode>" + b"a" * 200_000 + b"-" + b"b" * 200_000
 LARGE_DOCUMENTS: dict[str, tuple[str, bytes]] = {
-    "html-punycode": ("a.html", PUNYCODE_HTML),
     "txt-segments": ("a.txt", b"a\n" * 4_500_000),
     "html-tokens": ("a.html", b"<b>" * 3_000_000),
 }

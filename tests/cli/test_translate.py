@@ -257,8 +257,9 @@ def killed_after(arguments: list[str], part: Path, lines: int) -> None:
 
 
 @pytest.mark.system
-def test_after_three_kills_the_file_is_that_of_one_run(
-    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("kills", [(1500,), pytest.param((1, 1500, 2500), marks=pytest.mark.slow)])
+def test_after_kills_the_file_is_that_of_one_run(
+    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], kills: tuple[int, ...]
 ) -> None:
     file, expected, written = (tmp_path / name for name in ("in", "expected", "out"))
     part = tmp_path / "out.part"
@@ -270,7 +271,7 @@ def test_after_three_kills_the_file_is_that_of_one_run(
     assert main([*arguments, str(expected)]) == 3
     said = capfd.readouterr().err.splitlines()[-1]
     assert said == "2 of 4,500 lines could not be translated and are empty"
-    for lines_before in (1, 1500, 2500):
+    for lines_before in kills:
         killed_after([*arguments, str(written)], part, lines_before)
         assert not written.exists()
         assert part.read_bytes().count(b"\n") < 4500

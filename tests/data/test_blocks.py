@@ -123,9 +123,7 @@ def test_blocks_that_cannot_be_made(recipe: Recipe, tmp_path: Path, override: st
 def test_blocks_are_for_a_language_model(tmp_path: Path) -> None:
     text = RECIPE.replace('language = "en"', 'directions = ["en-de"]').replace("TEXT", "corpus.{language}")
     (tmp_path / "recipe.toml").write_text(text)
-    with pytest.raises(
-        RecipeError, match=r"data\.block_tokens is 8 without data\.language; accepted: a language model"
-    ):
+    with pytest.raises(RecipeError, match=r"data\.block_tokens is 8 without data\.language; accepted: a language"):
         load_recipe(tmp_path / "recipe.toml")
     (tmp_path / "recipe.toml").write_text(text.replace("corpus.{language}", "corpus.txt"))
     with pytest.raises(RecipeError, match=r"path is 'corpus\.txt' and columns"):

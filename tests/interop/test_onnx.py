@@ -121,7 +121,13 @@ def assert_same(model: LoadedModel, scorer: OnnxScorer) -> None:
         assert [found[0].tokens for found in theirs] == [found[0].tokens for found in mine]
 
 
-@pytest.mark.parametrize("changes", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param(changes, marks=[pytest.mark.slow] if place else [], id=id)
+        for place, (id, changes) in enumerate(OPTIONS.items())
+    ],
+)
 def test_logits_and_translations_are_ours(build: Build, tmp_path: Path, changes: dict[str, Any]) -> None:
     assert_same(*exported(build(**changes), tmp_path / "out"))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from mt import Translator
 from tests.conftest import sentences
@@ -14,6 +15,7 @@ CLIENTS = 64
 REQUESTS = 1000
 
 
+@pytest.mark.slow
 def test_64_clients_1000_requests(start_service: Callable[..., Any], small_model: Path, tmp_path: Path) -> None:
     """In plain torch, whose steps are slow enough for requests to meet: the compiled kernels outrun 64 clients."""
     service = start_service(small_model, CXX="/nonexistent", XDG_CACHE_HOME=str(tmp_path))

@@ -89,6 +89,7 @@ def test_every_setting_is_read() -> None:
     assert [name for name in Settings.model_fields if not re.search(rf"\b(settings|self)\.{name}\b", code)] == []
 
 
+@pytest.mark.slow
 def test_sigterm_answers_what_was_accepted(start_service: Callable[..., Any], small_model: Path) -> None:
     service = start_service(small_model, MT_MAX_PENDING_REQUESTS="8")
     bodies = [{"q": "\n".join(sentences(400, seed)), "source": "en", "target": "de"} for seed in range(12)]

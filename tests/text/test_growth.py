@@ -86,6 +86,13 @@ def place(source: str, size: int) -> Callable[[], object]:
     return partial(markup.render, words)
 
 
+def place_in_word(source: str) -> Callable[[], object]:
+    """One link joins all characters of the source with all characters of another text."""
+    markup = parse_html(source)
+    words = [TranslatedSegment("国" * len(part.text), (((0, len(part.text)),) * 2,)) for part in markup.segments]
+    return partial(markup.render, words)
+
+
 def parse(html: str, size: int, end: str = "") -> Callable[[], object]:
     return partial(parse_html, html * size + end)
 
@@ -169,6 +176,7 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "markup: placement of many": (partial(place, "word <b>word</b> "), 1000),
     "markup: open elements and paragraphs": (lambda n: after("<b>" * 512, "<p>a", n), 1000),
     "markup: nested placement": (lambda n: place("a " + "<b>c " * n + "</b>" * n + " d", 1), 500),
+    "markup: placement in a long word": (lambda n: place_in_word("中" * n + "<b>中</b>" * 40), 800),
     "markup: placement among signs": (lambda n: place("a " + "<b>- " * n + "</b>" * n + " d", 1), 400),
     "documents: JSON containers": (lambda n: partial(open_file, "a.json", b"[" + b"[]," * n + b"0]"), 20_000),
     "documents: JSON values": (lambda n: partial(open_file, "a.json", b"{" + b'"a":1,' * n + b'"b":1}'), 10_000),

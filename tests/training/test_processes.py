@@ -27,6 +27,7 @@ def test_processes_of_its_own_are_one_run(place: Any) -> None:
     assert max(float((ours[name] - theirs[name]).abs().max()) for name in ours) < 1e-4
 
 
+@pytest.mark.slow
 def test_a_mistake_is_told_once_and_leaves_no_process(place: Any) -> None:
     (place.folder / "corpora" / "test.de").unlink()
     said = place.run(place.command("train.py", *RECIPE, "--run", "two", "--processes", "2"), status=2)

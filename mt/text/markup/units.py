@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, product
 
 from mt.text.alignment import Link, Range
 
@@ -47,6 +47,10 @@ MAX_RUN = 50
 """Signs between two words that are looked at for a mark: each of many marks may stand before the same long run."""
 
 
+MAX_PAIRS = 400
+"""Unit pairs of one link. A link between longer texts, such as 2,000 Chinese characters, does not tell their units."""
+
+
 def punctuation_kind(character: str) -> str:
     """Return a key that equivalent punctuation of different languages shares; "" for other characters."""
     if character in _QUOTES:
@@ -81,10 +85,9 @@ class UnitAlignment:
         for source_range, target_range in links:
             lefts = [i for i in _overlapping(*sides[0], source_range) if self.left[i].word]
             rights = [j for j in _overlapping(*sides[1], target_range) if self.right[j].word]
-            for i in lefts:
-                self.towards[i].update(rights)
-            for j in rights:
-                self.back[j].update(lefts)
+            for i, j in _pairs(lefts, rights):
+                self.towards[i].add(j)
+                self.back[j].add(i)
         words = [i for i, unit in enumerate(self.left) if unit.word]
         self._rank = [0, *accumulate(unit.word for unit in self.right)]  # words before each unit
         for before, after in pairwise(reversed(words)):
@@ -131,6 +134,16 @@ class UnitAlignment:
     def kinds(self, begin: int, end: int) -> set[str]:
         """Return the kinds of punctuation in a character range of the source, or in its first characters."""
         return {punctuation_kind(character) for character in self.source[begin : min(end, begin + MAX_RUN)]} - {""}
+
+
+def _pairs(lefts: Sequence[int], rights: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of units of a link: all pairs or, if these are more than MAX_PAIRS, the pairs in proportion."""
+    if len(lefts) * len(rights) <= MAX_PAIRS:
+        yield from product(lefts, rights)
+        return
+    longest = max(len(lefts), len(rights))
+    for k in range(longest):
+        yield lefts[k * len(lefts) // longest], rights[k * len(rights) // longest]
 
 
 def _split_punctuation(text: str, begin: int, end: int) -> Iterator[TextUnit]:

@@ -33,6 +33,7 @@ def real(start_service: Callable[..., Any], tmp_path_factory: pytest.TempPathFac
     return clients
 
 
+@pytest.mark.slow
 def test_real_texts(real: dict[str, deepl.DeepLClient]) -> None:
     client = real["rich"]
     assert [each.code for each in client.get_source_languages()] == ["EN"]

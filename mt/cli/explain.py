@@ -1,0 +1,115 @@
+"""Show how a model translates a sentence: write pictures and an HTML page, or print a worked example.
+
+    mt-service explain runs/phrasebook-en-de/model "Where is the train station?"
+    mt-service explain MODEL "A dog runs." --output dog --query cross.2.1.3
+    mt-service explain --example
+
+DIR/index.html is one file that needs no network: tokens, embeddings and positions, masks, the attention of every
+layer and head, one query step by step, sizes of the states, logits and probabilities, the beam search as a tree,
+and word alignment. DIR/light and DIR/dark have each picture as SVG and, with the extra `training`, as PNG.
+
+The sentence is translated by one beam search in float32 on the CPU, without the repairs of `mt-service translate`.
+
+--example prints each matrix of self-attention for three small inputs, exact and rounded.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from rich.console import Console
+
+from mt.checkpoint import LoadedModel, load_model
+from mt.cli.command import CommandParser, command, count, stderr_console
+from mt.errors import RequestError
+from mt.insight.drawing import THEMES, Drawing
+from mt.insight.example import describe_example
+from mt.insight.page import draw, html_page
+from mt.insight.png import MISSING_PACKAGE, write_png
+from mt.insight.translation_record import Query, explain
+from mt.pipeline.translator import Translator
+
+
+@command
+def main(argv: Sequence[str]) -> int:
+    options = parse(argv)
+    if options.example:
+        print(describe_example())
+        return 0
+    write_explanation(options, stderr_console())
+    return 0
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser("explain", __doc__)
+    parser.add_argument("model", type=Path, nargs="?", help="model directory")
+    parser.add_argument("sentence", nargs="?", help="default: the first sentence of the model's calibration")
+    add = parser.common.add_argument
+    add("--output", type=Path, default=Path("explanation"), metavar="DIR", help="folder to write (%(default)s)")
+    add("--source-language", metavar="L", help="source language, if the model has several")
+    add("--target-language", metavar="L", help="target language, if the model has several")
+    add("--example", action="store_true", help="print the worked example; no model is needed")
+    add = parser.more.add_argument
+    add("--beam-size", type=count, metavar="N", help="hypotheses of beam search; 1 is greedy (default: the model's)")
+    add(
+        "--query",
+        default="encoder.1.1.1",
+        metavar="QUERY",
+        help="query that is computed step by step: BLOCK.LAYER.HEAD.POSITION from 1; BLOCK is encoder, decoder or "
+        "cross (default: %(default)s)",
+    )
+    options = parser.parse_intermixed_args(argv)
+    if options.model is None and not options.example:
+        parser.error("MODEL is missing; accepted: a model directory, or --example")
+    return options
+
+
+def write_explanation(options: argparse.Namespace, console: Console) -> None:
+    """Write the page and the pictures. Raises: MTError if the model or the sentence cannot be used."""
+    query = Query.parse(options.query)
+    loaded = load_model(options.model, torch.device("cpu"))
+    search = Translator(loaded).options
+    if options.beam_size is not None:
+        search = replace(search, beam_size=options.beam_size)
+    explanation = explain(
+        loaded,
+        options.sentence or first_sentence(loaded, options.source_language, options.target_language),
+        source=options.source_language,
+        target=options.target_language,
+        query=query,
+        options=search,
+    )
+    drawings = draw(explanation)
+    options.output.mkdir(parents=True, exist_ok=True)
+    with console.status("writing pictures"):
+        write_pictures(drawings, options.output)
+    page = options.output / "index.html"
+    page.write_text(html_page(explanation, drawings), encoding="utf-8")
+    for line in (
+        f"{explanation.sentence} -> {explanation.translation}",
+        f"no PNG pictures: {MISSING_PACKAGE} is missing; install mt-service[training]" if MISSING_PACKAGE else "",
+        f"{page}: written, with {len(drawings)} pictures",
+    ):
+        if line:
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def write_pictures(drawings: dict[str, Drawing], folder: Path) -> None:
+    """Write each picture for each theme, as SVG and, with matplotlib, as PNG."""
+    for theme, colors in THEMES.items():
+        (folder / theme).mkdir(exist_ok=True)
+        for name, drawing in drawings.items():
+            (folder / theme / f"{name}.svg").write_text(drawing.svg(colors), encoding="utf-8")
+            if not MISSING_PACKAGE:
+                write_png(drawing, colors, folder / theme / f"{name}.png")
+
+
+def first_sentence(loaded: LoadedModel, source: str | None, target: str | None) -> str:
+    """Return the first calibration source of a direction. Raises: RequestError if the model has none."""
+    direction = Translator(loaded).direction_of(source, target)
+    for pair in loaded.calibration:
+        if pair.direction.target == direction[1] and direction[0] in ("", pair.direction.source):
+            return pair.source
+    raise RequestError(f"{loaded.description.name} has no calibration sentence; accepted: SENTENCE after MODEL")

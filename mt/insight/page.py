@@ -1,0 +1,314 @@
+"""The HTML page of an explanation. It has no external parts: CSS, script and pictures are inside the file.
+
+Its Content-Security-Policy allows only this CSS and this script, by their hashes, and no connection.
+"""
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+
+from mt.insight.drawing import DARK, LIGHT, Drawing, css
+from mt.insight.pictures import (
+    arranged,
+    attention_layer,
+    distance_curve,
+    heat_map,
+    magnitude_bars,
+    probability_rows,
+    query_steps,
+    token_boxes,
+    word_links,
+)
+from mt.insight.record import BLOCKS, EmbeddingRecord
+from mt.insight.search_record import ALIVE
+from mt.insight.translation_record import TranslationRecord
+from mt.insight.tree_picture import beam_tree
+
+FOLDER = Path(__file__).resolve().parent
+COMPONENTS = 8  # of a vector, in tables
+
+
+def draw(explanation: TranslationRecord) -> dict[str, Drawing]:
+    """Return every picture of an explanation by name."""
+    record = explanation.record
+    drawings = {
+        "tokens-source": token_boxes("Source tokens", explanation.source, record.source),
+        "tokens-target": token_boxes("Target tokens", explanation.target, record.target),
+    }
+    labels = {"source": explanation.source, "target": explanation.target}
+    for (side, rows), embedding in zip(labels.items(), record.embeddings, strict=True):
+        drawings[f"embedding-{side}"] = _embedding(f"{side.capitalize()} embeddings", embedding, rows)
+    positions, width = explanation.positions, explanation.positions.shape[1]
+    drawings["positions"] = heat_map(
+        "Position encoding: a row for each position, a column for each dimension",
+        positions.tolist(),
+        [str(number) for number in range(len(positions))],
+        [str(number) for number in range(width)],
+        (_dimension_width(width), 6),
+    )
+    products = positions @ positions.T
+    by_distance = [float(products.diagonal(distance).mean()) for distance in range(len(positions))]
+    drawings["positions-by-distance"] = distance_curve(by_distance, "Dot product of two positions by their distance")
+    drawings["masks"] = _masks(explanation)
+    for attention in record.attentions:
+        name = f"attention-{attention.block}-{attention.layer}"
+        drawings[name] = attention_layer(attention, *explanation.labels(attention))
+    query, attention = explanation.query, explanation.attention
+    drawings["query"] = query_steps(attention, query.head - 1, query.position - 1, explanation.labels(attention)[1])
+    drawings["magnitudes"] = magnitude_bars(record.norms)
+    steps = [(step.chosen, [(piece, share) for piece, _, share in step.candidates]) for step in explanation.steps]
+    drawings["probabilities"] = probability_rows(steps)
+    drawings["beam"] = beam_tree(explanation.tree, explanation.vocabulary)
+    drawings["alignment"] = word_links(explanation.sentence, explanation.translation, explanation.links)
+    return drawings
+
+
+def html_page(explanation: TranslationRecord, drawings: Mapping[str, Drawing]) -> str:
+    """Return the page, with `drawings` by the names that `draw` gives them."""
+    style, script = _style(), (FOLDER / "page.js").read_text(encoding="utf-8")
+    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'"
+    sections = _sections(explanation, drawings)
+    links = "".join(f'<a href="#{name}">{escape(heading)}</a>' for name, heading, _ in sections)
+    bodies = "".join(
+        f'<section id="{name}"><h2>{escape(heading)}</h2>{body}</section>' for name, heading, body in sections
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(explanation.model)}: {escape(explanation.sentence)}</title><style>{style}</style></head><body>"
+        '<header><h1>How the model translates a sentence</h1><button id="theme" type="button">Light or dark</button>'
+        f"<p>{escape(explanation.sentence)}<br><b>{escape(explanation.translation)}</b></p>"
+        f"<p>{escape(_architecture(explanation))}</p></header><nav>{links}</nav><main>{bodies}</main>"
+        f'<div id="tip" role="status" hidden></div><script>{script}</script></body></html>\n'
+    )
+
+
+def _sections(explanation: TranslationRecord, drawings: Mapping[str, Drawing]) -> list[tuple[str, str, str]]:
+    """Return the sections: id, heading and HTML."""
+
+    def pictures(*names: str) -> str:
+        return "".join(f'<figure id="picture-{name}">{drawings[name].svg()}</figure>' for name in names)
+
+    layers = {block: [name for name in drawings if name.startswith(f"attention-{block}")] for block in BLOCKS}
+    blocks = [(block, name, _text(_BLOCK_TEXTS[block]) + pictures(*layers[block])) for block, name in BLOCKS.items()]
+    return [
+        ("tokens", "Tokens", _text(_TOKENS) + pictures("tokens-source", "tokens-target")),
+        ("embeddings", "Embeddings", _text(_EMBEDDINGS) + pictures("embedding-source", "embedding-target")),
+        ("positions", "Positions", _text(_POSITIONS) + pictures("positions", "positions-by-distance")),
+        ("masks", "Masks", _text(_MASKS) + pictures("masks")),
+        ("query", "One query, step by step", _query_table(explanation) + pictures("query")),
+        *blocks,
+        ("heads", "Heads", _text(_HEADS) + _head_table(explanation)),
+        ("magnitudes", "Residual and normalised states", _text(_MAGNITUDES) + pictures("magnitudes")),
+        ("probabilities", "Logits and probabilities", _steps(explanation) + pictures("probabilities")),
+        ("beam", "Beam search", _search(explanation, pictures("beam"))),
+        ("alignment", "Word alignment", _text(_ALIGNMENT) + pictures("alignment")),
+    ]
+
+
+_TOKENS = (
+    "The tokenizer cuts the text into pieces of its vocabulary. ▁ is a space. The number below a piece is its id. The "
+    "source ends with </s>; the decoder reads <s> and then each token that it has produced."
+)
+_EMBEDDINGS = (
+    "Each token selects a row of the embedding matrix. The model adds the position encoding to it; the sum is the "
+    "input of the first layer. Blue is positive, orange is negative; the strongest colour is the largest absolute "
+    "value."
+)
+_POSITIONS = (
+    "Position p has sin(p / 10000^(2i/d)) and cos(p / 10000^(2i/d)), for each i. The dot product of two positions "
+    "depends on their distance alone, and is largest at distance 0."
+)
+_MASKS = (
+    "A cell is filled where the query of the row may attend to the key of the column. The forward pass on this page "
+    "has padding after the source, as in a batch with a longer sentence: no query may attend to it. In the decoder, no "
+    "token may attend to a later one."
+)
+_HEADS = (
+    "Entropy is the mean over the queries: 0 bits if each query attends to one key, log2(n) bits if it attends to n "
+    "keys equally. The last column is the difference between the output of the block and the output computed again "
+    "from the weights on this page."
+)
+_MAGNITUDES = (
+    "The root mean square over the components of a state, averaged over the tokens. In a pre-norm model, the state "
+    "before LayerNorm is the residual stream, which grows from layer to layer. In a post-norm model, it is the sum of "
+    "a layer's input and output."
+)
+_ALIGNMENT = (
+    "Each target word is linked to the source word that it attends to most, in the mean over the heads of the layer "
+    "before the last."
+)
+_BLOCK_TEXTS = {
+    "encoder": "Each source token (row) attends to all source tokens (columns), but not to padding.",
+    "decoder": "Each token that the decoder reads (row) attends to itself and to the tokens before it (columns).",
+    "cross": (
+        "Each token that the decoder reads (row) attends to the source (columns). The state of a row predicts the "
+        "token after the row's token."
+    ),
+}
+
+
+def _embedding(title: str, embedding: EmbeddingRecord, rows: Sequence[str]) -> Drawing:
+    width = embedding.output.shape[1]
+    parts = (
+        ("tokens, scaled", embedding.tokens),
+        ("positions", embedding.positions),
+        ("sum", embedding.output),
+    )
+    dimensions = [str(number) for number in range(width)]
+    cell = (_dimension_width(width), 14)
+    maps = [
+        heat_map(f"{title}: {name}", part.tolist(), rows, dimensions, cell, float(part.abs().max()) or 1.0)
+        for name, part in parts
+    ]
+    return arranged(title, maps)
+
+
+def _dimension_width(dimensions: int) -> float:
+    return max(2.0, min(8.0, 900 / dimensions))
+
+
+def _masks(explanation: TranslationRecord) -> Drawing:
+    maps = []
+    for block, name in BLOCKS.items():
+        attention = explanation.record.of(block)[0]
+        queries, keys = explanation.labels(attention)
+        maps.append(heat_map(name, attention.mask.float().tolist(), queries, keys))
+    return arranged("Masks", maps)
+
+
+def _query_table(explanation: TranslationRecord) -> str:
+    """Return the computation of one query as a table with a row for each key."""
+    query, attention = explanation.query, explanation.attention
+    head, position = query.head - 1, query.position - 1
+    queries, keys = explanation.labels(attention)
+    q, k, v = attention.q[head, position], attention.k[head], attention.v[head]
+    scores, weights = attention.scores[head, position], attention.weights[head, position]
+    allowed = attention.mask[position].tolist()
+    text = (
+        f"{BLOCKS[query.block]}, layer {query.layer}, head {query.head}, the query of token {query.position}, "
+        f"{queries[position]}. d_k is {len(q)}; vectors show their first {min(COMPONENTS, len(q))} components. Each "
+        "score is the dot product of q with a key, divided by sqrt(d_k). The softmax of the allowed scores weights the "
+        "values. The option --query BLOCK.LAYER.HEAD.POSITION of mt-service explain selects another query."
+    )
+    rows = [
+        (
+            f"{number}. {key}",
+            _vector(k[number - 1]),
+            f"{float(q @ k[number - 1]):.4f}",
+            f"{float(scores[number - 1]):.4f}" if allowed[number - 1] else "masked",
+            f"{float(weights[number - 1]):.4f}",
+            _vector(v[number - 1]),
+        )
+        for number, key in enumerate(keys, start=1)
+    ]
+    rows.append(("sum", "", "", "", f"{float(weights.sum()):.4f}", _vector(weights @ v)))
+    header = ("key", "k", "q · k", "score", "softmax", "v; last row: result")
+    return f"{_text(text)}<p><b>q</b> = <code>{_vector(q)}</code></p>{_table(header, rows)}"
+
+
+def _head_table(explanation: TranslationRecord) -> str:
+    rows = []
+    for attention in (attention for block in BLOCKS for attention in explanation.record.of(block)):
+        _, keys = explanation.labels(attention)
+        received = attention.weights.mean(1)  # [H, S]
+        for head, bits in enumerate(attention.entropy.tolist()):
+            key = int(received[head].argmax())
+            rows.append(
+                (
+                    BLOCKS[attention.block],
+                    str(attention.layer),
+                    str(head + 1),
+                    f"{bits:.3f}",
+                    f"{float(attention.weights[head].amax(1).mean()):.3f}",
+                    f"{key + 1}. {keys[key]}: {float(received[head, key]):.3f}",
+                    f"{attention.difference:.1e}",
+                )
+            )
+    header = ("block", "layer", "head", "entropy", "mean of the largest weights", "key with the largest mean weight")
+    return _table((*header, "difference"), rows)
+
+
+def _steps(explanation: TranslationRecord) -> str:
+    text = (
+        "The decoder's state after the last layer gives a logit for each token of the vocabulary; softmax turns logits "
+        "into probabilities. Each step continues the best translation. Green is the token that the translation has."
+    )
+    rows = [
+        (
+            f"{number}. {step.chosen}",
+            f"{step.logit:.3f}",
+            f"{step.probability:.4f}",
+            str(step.rank),
+            f"{step.entropy:.2f}",
+            ", ".join(f"{piece} {logit:.2f}" for piece, logit, _ in step.candidates),
+        )
+        for number, step in enumerate(explanation.steps, start=1)
+    ]
+    return _text(text) + _table(("step", "logit", "probability", "rank", "entropy in bits", "highest logits"), rows)
+
+
+def _search(explanation: TranslationRecord, picture: str) -> str:
+    tree = explanation.tree
+    text = (
+        "Each step ranks all continuations of the live hypotheses by their log-probability, and keeps the best "
+        f"{tree.beam_size}. A hypothesis that ends is ranked by its score: the log-probability divided by the length "
+        f"penalty. The picture shows the best {tree.beam_size} pruned continuations of each step; point at a square "
+        f"for the reason. The search ended at step {tree.nodes[-1].step}: {tree.stop}."
+    )
+    rows = [
+        (
+            str(node.step),
+            " ".join(explanation.vocabulary[token] for token in tree.tokens(node)),
+            f"{node.total:.3f}",
+            node.fate,
+            node.reason,
+        )
+        for node in tree.nodes[1:]
+        if node.fate != ALIVE
+    ]
+    header = ("step", "hypothesis", "log-probability", "fate", "reason")
+    details = f"<details><summary>Every pruned and finished hypothesis</summary>{_table(header, rows)}</details>"
+    return _text(text) + picture + details
+
+
+def _architecture(explanation: TranslationRecord) -> str:
+    config = explanation.config
+    return (
+        f"{explanation.model}: {config.encoder_layers} encoder layers, {config.decoder_layers} decoder layers, "
+        f"d_model {config.d_model}, d_ff {config.d_ff}, {config.heads} heads, {config.norm}-norm, "
+        f"{len(explanation.vocabulary):,} target tokens. Computed in float32 on a CPU."
+    )
+
+
+def _text(text: str) -> str:
+    return f"<p>{escape(text)}</p>"
+
+
+def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    def line(tag: str, cells: Iterable[str]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(line("td", row) for row in rows)
+    return f'<div class="wide"><table><thead>{line("th", header)}</thead><tbody>{body}</tbody></table></div>'
+
+
+def _vector(values: Iterable[float]) -> str:
+    numbers = [f"{float(value):.3f}" for value in values]
+    return f"[{', '.join(numbers[:COMPONENTS])}{', …' if len(numbers) > COMPONENTS else ''}]"
+
+
+def _style() -> str:
+    """Return the CSS: colours of both themes, then the rules of page.css and of the drawings."""
+    light, dark = (":root{" + "".join(f"--{n}:{c};" for n, c in theme.items()) + "}" for theme in (LIGHT, DARK))
+    chosen = dark.replace(":root", ':root[data-theme="dark"]')
+    system = "@media (prefers-color-scheme: dark){" + dark.replace(":root", ':root:not([data-theme="light"])') + "}"
+    rules = css({name: f"var(--{name})" for name in LIGHT})
+    return light + system + chosen + rules + (FOLDER / "page.css").read_text(encoding="utf-8")
+
+
+def _hash(content: str) -> str:
+    return f"'sha256-{base64.b64encode(sha256(content.encode()).digest()).decode()}'"

@@ -1,0 +1,139 @@
+"""Records of a forward pass, against the model's own computations."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from mt.checkpoint import LoadedModel, load_model
+from mt.config import ModelConfig
+from mt.insight.record import AttentionRecord, PassRecord, record_pass
+from mt.model.attention import MultiHeadAttention, attention
+from mt.model.transformer import Transformer
+from mt.tokenizer import BOS, EOS
+
+FROZEN = Path(__file__).resolve().parent.parent / "frozen" / "model"
+LAYERS = HEADS = 2
+
+
+@pytest.fixture(scope="module")
+def loaded() -> LoadedModel:
+    return load_model(FROZEN, torch.device("cpu"))
+
+
+@pytest.fixture(scope="module")
+def pair(loaded: LoadedModel) -> tuple[list[int], list[int]]:
+    encode = loaded.tokenizer.encode
+    return [*encode("My husband is very fast."), EOS], encode("Mein Mann ist sehr schnell.")
+
+
+@pytest.fixture(scope="module")
+def record(loaded: LoadedModel, pair: tuple[list[int], list[int]]) -> PassRecord:
+    return record_pass(loaded.model, *pair)
+
+
+def test_every_attention_is_recorded(record: PassRecord, pair: tuple[list[int], list[int]]) -> None:
+    source, target = len(pair[0]), len(pair[1]) + 1
+    shapes = {
+        block: [tuple(each.weights.shape) for each in record.of(block)] for block in ("encoder", "decoder", "cross")
+    }
+    assert shapes == {
+        "encoder": [(HEADS, source, source + 2)] * LAYERS,
+        "decoder": [(HEADS, target, target)] * LAYERS,
+        "cross": [(HEADS, target, source + 2)] * LAYERS,
+    }
+    assert [each.layer for each in record.of("cross")] == [1, 2]
+
+
+def test_rows_sum_to_one_and_masked_weights_are_zero(record: PassRecord) -> None:
+    for each in record.attentions:
+        assert float((each.weights.sum(-1) - 1).abs().max()) < 1e-6
+        assert not each.weights[:, ~each.mask].any(), "a masked weight is not exactly 0"
+        assert each.weights[:, each.mask].all()
+    assert not record.of("encoder")[0].mask[:, -2:].any() and record.of("encoder")[0].mask[:, :-2].all()
+    assert torch.equal(record.of("decoder")[0].mask, torch.ones_like(record.of("decoder")[0].mask).tril())
+
+
+def test_the_blocks_outputs_follow_from_the_weights(record: PassRecord) -> None:
+    assert max(each.difference for each in record.attentions) < 1e-6
+
+
+def test_the_weights_are_those_of_attention_maps(
+    loaded: LoadedModel, record: PassRecord, pair: tuple[list[int], list[int]]
+) -> None:
+    """The path that the service uses, without padding."""
+    source, target = torch.tensor([pair[0]]), torch.tensor([[BOS, *pair[1]]])
+    with torch.inference_mode():
+        maps = loaded.model.cross_attention(source, torch.ones_like(source, dtype=torch.bool), target)[:, 0]
+    ours = torch.stack([each.weights[..., :-2] for each in record.of("cross")])
+    assert float((maps - ours).abs().max()) < 1e-6
+
+
+def test_the_weights_are_those_that_the_model_applies(
+    loaded: LoadedModel, record: PassRecord, pair: tuple[list[int], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against a softmax written out here, of the q and k that the model passes to its attention function."""
+    applied: list[Tensor] = []
+
+    def spy(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+        exponents = (q.double() @ k.double().mT / math.sqrt(q.shape[-1])).exp() * (1 if mask is None else mask)
+        applied.append((exponents / exponents.sum(-1, keepdim=True))[0])
+        return attention(q, k, v, mask, dropout)
+
+    for module in loaded.model.modules():
+        if isinstance(module, MultiHeadAttention):
+            monkeypatch.setattr(module, "attention", spy)
+    again = record_pass(loaded.model, *pair)
+    assert len(applied) == len(record.attentions) == 3 * LAYERS
+    for weights, each in zip(applied, again.attentions, strict=True):
+        assert float((weights[:, : each.weights.shape[1]] - each.weights).abs().max()) < 1e-6
+    assert torch.allclose(again.logits, record.logits, atol=1e-4)
+
+
+def test_padding_changes_nothing(loaded: LoadedModel, record: PassRecord, pair: tuple[list[int], list[int]]) -> None:
+    without = record_pass(loaded.model, *pair, padding=0)
+    assert record.padding == 2 and without.of("encoder")[0].weights.shape[-1] == len(pair[0])
+    assert torch.allclose(record.logits, without.logits, atol=1e-4)
+
+
+def test_the_longest_source_has_no_padding(loaded: LoadedModel) -> None:
+    longest = loaded.description.model.max_length
+    assert record_pass(loaded.model, [*[5] * (longest - 1), EOS], [5]).padding == 0
+
+
+def test_embeddings_and_norms(loaded: LoadedModel, record: PassRecord) -> None:
+    source, target = record.embeddings
+    assert len(source.output) == len(record.source) and len(target.output) == len(record.target)
+    assert torch.allclose(source.tokens + source.positions, source.output, atol=1e-6)
+    assert [norm.name for norm in record.norms[:5]] == [
+        *("encoder 1 self-attention", "encoder 1 feed-forward", "encoder 2 self-attention", "encoder 2 feed-forward"),
+        "encoder output",
+    ]
+    # Pre-norm: the first LayerNorm reads the embeddings.
+    size = source.output.square().mean(-1).sqrt().mean()
+    assert record.norms[0].residual == pytest.approx(float(size), rel=1e-5)
+
+
+def test_no_hook_remains(loaded: LoadedModel, record: PassRecord) -> None:
+    assert not any(module._forward_hooks for module in loaded.model.modules())
+
+
+def test_post_norm_and_two_vocabularies() -> None:
+    torch.manual_seed(0)
+    config = ModelConfig(
+        encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=2, norm="post", tie_source=False, max_length=16
+    )
+    record = record_pass(Transformer(config, 20, source_vocabulary_size=30).eval(), [25, EOS], [19])
+    assert [len(embedding.output) for embedding in record.embeddings] == [2, 2]
+    assert [norm.name for norm in record.norms][-1] == "decoder 1 feed-forward"
+    # A LayerNorm with the initial weights gives states with a root mean square of 1.
+    assert [norm.normalised for norm in record.norms] == [pytest.approx(1, abs=1e-3)] * 5
+
+
+def test_entropy_of_a_uniform_and_of_a_certain_head() -> None:
+    weights = torch.tensor([[[0.25, 0.25, 0.25, 0.25]], [[0.0, 1.0, 0.0, 0.0]]])
+    nothing = torch.zeros(2, 4, 1)
+    record = AttentionRecord("cross", 1, nothing, nothing, nothing, torch.ones(1, 4, dtype=torch.bool), weights, 0.0)
+    assert record.entropy.tolist() == pytest.approx([2.0, 0.0])

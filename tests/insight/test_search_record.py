@@ -1,0 +1,142 @@
+"""The tree of a search: a model of two words by hand, then random models against the plain search."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from mt import Translator
+from mt.checkpoint import load_model
+from mt.decoding.options import SearchOptions
+from mt.decoding.scorer import ModelScorer
+from mt.insight.search_record import ALIVE, FINISHED, PRUNED, SearchTree, record_search
+from tests.conftest import sentences
+from tests.decoding.conftest import Ids, TableScorer, random_table
+from tests.decoding.reference import decode
+
+FROZEN = Path(__file__).resolve().parent.parent / "frozen" / "model"
+EOS, A, B = 3, 4, 5
+SOURCE = (7, EOS)
+
+
+def by_hand(source: Ids, tokens: Ids) -> list[float]:
+    """P(A A) = 0.6 * 0.5 * 0.9 = 0.27, P(B) = 0.4 * 0.9 = 0.36, P(A B) = 0.6 * 0.3 * 0.9 = 0.162."""
+    table = {
+        (): {A: 0.6, B: 0.4},
+        (A,): {A: 0.5, B: 0.3, EOS: 0.2},
+        (B,): {EOS: 0.9, A: 0.1},
+        (A, A): {EOS: 0.9, B: 0.1},
+        (A, B): {EOS: 0.9, B: 0.1},
+    }
+    following = table.get(tokens, {EOS: 1.0})
+    return [math.log(following[token]) if token in following else -math.inf for token in range(6)]
+
+
+def fates(tree: SearchTree) -> dict[Ids, tuple[str, float]]:
+    return {tree.tokens(node): (node.fate, round(math.exp(node.total), 3)) for node in tree.nodes[1:]}
+
+
+def reason(tree: SearchTree, *tokens: int) -> str:
+    [node] = [node for node in tree.nodes if tree.tokens(node) == tokens]
+    return node.reason
+
+
+def test_every_fate_by_hand() -> None:
+    tree = record_search(TableScorer(by_hand), SOURCE, SearchOptions(beam_size=2, length_penalty=0))
+    assert fates(tree) == {
+        (A,): (ALIVE, 0.6),
+        (B,): (ALIVE, 0.4),
+        (A, A): (PRUNED, 0.3),  # the search ends
+        (A, B): (PRUNED, 0.18),  # the search ends
+        (B, A): (PRUNED, 0.04),  # third of the continuations
+        (A, EOS): (PRUNED, 0.12),  # fourth of 0.36, 0.3, 0.18, 0.12
+        (B, EOS): (FINISHED, 0.36),
+    }
+    assert tree.stop == "no live hypothesis can exceed the score -1.022: its bound is -1.204"  # log 0.36, log 0.3
+    assert reason(tree, A, A) == reason(tree, A, B) == f"the search ended: {tree.stop}"
+    assert reason(tree, B, A) == "rank 3 of the continuations: -3.22 is below rank 2, -1.71"  # log 0.04, log 0.18
+    assert reason(tree, A, EOS) == "EOS, -2.12, is not among the best 2 of all continuations"
+    assert reason(tree, B, EOS) == "EOS is among the best 2 of all continuations; score -1.022, rank 1 of 1 finished"
+    assert [tree.tokens(node) for node in tree.nodes if node.is_best] == [(), (B,), (B, EOS)]
+
+
+def test_two_hypotheses_by_hand() -> None:
+    options = SearchOptions(beam_size=2, n_best=2, length_penalty=0)
+    tree = record_search(TableScorer(by_hand), SOURCE, options)
+    assert [hypothesis.tokens for hypothesis in tree.hypotheses] == [(B,), (A, A)]
+    finished = {tokens: total for tokens, (fate, total) in fates(tree).items() if fate == FINISHED}
+    assert finished == {(B, EOS): 0.36, (A, A, EOS): 0.27, (A, B, EOS): 0.162}
+    assert reason(tree, A, A, EOS).endswith("score -1.309, rank 2 of 3 finished")
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_the_maximum_length(length: int) -> None:
+    """At the last step every hypothesis ends, of which there are one and then two."""
+    options = SearchOptions(beam_size=2, length_penalty=0, max_length=length)
+    tree = record_search(TableScorer(lambda *_: [0.0, 0.0, 0.0, -9.0, 2.0, 1.0]), SOURCE, options)
+    assert tree.stop == f"the maximum length of {length} tokens"
+    ends = [node for node in tree.nodes if node.step == length and node.token == EOS]
+    assert [node.fate for node in ends] == [FINISHED] * length
+    assert ends[0].reason.startswith(f"EOS at the maximum length of {length} tokens")
+
+
+def test_an_end_before_the_maximum_length() -> None:
+    options = SearchOptions(beam_size=2, n_best=2, length_penalty=0, max_length=2)
+    tree = record_search(TableScorer(lambda *_: [0.0, 0.0, 0.0, 3.0, 2.0, 1.0]), SOURCE, options)
+    assert reason(tree, EOS).startswith("EOS is among the best 2 of all continuations")
+    assert reason(tree, A, EOS).startswith("EOS at the maximum length of 2 tokens")
+
+
+def test_no_allowed_continuation() -> None:
+    tree = record_search(TableScorer(lambda *_: [-math.inf, *[0.0] * 3]), SOURCE, SearchOptions(beam_size=2))
+    assert tree.stop == "no hypothesis has an allowed continuation"
+    assert [hypothesis.tokens for hypothesis in tree.hypotheses] == [()]
+
+
+def test_enough_hypotheses() -> None:
+    """EOS always has 0.9: the second hypothesis is finished at step 2, when a live one could only win by length."""
+    table = [math.log(value) if value else -math.inf for value in (0, 0, 0, 0.9, 0.06, 0.04)]
+    options = SearchOptions(beam_size=2, length_penalty=1, max_length_offset=100)
+    tree = record_search(TableScorer(lambda *_: table), SOURCE, options)
+    assert tree.stop == (  # log 0.06^2 / 2 and log 0.9
+        "2 hypotheses are finished, and at its present length the best live one scores -2.813, not above -0.105"
+    )
+
+
+def test_a_failed_search_has_no_hypotheses() -> None:
+    tree = record_search(TableScorer(lambda *_: [math.nan] * 6), SOURCE, SearchOptions(beam_size=2))
+    assert tree.hypotheses == []
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, 5])
+@pytest.mark.parametrize("n_best", [1, 5])
+def test_random_models(beam_size: int, n_best: int) -> None:
+    """The finished nodes, best first, are the results of the search; kept nodes are at most the beam size."""
+    options = SearchOptions(beam_size=beam_size, n_best=min(n_best, beam_size), max_length=8)
+    for seed in range(5):
+        scorer, source = TableScorer(random_table(9)), (seed, EOS)
+        tree = record_search(scorer, source, options)
+        [expected] = decode(scorer, [source], options)  # with one beam this is greedy search, a class of its own
+        assert [hypothesis.tokens for hypothesis in tree.hypotheses] == [hypothesis.tokens for hypothesis in expected]
+        assert tree.hypotheses == expected or beam_size == 1
+        finished = sorted((node for node in tree.nodes if node.score is not None), key=lambda node: -(node.score or 0))
+        best = [(tree.tokens(node)[:-1], node.score) for node in finished[: options.n_best]]
+        assert best == [(hypothesis.tokens, hypothesis.score) for hypothesis in tree.hypotheses]
+        for step in range(1, tree.nodes[-1].step + 1):
+            kept = [node for node in tree.nodes if node.step == step and node.fate == ALIVE]
+            pruned = [node for node in tree.nodes if node.step == step and node.reason.startswith("rank")]
+            assert len(kept) <= beam_size
+            assert min((node.total for node in kept), default=0) >= max((node.total for node in pruned), default=-99)
+
+
+def test_a_trained_model() -> None:
+    """The text of the tree's best hypothesis is the translation of the fast path."""
+    translator = Translator.load(FROZEN, device="cpu")
+    model = load_model(FROZEN, torch.device("cpu")).model
+    for sentence in ("My husband is very fast.", *sentences(3)):
+        request = translator.request(sentence)
+        assert request is not None
+        tree = record_search(ModelScorer(model), request.source, request.options)
+        text = translator.tokenizer.decode(tree.hypotheses[0].tokens)
+        assert text == translator.translate(sentence, protect=False, sentences=True).text

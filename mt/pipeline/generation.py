@@ -151,10 +151,11 @@ class TextGenerator:
                     written.clear()
                 latest = written[1 + len(request.prefix) :]  # the search begins with BOS
                 text = self._text(draft, () if options.search.beams else latest)
-                if not text.endswith(INCOMPLETE):
+                if len(text) > shown and not text.endswith(INCOMPLETE):
                     yield text[shown:]
                     shown = len(text)
-        yield text[shown:]
+        if len(text) > shown:
+            yield text[shown:]
 
     def _engine(self, scorer: Scorer[Any]) -> Engine:
         return Engine(SearchDecoder(scorer), Limits.of(scorer.device.type))

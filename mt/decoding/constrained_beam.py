@@ -174,7 +174,7 @@ class ConstrainedBeamSearch(SentenceTable):
         return self.beam.go_on(alive, parents, ids.flatten(1).gather(1, chosen), ends, leading, enough)
 
     def _places(self, log_probs: Tensor) -> Tensor:
-        """Return place + agreement [B, K, A] of each word, as defined in the docstring of the class."""
+        """Return the sum of `place` and `agreement` of each row and word, [B, K, A]; the class defines both terms."""
         cued = (self.cues > 0).any(2)[:, None]
         cue, first = self._any_of(log_probs, self.cues), self._any_of(log_probs, self.begins)
         kin = (self.grandparents[:, :, None] == self.grandparents[:, None]) & (self.word < 0)[:, None]  # [B, K, K]

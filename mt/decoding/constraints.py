@@ -29,7 +29,7 @@ class Features:
 
 @dataclass
 class Constraints(SentenceTable):
-    """Constraints of B sentences. A step counts the tokens that a row has produced so far."""
+    """Search constraints of B sentences. The step of a row is the number of tokens that it has produced so far."""
 
     last: Tensor  # [B] the step at which only EOS is allowed
     first_end: Tensor  # [B] the first step at which EOS is allowed

@@ -1,4 +1,4 @@
-"""Tables between the weight names of two formats, which must use every weight of both exactly once."""
+"""Tables that map weight names of one format to another; a table uses every weight of both exactly once."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence

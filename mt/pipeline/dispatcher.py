@@ -50,7 +50,7 @@ class ResultDispatcher:
                 self.engine.submit(request)
 
     def cancel(self, tasks: Iterable[TextTask]) -> None:
-        """Drop the calls of tasks that are not done. Cancelled tasks get no translation."""
+        """Cancel tasks: drop their requests that wait or run. Cancelled tasks get no translation."""
         with self._lock:
             ids = []
             for task in tasks:

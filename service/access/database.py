@@ -264,7 +264,9 @@ def _migrate(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")  # closing the connection rolls it back
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):
-        raise DatabaseError(f"its schema is of a later release, version {version}; accepted: up to {len(MIGRATIONS)}")
+        raise DatabaseError(
+            f"the schema has version {version}, of a later release; accepted: versions up to {len(MIGRATIONS)}"
+        )
     for statement in (statement for script in MIGRATIONS[version:] for statement in script):
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")

@@ -45,7 +45,7 @@ class WorkerDied(Exception):
 
 
 class WorkerOwner(Protocol):
-    """Receiver of the answers and of the end of a worker."""
+    """Object that a worker calls with its answers, and once when the worker ends."""
 
     def answered(self, worker: "Worker", answers: Sequence[TextAnswer]) -> None:
         """Process answers to texts."""

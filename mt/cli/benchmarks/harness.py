@@ -80,7 +80,7 @@ class PeerSearch:
         return 2 * source_tokens + 10
 
     def groups(self, count: int) -> Iterator[tuple[int, list[int]]]:
-        """Yield each forced length with its indices, longest first; one group of length 0 if none is forced."""
+        """Yield each forced length with the indices of its sentences, longest first; 0 stands for no forced length."""
         lengths = self.forced or (0,) * count
         for length in sorted(set(lengths), reverse=True):
             yield length, [place for place in range(count) if lengths[place] == length]

@@ -89,7 +89,7 @@ class LoadTarget(Protocol[Item]):
         """Queue a request; `place` identifies its answer."""
 
     def step(self) -> list[int]:
-        """Work or wait briefly; return the places of the finished requests."""
+        """Decode for a step, or wait briefly if no request runs. Return the indices of the requests that finished."""
 
 
 @dataclass

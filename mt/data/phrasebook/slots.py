@@ -49,7 +49,7 @@ class Construction:
 
 
 def lemmas_of(part: object) -> tuple[str, ...]:
-    """Return the content lemmas of a part of a filling."""
+    """Return the lemmas of the content words in a part of a slot's value."""
     if isinstance(part, Action | NounPhrase | Phrase | Subject):
         return part.lemmas
     if isinstance(part, Verb | Adjective):

@@ -180,7 +180,7 @@ def _hash(text: str) -> bytes:
 
 
 def _draw(construction: Construction, random: Random, held_out: bool, seen: set[str]) -> PhrasePair | None:
-    """Draw a pair that is not in `seen`, held out or not; return None after PATIENCE vain draws."""
+    """Draw a pair that is not in `seen` and is held out if `held_out`, else not; None after PATIENCE failures."""
     held = held_out_pairs()
     for _ in range(PATIENCE):
         filling = construction.filling.draw(random)

@@ -31,9 +31,10 @@ _CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "
 class Dialect:
     """Properties of a kind of markup.
 
-    `splitting` elements end a text. With `outline`, so do the elements whose parent has no text of its own, except
-    `non_splitting` ones. The content of `textless` elements is not part of a text; that of `kept` elements is, but is
-    not translated. `attributes` are translated. With `collapse`, white space counts as in HTML.
+    `splitting` elements end the current text. If `outline` is true, an element whose parent has no text of its own ends
+    it too, unless the element is in `non_splitting`. The content of `textless` elements is not part of a text. The
+    content of `kept` elements is part of a text, but is not translated. `attributes` are translated. If `collapse` is
+    true, runs of white space are collapsed as in HTML.
     """
 
     xml: bool

@@ -112,11 +112,11 @@ class Engine:
             except Exception as error:  # a model can raise any exception, such as out of memory
                 results += self._fail(key, requests, error)
         if self._batches:
-            key = self._next_turn()
+            key, running = self._next_turn()
             try:
-                finished = self._batches[key].advance()
-                self._release(key, [result.id for result in finished])
-                results += finished
+                if finished := running.advance():
+                    self._release(key, [result.id for result in finished])
+                    results += finished
             except Exception as error:
                 results += self._fail(key, (), error)
         return results
@@ -133,25 +133,29 @@ class Engine:
         else:
             self._batches[key] = RunningBatch(batch, requests)
 
-    def _next_turn(self) -> BatchKey:
-        """Choose the batch of the next step, which moves behind the other batches.
+    def _next_turn(self) -> tuple[BatchKey, RunningBatch]:
+        """Choose the batch of the next step, which moves behind the other batches. Return it with its key.
 
         After a step of another batch, the interactive batches may do as much work as this step. A step with few rows
         is counted as a step with as many rows as the interactive share may have, because it takes hardly less time.
         """
-        interactive = [key for key in self._batches if key[0] is Share.INTERACTIVE]
-        others = [key for key in self._batches if key[0] is not Share.INTERACTIVE]
-        key = interactive[0] if interactive and (self._balance > 0 or not others) else others[0]
-        running = self._batches[key] = self._batches.pop(key)
+        several = len(self._batches) > 1
+        if several:  # a single batch is the usual case, and the hashes of its key would take most of the time
+            interactive = [key for key in self._batches if key[0] is Share.INTERACTIVE]
+            others = [key for key in self._batches if key[0] is not Share.INTERACTIVE]
+            key = interactive[0] if interactive and (self._balance > 0 or not others) else others[0]
+            running = self._batches[key] = self._batches.pop(key)
+        else:
+            key, running = next(iter(self._batches.items()))
         rows = running.size * key[1].rows
         self.steps += 1
         self.rows += rows
         work = key[1].cost * max(rows, self.max_rows // INTERACTIVE_PART)
         if key[0] is not Share.INTERACTIVE:
             self._balance = min(self._balance, 0) + work
-        elif others:
+        elif several and others:
             self._balance -= work
-        return key
+        return key, running
 
     def _fail(self, key: BatchKey, joining: Sequence[Request], error: Exception) -> list[Result]:
         """Drop a batch that raised an exception, with joining requests. Isolate the requests if there are several.

@@ -74,7 +74,7 @@ class ResultDispatcher:
                     done += self._resume(task, routine, results)
                 if monotonic() >= stop:
                     break
-            return done + self._attend()
+            return done + self._attend() if self._attending else done
 
     def finish(self, task: TextTask) -> None:
         """Step until a submitted task is done."""

@@ -38,7 +38,8 @@ _EMOJI = (
     r"|(?<!\S)(?:<3|[:;=]['-]?[()\[\]DPp])(?!\w)"
 )
 _ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
-_TEMPLATE = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}+(?P=mark)>"
+_CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"  # a backtick between a space and a letter opens
+_TEMPLATE = _CODE_SPAN + r"|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}+(?P=mark)>"
 _ARGUMENT = r"(?<![\w*])\*{1,2}[A-Za-z_]\w*+(?!\*)"
 _TAG = (
     r"</?(?:\d{1,4}|[A-Za-z](?:[^<>\n]{0,300}[^<>\n/\s])?)\s?/?>|&(?:[A-Za-z]{2,31}|\#\d{1,7}|\#x[0-9A-Fa-f]{1,6});"
@@ -69,7 +70,7 @@ _CODE = re.compile(  # what a word of prose does not contain
     r"|[A-Za-z][+#]|(?<!\d)%[-+#.\w(]"  # suffixes
     r"|^[$#]\w|^:[\w+]|^[.~]{0,2}/[\w:.]|^\.\w|^--[a-z]|^-[A-Za-z]$"  # prefixes
     r"|[A-Za-z]\d|\d(?!AM\b|PM\b)[A-Z]|\d[a-z]{1,8}[A-Z\d]|[A-Z]-\d"  # letters and digits
-    r"|[A-Za-z0-9]_[A-Za-z0-9]|__|^_\w|[a-z]{2}[A-Z]"  # words written as one; iPhone and PhD are words
+    r"|[A-Za-z0-9]_|_[A-Za-z0-9]|[a-z]{2}[A-Z]"  # words written as one; iPhone and PhD are words
     r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b)"  # a dot inside, but not as in e.g. or U.S.
 )
 _HINT = re.compile(  # few alternatives, for speed: most sentences have no hint

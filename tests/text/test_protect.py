@@ -217,6 +217,7 @@ def test_any_translation_gets_each_span_as_often(sentence: str, translation: str
 
 @given(SENTENCES, SENTENCES | st.text(max_size=20), st.booleans(), st.integers(0, 99), st.integers(1, 99))
 @example("<0> <0> <0> <0>", "", True, 0, 7)  # the last two must not count as the first two
+@example("Hund, `x y`", "`", False, 0, 1)  # the backtick of the translation must not close before the code
 def test_any_translation_gets_the_kept_text(
     sentence: str, translation: str, copied: bool, begin: int, length: int
 ) -> None:

@@ -56,12 +56,15 @@ _NUMBER = (
     rf"(?:[ \u00a0\u202f]?(?:[%‰{_MONEY}](?![\w({{])|°[CF]?(?!\w)))?"
 )
 _EXPRESSION = r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]{0,64}\w"
+_SUBSCRIPT = (  # Dict[str, int], [], [a-z]+ and O(n log n)
+    r"\b[A-Za-z_]\w{0,63}\[[^\[\]\n]{0,60}\](?!\()|\[\]|\[\w-\w[^\s\[\]]{0,60}\][+*?]?|\b[A-Z]\([a-z0-9][^()\n]{0,20}\)"
+)
 _BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,;*—–…{WIDE}{_EMOJI_CHARACTER}"
 _WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|[^{_BREAK}]++)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*+"
 _SPAN = re.compile(
     rf"(?P<prose>[A-Z]?[a-z]++(?= \w))|(?P<brace>[$#%@]?\{{)|(?P<template>{_TEMPLATE})|(?P<address>{_ADDRESS})"
     rf"|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
-    rf"|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
+    rf"|(?P<subscript>{_SUBSCRIPT})|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
 )
 _NUMBERS = re.compile(_NUMBER)
 _PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
@@ -71,11 +74,12 @@ _CODE = re.compile(  # what a word of prose does not contain
     r"|^[$#]\w|^:[\w+]|^[.~]{0,2}/[\w:.]|^\.\w|^--[a-z]|^-[A-Za-z]$"  # prefixes
     r"|[A-Za-z]\d|\d(?!AM\b|PM\b)[A-Z]|\d[a-z]{1,8}[A-Z\d]|[A-Z]-\d"  # letters and digits
     r"|[A-Za-z0-9]_|_[A-Za-z0-9]|[a-z]{2}[A-Z]"  # words written as one; iPhone and PhD are words
+    r"|[a-z]{2}:(?!in(?:nen)?\b)[a-z]{2}|[A-Z][a-z]*-[A-Z][a-z]+-[A-Z][A-Za-z]|[a-z]-0\d"  # file:line, X-Request-ID, web-01
     r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b)"  # a dot inside, but not as in e.g. or U.S.
 )
 _HINT = re.compile(  # few alternatives, for speed: most sentences have no hint
-    rf"[\d@#`{{<>&%\\|^*_+°~{_MONEY}{_EMOJI_CHARACTER}]"
-    r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()\)"
+    rf"[\d@#\[`{{<>&%\\|^*_+°~{_MONEY}{_EMOJI_CHARACTER}]"
+    r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)]"
     r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))"
 )
 _SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d)")

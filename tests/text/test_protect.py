@@ -63,6 +63,11 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("€5.99, US$5 and -£3 or 19,99 € at 20 °C", ["€5.99", "US$5", "-£3", "19,99 €", "20 °C"]),
         ("1e-9 6.02E+23 0xFF top-10", ["1e-9", "6.02E+23", "0xFF", "10"]),
         ("(+49 (0) 30 123) or 0171/2345678.", ["+49 (0) 30 123", "0171/2345678"]),
+        (
+            "Dict[str, int] [] [a-z]+ O(n log n) web-01 file:line X-Request-ID",
+            ["Dict[str, int]", "[]", "[a-z]+", "O(n log n)", "web-01", "file:line", "X-Request-ID"],
+        ),
+        ("Berliner:innen, an X-ray [see below], file(s), pre-war", []),
         ("<%= x %> <? echo ?> <%- b", ["<%= x %>", "<? echo ?>", "<%-"]),
         (
             "{n, plural, one {# item} other {{n} items}} ${a.b}",

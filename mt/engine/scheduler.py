@@ -3,7 +3,7 @@
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import IntEnum, auto
 from heapq import heapify, heappop, heappush
 from itertools import count
 
@@ -61,7 +61,7 @@ class BatchKind:
         return cls(request.options.rows, request.options.beams, constrained=request.constraints is not None)
 
 
-class Share(Enum):
+class Share(IntEnum):
     """Part of an engine's rows and steps."""
 
     BULK = auto()
@@ -73,6 +73,9 @@ BatchKey = tuple[Share, BatchKind]
 
 INTERACTIVE_PART = 4
 """A caller is busy with more than this part of `Limits.rows`. The interactive share has this part in addition."""
+
+SHARE_PARTS = {Share.BULK: 1, Share.INTERACTIVE: INTERACTIVE_PART}
+"""Each share has this part of `Limits.rows`. Isolated requests run one at a time."""
 
 LIGHT_PART = 8
 """A caller has little work with at most this part of `Limits.rows`, or one sentence."""
@@ -200,9 +203,8 @@ class Scheduler:
 
     def _has_room(self, share: Share, rows: int) -> bool:
         """Return whether a request of this many rows fits. A request that is too large for its share runs alone."""
-        parts = {Share.BULK: 1, Share.INTERACTIVE: INTERACTIVE_PART}
-        limit = self.limits.rows // parts[share] if share in parts else 0
-        return self._rows[share] == 0 or self._rows[share] + rows <= limit
+        running = self._rows[share]
+        return running == 0 or (share in SHARE_PARTS and running + rows <= self.limits.rows // SHARE_PARTS[share])
 
     def _is_light(self, caller: int, rows: int) -> bool:
         """Return whether the caller has little work, including one more request of this many rows."""

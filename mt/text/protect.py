@@ -74,7 +74,7 @@ _CODE = re.compile(  # what a word of prose does not contain
     r"|^[$#]\w|^:[\w+]|^[.~]{0,2}/[\w:.]|^\.\w|^--[a-z]|^-[A-Za-z]$"  # prefixes
     r"|[A-Za-z]\d|\d(?!AM\b|PM\b)[A-Z]|\d[a-z]{1,8}[A-Z\d]|[A-Z]-\d"  # letters and digits
     r"|[A-Za-z0-9]_|_[A-Za-z0-9]|[a-z]{2}[A-Z]"  # words written as one; iPhone and PhD are words
-    r"|[a-z]{2}:(?!in(?:nen)?\b)[a-z]{2}|[A-Z][a-z]*-[A-Z][a-z]+-[A-Z][A-Za-z]|[a-z]-0\d"  # file:line, X-Request-ID, web-01
+    r"|[a-z]{2}:(?!in(?:nen)?\b)[a-z]{2}|[A-Z][a-z]*-[A-Z][a-z]+-[A-Z][A-Za-z]|[a-z]-0\d"  # file:line, X-Request-ID
     r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b)"  # a dot inside, but not as in e.g. or U.S.
 )
 _HINT = re.compile(  # few alternatives, for speed: most sentences have no hint

@@ -1,7 +1,8 @@
 """CPU backend: beam search and greedy search in the compiled kernels, other searches in torch with their scores."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Self
 
 import torch
@@ -39,10 +40,8 @@ SUPPORTED_OPTIONS = {
 }
 """Fields of SearchOptions that the kernels implement or that affect only sampling."""
 
-REQUIRED_DEFAULTS = {
-    SearchOptions: {f.name: f.default for f in fields(SearchOptions) if f.name not in SUPPORTED_OPTIONS},
-    Request: {f.name: f.default for f in fields(Request) if f.name not in {"id", "source", "options", "caller"}},
-}
+OPTION_DEFAULTS = {f.name: f.default for f in fields(SearchOptions) if f.name not in SUPPORTED_OPTIONS}
+REQUEST_DEFAULTS = {f.name: f.default for f in fields(Request) if f.name not in {"id", "source", "options", "caller"}}
 
 
 def is_supported(request: Request) -> bool:
@@ -51,11 +50,16 @@ def is_supported(request: Request) -> bool:
     This is true if every field that the kernels do not implement has its default value. A field that is added to
     SearchOptions or Request therefore makes torch search, without a change here.
     """
-    return all(
-        getattr(part, name) == default
-        for part in (request.options, request)
-        for name, default in REQUIRED_DEFAULTS[type(part)].items()
-    )
+    return _are_defaults(request, REQUEST_DEFAULTS) and _are_supported(request.options)
+
+
+@lru_cache(maxsize=256)  # many requests share their options
+def _are_supported(options: SearchOptions) -> bool:
+    return _are_defaults(options, OPTION_DEFAULTS)
+
+
+def _are_defaults(part: object, defaults: Mapping[str, object]) -> bool:
+    return all(getattr(part, name) == default for name, default in defaults.items())
 
 
 @dataclass
@@ -121,11 +125,12 @@ class CompiledDecoder:
     shortlist: CpuShortlist | None = None
 
     def kind(self, request: Request) -> BatchKind:
-        compiled = is_supported(request)
-        return replace(BatchKind.of(request), compiled=compiled, cost=1 if compiled else TORCH_COST)
+        if is_supported(request):
+            return BatchKind(request.options.rows, request.options.beams, compiled=True)
+        return replace(BatchKind.of(request), cost=TORCH_COST)
 
     def begin(self, requests: Sequence[Request]) -> Batch:
-        if not self.kind(requests[0]).compiled:
+        if not is_supported(requests[0]):
             return SearchDecoder(CompiledScorer(self.model)).begin(requests)
         batch = CpuBatch(self.model, requests[0].options.rows, self.shortlist)
         batch.join(

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from service.core_dumps import disable_core_dumps
 from service.errors import error_location
-from service.garbage_collection import shorten_pauses
+from service.pauses import shorten_pauses
 from service.workers.messages import FromWorker, ToWorker, WorkerStopped
 from service.workers.transport import LENGTH, OptionsMemory, StartMessage
 from service.workers.worker_loop import load as load_model

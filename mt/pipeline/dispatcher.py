@@ -13,10 +13,13 @@ from mt.engine.turns import TurnQueue
 from mt.pipeline.driver import AttentionCall, DecodeCall
 from mt.pipeline.results import Failure, Translation
 from mt.pipeline.text_task import AnyRoutine, TextTask
-from mt.scoring.attention import MAX_PAIRS, CrossAttention, Pair
+from mt.scoring.attention import CrossAttention, Pair
 
 TOKENS_PER_TEXT = 64
 """Mean number of source tokens per text that a chunk of a stream may have, so that long texts fit in memory."""
+
+ATTENTION_TOKENS = 1000
+"""Source and target tokens that fill a pass of attention. Other sentences wait for the end of the pass."""
 
 STEP_SECONDS = 0.005
 """Maximum time for finished results in one step, in seconds. The remaining ones wait for the next step, so that a long
@@ -142,11 +145,13 @@ class ResultDispatcher:
     def _attend(self) -> list[TextTask]:
         """Answer attention calls for about one pass. Return the tasks that are done."""
         chosen: list[tuple[TextTask, AnyRoutine, Sequence[Pair]]] = []
-        while self._attending and sum(len(pairs) for _, _, pairs in chosen) < MAX_PAIRS:
+        tokens = 0
+        while self._attending and tokens < ATTENTION_TOKENS:
             task, routines = self._attending.pop()
             routine = routines.popleft()
             assert isinstance(routine.call, AttentionCall)
             chosen.append((task, routine, routine.call.pairs))
+            tokens += sum(len(source) + len(target) for source, target in routine.call.pairs)
             if routines:
                 self._attending.put(task.planner.context.caller, task, routines)
         done = []

@@ -15,7 +15,7 @@ from mt.engine.threads import AnyEngine
 from mt.errors import LanguageError, RequestError
 from mt.pipeline.dispatcher import TOKENS_PER_TEXT, ResultDispatcher
 from mt.pipeline.text_task import TextPlanner, TextTask
-from mt.scoring.attention import MAX_PAIRS, CrossAttention, Pair
+from mt.scoring.attention import CrossAttention, Pair
 from tests.conftest import sentences
 from tests.pipeline.test_text_task import Table
 
@@ -169,6 +169,7 @@ def test_several_texts_are_looked_at_together_and_one_that_fails_is_alone_in_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("mt.pipeline.dispatcher.STEP_SECONDS", math.inf)
+    monkeypatch.setattr("mt.pipeline.dispatcher.ATTENTION_TOKENS", 16 * 7)  # 4 source and 3 target tokens per pair
     table, sizes = Table({f"see {number} men": ["sieh zwölf Mann"] for number in range(40)}), []
 
     def attend(pairs: Sequence[Pair]) -> list[CrossAttention]:
@@ -185,7 +186,7 @@ def test_several_texts_are_looked_at_together_and_one_that_fails_is_alone_in_it(
     assert [task.translation().text for task in tasks if not task.problem] == [
         f"sieh {number} Mann" for number in range(40) if number != 7
     ]
-    assert sizes == [MAX_PAIRS, *[1] * MAX_PAIRS, MAX_PAIRS, 40 - 2 * MAX_PAIRS]
+    assert sizes == [16, *[1] * 16, 16, 8]
     assert not dispatcher.busy
 
 

@@ -26,11 +26,12 @@ from service.errors import (
     error_responses,
     install_error_handlers,
 )
+from service.explanations.explanations import Explanations
 from service.metrics import CACHE_METRICS, FLEET_METRICS, PARSER_METRICS, Metrics
 from service.middleware import install_middleware
 from service.parsers.pool import Parsers
 from service.readiness import Readiness
-from service.routes import admin, deepl, detect, docs, files, frontend, health, languages, page, translate
+from service.routes import admin, deepl, detect, docs, explain, files, frontend, health, languages, page, translate
 from service.routes import metrics as metrics_route
 from service.settings import Settings
 from service.translation.detached_work import DetachedWork
@@ -41,7 +42,20 @@ from service.workers.fleet import Fleet
 
 ROUTERS = tuple(
     routes.router
-    for routes in (translate, detect, languages, files, frontend, deepl, health, metrics_route, admin, docs, page)
+    for routes in (
+        translate,
+        detect,
+        languages,
+        files,
+        explain,
+        frontend,
+        deepl,
+        health,
+        metrics_route,
+        admin,
+        docs,
+        page,
+    )
 )
 
 COMMON_ERRORS = (SlowRequest, BodyTooLarge, HeadTooLarge, InternalError)  # errors that every route may return
@@ -114,8 +128,8 @@ async def open_state(settings: Settings, fleet: Fleet, database: Database, metri
     metrics.sample(PARSER_METRICS, lambda: parsers.counts)
     with ExitStack() as stack:
         files = FileStore(FileLimits(settings.file_retention_seconds, settings.max_stored_file_bytes))
-        detached_work = DetachedWork()
-        for part in (parsers, files, detached_work):
+        detached_work, explanations = DetachedWork(), Explanations()
+        for part in (parsers, files, detached_work, explanations):
             stack.callback(part.close)
         access = AccessControl(database, AccessPolicy(settings.require_key, settings.anonymous_rate))
         callbacks = DocumentCallbacks(
@@ -137,6 +151,7 @@ async def open_state(settings: Settings, fleet: Fleet, database: Database, metri
                     ),
                     files=files,
                     document_jobs=document_jobs,
+                    explanations=explanations,
                     detached_work=detached_work,
                     metrics=metrics,
                     readiness=readiness,

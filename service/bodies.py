@@ -17,7 +17,7 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from service.errors import InvalidRequest, shorten
-from service.schemas import DetectRequest, FileRequest, TranslateRequest
+from service.schemas import DetectRequest, ExplainRequest, FileRequest, TranslateRequest
 
 BodyType = TypeVar("BodyType", bound=BaseModel)
 FormItems = list[tuple[str, str | UploadFile]]
@@ -124,9 +124,14 @@ async def _detect_request(request: Request) -> DetectRequest:
     return parse_body(DetectRequest, await read_fields(request))
 
 
+async def _explain_request(request: Request) -> ExplainRequest:
+    return parse_body(ExplainRequest, await read_fields(request))
+
+
 TranslateBody = Annotated[TranslateRequest, Depends(_translate_request)]
 FileBody = Annotated[FileRequest, Depends(_file_request)]
 DetectBody = Annotated[DetectRequest, Depends(_detect_request)]
+ExplainBody = Annotated[ExplainRequest, Depends(_explain_request)]
 
 
 def documented_body(model: type[BaseModel], kinds: Sequence[str] = (JSON, *FORMS)) -> dict[str, Any]:
@@ -139,7 +144,7 @@ def body_schemas() -> dict[str, Any]:
     """Return the schemas of the bodies by name, for the components of the OpenAPI document."""
     return {
         model.__name__: model.model_json_schema(ref_template=REFERENCES)
-        for model in (TranslateRequest, DetectRequest, FileRequest)
+        for model in (TranslateRequest, DetectRequest, ExplainRequest, FileRequest)
     }
 
 

@@ -12,6 +12,7 @@ from service.access.api_keys import same_secret
 from service.access.control import AccessControl
 from service.access.glossaries import GlossaryStore
 from service.errors import InvalidKey, NotFound
+from service.explanations.explanations import Explanations
 from service.metrics import Metrics
 from service.readiness import Readiness
 from service.settings import Settings
@@ -34,6 +35,7 @@ class AppState(TypedDict):
     glossaries: GlossaryStore
     files: FileStore
     document_jobs: DocumentJobs
+    explanations: Explanations
     detached_work: DetachedWork
     metrics: Metrics
     readiness: Readiness
@@ -55,6 +57,7 @@ AccessDependency = Annotated[AccessControl, from_state("access")]
 GlossariesDependency = Annotated[GlossaryStore, from_state("glossaries")]
 FileStoreDependency = Annotated[FileStore, from_state("files")]
 DocumentJobsDependency = Annotated[DocumentJobs, from_state("document_jobs")]
+ExplanationsDependency = Annotated[Explanations, from_state("explanations")]
 DetachedWorkDependency = Annotated[DetachedWork, from_state("detached_work")]
 MetricsDependency = Annotated[Metrics, from_state("metrics")]
 ReadinessDependency = Annotated[Readiness, from_state("readiness")]

@@ -186,6 +186,19 @@ class DetectRequest(_Request):
     api_key: Text | None = Field(None, description="API key, if the service requires one.")
 
 
+class ExplainRequest(_Request):
+    """A sentence whose translation is to be shown step by step."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"q": "Where is the train station?", "source": "en", "target": "de"}]}
+    )
+
+    q: Text = Field(description="One sentence of at most 300 characters and 30 words.")
+    source: Text = Field(description="Code of GET /languages, or auto.")
+    target: Text = Field(description="Code of GET /languages.")
+    api_key: Text | None = Field(None, description="API key, if the service requires one.")
+
+
 class FileRequest(_Request):
     """A file to translate."""
 

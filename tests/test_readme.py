@@ -239,8 +239,11 @@ def test_curl_commands_are_answered(service_port: int) -> None:
     shown = [command for command in documented_commands() if command.startswith("curl ") and PORT in command]
     assert shown
     for command in shown:
-        words = shlex.split(command.replace(PORT, f":{service_port}"))
+        words = shlex.split(command.replace(PORT, f":{service_port}").partition(" --output ")[0])
         done = subprocess.run([*words, "--silent", "--show-error", "--fail", "--noproxy", "*"], capture_output=True)
         assert done.returncode == 0, f"{command}\n{done.stderr.decode()}"
         events = done.stdout.decode().split("\n\n")
-        assert "event: done" in events[-2] if "stream" in command else json.loads(done.stdout), command
+        if "/explain" in command:
+            assert events[0].startswith("<!doctype html>"), command
+        else:
+            assert "event: done" in events[-2] if "stream" in command else json.loads(done.stdout), command

@@ -26,7 +26,7 @@ MEDIA_TYPES = {
 
 HEADERS = {
     "Cache-Control": "no-cache",  # cached, but revalidated: a new version of the service is used at once
-    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
     "Vary": "Accept",
     "X-Content-Type-Options": "nosniff",

@@ -129,6 +129,10 @@ class Fleet:
         """Return the version of the model that translates `direction`. Raises: UnsupportedLanguage if none does."""
         return self._pool_for(direction).loaded.version
 
+    def directory(self, direction: Direction) -> Path:
+        """Return the directory of the model that translates `direction`. Raises: UnsupportedLanguage if none does."""
+        return self._pool_for(direction).model
+
     async def drain(self, seconds: float) -> bool:
         """Refuse new requests, cancel a reload, and wait at most `seconds` until the accepted requests are answered.
 

@@ -73,7 +73,10 @@ class Page {
       onChoose: (index, wording) => this.#choose(index, wording),
       onInside: (index) => this.#lookInside(index),
     });
-    this.attention = new AttentionPanel((sentence, signal) => this.#askAttention(sentence, signal));
+    this.attention = new AttentionPanel(
+      (sentence, signal) => this.#askAttention(sentence, signal),
+      (sentence) => ({ ...this.#sentenceJob(sentence), api_key: this.key.value }),
+    );
     this.glossary = new Glossary(this.languages, () => this.translate(this.#pause));
     this.history = new History(this.languages, (entry) => this.#recall(entry));
     this.files = new Files({ service: this.service, languages: this.languages, tools: this.tools });

@@ -53,6 +53,7 @@ class Double:
     key_required: bool = False
     plain: bool = False  # no extensions: what an older service answers
     asked: list[dict[str, Any]] = field(default_factory=list)
+    explained: list[dict[str, Any]] = field(default_factory=list)  # forms of POST /explain
     files: dict[str, bytes] = field(default_factory=dict)
     refused: int = 0
 
@@ -171,6 +172,12 @@ def create_double(double: Double) -> FastAPI:
         if body.get("stream") and not double.plain:
             return StreamingResponse(streamed(body["q"], answer), media_type="text/event-stream")
         return JSONResponse(answer)
+
+    @app.post("/explain")
+    async def explain(request: Request) -> Response:
+        async with request.form() as form:
+            double.explained.append(dict(form))
+        return Response("<!doctype html><title>Every step</title><h1>Every step</h1>", media_type="text/html")
 
     @app.post("/translate_file")
     async def translate_file(request: Request) -> Response:

@@ -1,0 +1,160 @@
+"""Explanations of translations: each page is written by a process of its own, one process at a time."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from mt.languages import Direction
+from service.errors import (
+    CannotTranslate,
+    DeadlineExceeded,
+    InternalError,
+    InvalidRequest,
+    Overloaded,
+    TooManyRequests,
+    Unavailable,
+)
+from service.explanations.messages import ExplanationOutcome, ExplanationStatus, ExplanationTask
+
+RETRY_SECONDS = 5  # a page takes some seconds
+MODULE = "service.explanations.process"
+
+
+@dataclass(frozen=True)
+class ExplanationLimits:
+    """Limits of one explanation: wall and processor time in seconds, sizes in bytes; and of the queue."""
+
+    wall_seconds: float = 60.0  # with the start of the process
+    cpu_seconds: int = 30
+    model_bytes: int = 512 << 20  # of model.safetensors
+    memory_bytes: int = 1 << 30  # beyond four times the weights, which are copied and may be converted to float32
+    waiting: int = 4  # requests
+
+
+class Explanations:
+    """Writes pages in processes. One process runs at a time; a caller has at most one request in progress."""
+
+    def __init__(self, limits: ExplanationLimits | None = None) -> None:
+        self._limits = limits or ExplanationLimits()
+        self._turn = asyncio.Semaphore(1)
+        self._callers: set[str] = set()  # with a request in progress or waiting
+        self._process: asyncio.subprocess.Process | None = None
+        self._closed = False
+
+    async def page(self, caller: str, model: Path, text: str, direction: Direction) -> str:
+        """Return the HTML page of the translation of one sentence. A cancellation kills the process.
+
+        Raises:
+            InvalidRequest: the model is too large, or the sentence has too many tokens.
+            TooManyRequests: the caller has another page in progress.
+            Overloaded: too many requests are waiting.
+            DeadlineExceeded: the page takes more time than the limits allow.
+            CannotTranslate: the page takes more memory than the limits allow.
+            Unavailable: the service is shutting down, or the process cannot be started.
+            InternalError: the process has a defect.
+        """
+        weights = self._weights_of(model)
+        limits = self._limits
+        with self._admitted(caller):
+            async with self._turn:
+                task = ExplanationTask(
+                    model=str(model),
+                    text=text,
+                    source=direction.source,
+                    target=direction.target,
+                    parent=os.getpid(),
+                    memory_bytes=limits.memory_bytes + 4 * weights,
+                    cpu_seconds=limits.cpu_seconds,
+                )
+                try:
+                    async with asyncio.timeout(limits.wall_seconds):
+                        return _content(await self._run(task))
+                except TimeoutError:
+                    raise DeadlineExceeded from None
+
+    def close(self) -> None:
+        """Kill the process; the request in progress fails, and waiting requests, too."""
+        self._closed = True
+        self._kill()
+
+    @contextmanager
+    def _admitted(self, caller: str) -> Iterator[None]:
+        """Count a request of a caller while the context is open."""
+        if caller in self._callers:
+            raise TooManyRequests("1 page at a time", RETRY_SECONDS)
+        if len(self._callers) > self._limits.waiting:
+            raise Overloaded(RETRY_SECONDS)
+        self._callers.add(caller)
+        try:
+            yield
+        finally:
+            self._callers.remove(caller)
+
+    def _weights_of(self, model: Path) -> int:
+        """Return the size of a model's weights in bytes. Raises: InvalidRequest if it exceeds the limit."""
+        try:
+            size = (model / "model.safetensors").stat().st_size
+        except OSError as error:
+            raise Unavailable("The files of the model cannot be read") from error
+        if size > self._limits.model_bytes:
+            raise InvalidRequest.listing(
+                [
+                    f"the model of this direction has {size >> 20} MiB; accepted: at most "
+                    f"{self._limits.model_bytes >> 20} MiB. `mt-service explain` has no limit"
+                ]
+            )
+        return size
+
+    async def _run(self, task: ExplanationTask) -> ExplanationOutcome:
+        """Return the outcome of a process. It gets no settings, which may be secrets."""
+        if self._closed:
+            raise Unavailable("The service is shutting down")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+        pipe = asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", MODULE, env=environment, stdin=pipe, stdout=pipe
+            )
+        except OSError as error:
+            raise Unavailable("The process for the page could not be started") from error
+        self._process = process
+        try:
+            output, _ = await process.communicate(json.dumps(asdict(task)).encode())
+        finally:
+            self._kill()
+            self._process = None
+            await process.wait()
+        if process.returncode == -signal.SIGXCPU:
+            raise DeadlineExceeded
+        if process.returncode:
+            if self._closed:
+                raise Unavailable("The service is shutting down")
+            if process.returncode == -signal.SIGKILL:  # by Linux: the machine has no more memory, or the time is over
+                return ExplanationOutcome(ExplanationStatus.MEMORY)
+            return ExplanationOutcome(ExplanationStatus.FAILED, f"the process ended with status {process.returncode}")
+        outcome = json.loads(output)
+        return ExplanationOutcome(ExplanationStatus(outcome["status"]), outcome["content"])
+
+    def _kill(self) -> None:
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+
+
+def _content(outcome: ExplanationOutcome) -> str:
+    """Return the page of an outcome, or raise its error."""
+    match outcome.status:
+        case ExplanationStatus.REFUSED:
+            raise InvalidRequest.listing([f"q: {outcome.content}"])
+        case ExplanationStatus.MEMORY:
+            raise CannotTranslate("The page of this sentence takes more memory than the service allows")
+        case ExplanationStatus.FAILED:
+            raise InternalError(outcome.content)
+    return outcome.content

@@ -16,4 +16,4 @@ def test_mutated_documents_are_rendered_or_refused() -> None:
 
 
 def test_uploads_of_mutated_documents_harm_nobody() -> None:
-    assert upload_all(mutate(seeds(), f"2/{number}") for number in range(300)) == 0
+    assert upload_all(mutate(seeds(), f"2/{number}") for number in range(550)) == 0

@@ -14,41 +14,41 @@ class RunningBatch:
 
     def __init__(self, batch: Batch, requests: Sequence[Request]) -> None:
         self._batch = batch
-        self._places: list[Request | None] = list(requests)  # None if finished or cancelled
+        self._by_index: list[Request | None] = list(requests)  # None if finished or cancelled
         self.size = len(requests)  # number of requests that are neither finished nor cancelled
 
     @property
     def requests(self) -> list[Request]:
         """Requests that are neither finished nor cancelled."""
-        return [request for request in self._places if request is not None]
+        return [request for request in self._by_index if request is not None]
 
     def join(self, batch: Batch, requests: Sequence[Request]) -> None:
         """Append the requests of another batch, which must not be used afterwards."""
         self._compact(min_gaps=1)
         self._batch.extend(batch)
-        self._places += requests
+        self._by_index += requests
         self.size += len(requests)
 
     def advance(self) -> list[Result]:
         """Decode one token for every row. Return the results of finished requests."""
-        finished = [(place, request) for place in self._batch.advance() if (request := self._places[place])]
+        finished = [(index, request) for index in self._batch.advance() if (request := self._by_index[index])]
         if not finished:
             return []
         results = []
-        hypotheses_of = self._batch.results([place for place, _ in finished])
-        for (place, request), hypotheses in zip(finished, hypotheses_of, strict=True):
+        hypotheses_of = self._batch.results([index for index, _ in finished])
+        for (index, request), hypotheses in zip(finished, hypotheses_of, strict=True):
             results.append(Result(request.id, tuple(hypotheses), "" if hypotheses else NO_HYPOTHESES))
-            self._places[place] = None
+            self._by_index[index] = None
         self.size -= len(finished)
-        self._compact(min_gaps=max(1, len(self._places) // 4))
+        self._compact(min_gaps=max(1, len(self._by_index) // 4))
         return results
 
     def cancel(self, request_ids: Collection[int]) -> list[int]:
         """Drop requests. Return the ids of those that were in this batch."""
         dropped = []
-        for place, request in enumerate(self._places):
+        for index, request in enumerate(self._by_index):
             if request is not None and request.id in request_ids:
-                self._places[place] = None
+                self._by_index[index] = None
                 dropped.append(request.id)
         self.size -= len(dropped)
         self._compact(min_gaps=1)
@@ -56,10 +56,10 @@ class RunningBatch:
 
     def _compact(self, min_gaps: int) -> None:
         """Remove finished requests from the batch if there are at least `min_gaps` of them. Keep an empty batch."""
-        if self.size and len(self._places) - self.size >= min_gaps:
-            places = [place for place, request in enumerate(self._places) if request is not None]
-            self._batch.select(places)
-            self._places = [self._places[place] for place in places]
+        if self.size and len(self._by_index) - self.size >= min_gaps:
+            indices = [index for index, request in enumerate(self._by_index) if request is not None]
+            self._batch.select(indices)
+            self._by_index = [self._by_index[index] for index in indices]
 
 
 class Engine:

@@ -227,29 +227,29 @@ class CpuBatch:
         self._n_best += other._n_best
         other._longest, other._n_best = [], []
 
-    def select(self, places: Sequence[int]) -> None:
-        """Keep the sentences at these places, in this order."""
-        self.model.library.mt_batch_select(self._handle, len(places), (c_int32 * len(places))(*places))
-        self._longest = [self._longest[place] for place in places]
-        self._n_best = [self._n_best[place] for place in places]
+    def select(self, indices: Sequence[int]) -> None:
+        """Keep the sentences at these indices, in this order."""
+        self.model.library.mt_batch_select(self._handle, len(indices), (c_int32 * len(indices))(*indices))
+        self._longest = [self._longest[index] for index in indices]
+        self._n_best = [self._n_best[index] for index in indices]
 
     def advance(self, steps: int) -> tuple[int, list[int]]:
         """Step until a sentence finishes, at most `steps` times.
 
-        Returns the number of steps taken and the places of the finished sentences.
+        Returns the number of steps taken and the indices of the finished sentences.
         """
         finished = (c_uint8 * self.sentences)()
         taken = self.model.library.mt_batch_advance(self._handle, steps, finished)
-        return taken, [place for place, over in enumerate(bytes(finished)) if over]
+        return taken, [index for index, over in enumerate(bytes(finished)) if over]
 
-    def results(self, place: int) -> list[HypothesisFields]:
+    def results(self, index: int) -> list[HypothesisFields]:
         """Return the hypotheses of a finished sentence, best first; an empty list if its scores were not finite."""
-        count, room = self._n_best[place], self._longest[place]
+        count, room = self._n_best[index], self._longest[index]
         lengths, tokens = (c_int32 * count)(), (c_int32 * (count * room))()
         token_log_probs = (c_float * (count * room))()
         scores, totals = (c_float * count)(), (c_float * count)()
         results = self.model.library.mt_batch_results
-        number = results(self._handle, place, room, lengths, tokens, token_log_probs, scores, totals)
+        number = results(self._handle, index, room, lengths, tokens, token_log_probs, scores, totals)
         return [
             (
                 tuple(tokens[i * room : i * room + lengths[i]]),

@@ -71,11 +71,11 @@ class CompiledBatch:
     def advance(self) -> list[int]:
         return self.batch.advance(1)[1]
 
-    def results(self, places: Sequence[int]) -> list[list[Hypothesis]]:
-        return [[Hypothesis(*fields) for fields in self.batch.results(place)] for place in places]
+    def results(self, indices: Sequence[int]) -> list[list[Hypothesis]]:
+        return [[Hypothesis(*fields) for fields in self.batch.results(index)] for index in indices]
 
-    def select(self, places: Sequence[int]) -> None:
-        self.batch.select(places)
+    def select(self, indices: Sequence[int]) -> None:
+        self.batch.select(indices)
 
     def extend(self, other: Self) -> None:
         self.batch.extend(other.batch)

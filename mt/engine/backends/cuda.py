@@ -151,7 +151,7 @@ class GraphBatch:
 
     @torch.inference_mode()
     def advance(self) -> list[int]:
-        """Queue one step. Return the places of the sentences that the second last poll reports as finished."""
+        """Queue one step. Return the indices of the sentences that the second last poll reports as finished."""
         if not self._states:
             return []
         static = self._settle()
@@ -168,19 +168,19 @@ class GraphBatch:
         return self._report(previous) if previous else []
 
     @torch.inference_mode()
-    def results(self, places: Sequence[int]) -> list[list[Hypothesis]]:
-        if not places:
+    def results(self, indices: Sequence[int]) -> list[list[Hypothesis]]:
+        if not indices:
             return []
         static = self._settle()
         with self._executor.aside():
-            return static.search.results([self._states[place].slot for place in places])
+            return static.search.results([self._states[index].slot for index in indices])
 
     @torch.inference_mode()
-    def select(self, places: Sequence[int]) -> None:
+    def select(self, indices: Sequence[int]) -> None:
         if self._pending:
             self._settle()
-        self._states = [self._states[place] for place in places]
-        self._constraints.select(torch.tensor(places, dtype=torch.int64))
+        self._states = [self._states[index] for index in indices]
+        self._constraints.select(torch.tensor(indices, dtype=torch.int64))
         self._program = None
         if not self._states and self._static is not None:
             self._pool.give_back(self._static)
@@ -257,13 +257,13 @@ class GraphBatch:
         return self._pool.program(static, self._constraints.features, filters, columns)
 
     def _report(self, poll: FinishedPoll) -> list[int]:
-        """Return the places of the sentences that a poll shows as finished and that were not reported before."""
+        """Return the indices of the sentences that a poll shows as finished and that were not reported before."""
         flags = poll.flags.read()
         finished = {id(state) for state, slot in poll.occupants if flags[slot]}
-        places = [place for place, state in enumerate(self._states) if id(state) in finished and not state.reported]
-        for place in places:
-            self._states[place].reported = True
-        return places
+        indices = [index for index, state in enumerate(self._states) if id(state) in finished and not state.reported]
+        for index in indices:
+            self._states[index].reported = True
+        return indices
 
     def _send(self, numbers: Sequence[int]) -> Tensor:
         return self._executor.send(torch.tensor(numbers, dtype=torch.int64))

@@ -13,21 +13,21 @@ from mt.engine.scheduler import BatchKind, Limits
 class Batch(Protocol):
     """Sentences of one BatchKind that are decoded together. Sentences may be at different steps.
 
-    A sentence is identified by its place, an index into the batch.
+    A sentence is identified by its index in the batch.
     """
 
     def advance(self) -> list[int]:
-        """Decode one token for every row. Return the places of finished sentences.
+        """Decode one token for every row. Return the indices of finished sentences.
 
         A backend may return a finished sentence some steps late, and more than once. A finished sentence stays in the
         batch until `select` removes it.
         """
 
-    def results(self, places: Sequence[int]) -> list[list[Hypothesis]]:
+    def results(self, indices: Sequence[int]) -> list[list[Hypothesis]]:
         """Return the hypotheses of each finished sentence, best first; an empty list if its scores were not finite."""
 
-    def select(self, places: Sequence[int]) -> None:
-        """Keep the sentences at these places, in this order."""
+    def select(self, indices: Sequence[int]) -> None:
+        """Keep the sentences at these indices, in this order."""
 
     def extend(self, other: Self) -> None:
         """Append the sentences of another batch of the same kind. `other` must not be used afterwards."""

@@ -38,14 +38,14 @@ class SearchBatch(Generic[State]):
         self.steps += 1
         if self.scorer.device.type != "cpu" and self.steps % STEPS_BETWEEN_POLLS:
             return []
-        return [place for place, finished in enumerate(self.search.finished.tolist()) if finished]
+        return [index for index, finished in enumerate(self.search.finished.tolist()) if finished]
 
-    def results(self, places: Sequence[int]) -> list[list[Hypothesis]]:
-        return self.search.results(places)
+    def results(self, indices: Sequence[int]) -> list[list[Hypothesis]]:
+        return self.search.results(indices)
 
     @torch.inference_mode()
-    def select(self, places: Sequence[int]) -> None:
-        keep = torch.tensor(places, dtype=torch.int64, device=self.scorer.device)
+    def select(self, indices: Sequence[int]) -> None:
+        keep = torch.tensor(indices, dtype=torch.int64, device=self.scorer.device)
         self.search.select(keep)
         self.state.select(keep)
 

@@ -178,24 +178,24 @@ def reorder(memory: DecoderMemory, rows: Tensor) -> None:
     paths.copy_(paths.index_select(0, rows))
 
 
-def copy_slots(source: Any, places: Tensor | None, target: Any, slots: Tensor, executor: Executor) -> None:
-    """Copy entries `places` of each tensor of dataclass `source` into entries `slots` of dataclass `target`.
+def copy_slots(source: Any, indices: Tensor | None, target: Any, slots: Tensor, executor: Executor) -> None:
+    """Copy entries `indices` of each tensor of dataclass `source` into entries `slots` of dataclass `target`.
 
-    `places` None copies all entries. Tensors have one entry for each sentence in dimension 0. The target is on the
+    `indices` None copies all entries. Tensors have one entry for each sentence in dimension 0. The target is on the
     executor's device. If it is larger in another dimension, the remainder becomes zero. It may be smaller if the copied
     sentences need no more columns.
     """
     for field in fields(source):
         value, into = getattr(source, field.name), getattr(target, field.name)
         if isinstance(value, Tensor):
-            chosen = value if places is None else value.index_select(0, places)
+            chosen = value if indices is None else value.index_select(0, indices)
             into.index_fill_(0, slots, 0)
             if chosen.numel():
                 sizes = map(min, chosen.shape[1:], into.shape[1:])
                 both = (slice(None), *map(slice, sizes))
                 into[both].index_copy_(0, slots, executor.send(chosen[both]))
         elif is_dataclass(value):
-            copy_slots(value, places, into, slots, executor)
+            copy_slots(value, indices, into, slots, executor)
 
 
 def nbytes(tables: Any) -> int:

@@ -78,6 +78,7 @@ TextOrTexts = Annotated[str | list[str], BeforeValidator(_text_or_texts)]
 Texts = Annotated[list[str], BeforeValidator(_texts)]
 Pairs = Annotated[dict[str, str], BeforeValidator(_pairs)]
 Number = Annotated[int, BeforeValidator(_number)]
+Count = Annotated[int, BeforeValidator(lambda value: max(0, _number(value)))]  # LibreTranslate reads -1 as 0
 Flag = Annotated[bool, BeforeValidator(_flag)]
 TextRange = tuple[int, int]
 """Begin and end of a range of characters (code points) in a text."""
@@ -118,7 +119,7 @@ class TranslateRequest(_Request):
     format: Annotated[Text, WithJsonSchema({"type": "string", "enum": ["text", "html"]})] = Field(
         "text", description="text, or html: tags then stay with their words, and entities stay escaped."
     )
-    alternatives: Number = Field(0, ge=0, description="Largest number of alternative translations of each text.")
+    alternatives: Count = Field(0, description="Largest number of alternative translations of each text.")
     api_key: Text | None = Field(None, description="API key, if the service requires one.")
     targets: Texts = Field([], description="Several target languages; `translations` has an answer for each language.")
     glossary: Pairs = Field({}, description="Terms and their translations.")
@@ -182,8 +183,13 @@ class DetectRequest(_Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"q": "Where is the train station?"}]})
 
-    q: Text = Field(description="Text.")
+    q: TextOrTexts = Field(description="Text, or a list of texts in one language.")
     api_key: Text | None = Field(None, description="API key, if the service requires one.")
+
+    @property
+    def text(self) -> str:
+        """The text, or the lines of all texts."""
+        return self.q if isinstance(self.q, str) else "\n".join(self.q)
 
 
 class ExplainRequest(_Request):

@@ -34,8 +34,9 @@ async def translate_sentence(
 ) -> tuple[Alternative, ...]:
     """Return the n-best list of a sentence. Alternatives contain protected spans, `kept` ranges and glossary terms.
 
-    If the model writes no letter, or knows no letter of the sentence, the result is the source, with its glossary terms
-    translated, without pieces.
+    A sentence that is a glossary term becomes the translation of the term, without a search. If the model writes no
+    letter, or knows no letter of the sentence, the result is the source, with its glossary terms translated, without
+    pieces.
 
     Most sentences are decoded once. A headline is decoded in title case and in lower case, and the result with the
     better score is used. A sentence is decoded again if its translation lacks spans or terms, is repetitive or is too
@@ -46,6 +47,8 @@ async def translate_sentence(
     """
     in_capitals = casing.lower_capitals(sentence, context.source, kept) is not None
     matches = context.terms.find(sentence, context.source, kept, any_case=in_capitals)
+    if (term := _bare_term(sentence, matches)) is not None:
+        return (Alternative(term, 0.0, 0.0, pieces=(term,), piece_log_probabilities=(0.0,)),)
     kept = (*kept, *((match.begin, match.end) for match in matches if match.translation is None))
     terms = [(match.begin, match.end) for match in matches if match.translation is not None]
     unknown = protect.unknown_words(sentence, context.tokenizer.characters)
@@ -133,6 +136,14 @@ def _ranges_in(text: str, sentence: str, ranges: Sequence[Range]) -> tuple[Range
         if place >= 0:
             moved.append((place, place + end - begin))
     return tuple(moved)
+
+
+def _bare_term(sentence: str, matches: Sequence[TermMatch]) -> str | None:
+    """Return the translation of the glossary term that is the whole sentence; None for other sentences."""
+    match matches:
+        case [TermMatch(begin=0, end=end, translation=str(translation), inflected=False)] if end == len(sentence):
+            return translation
+    return None
 
 
 def _keep_source(sentence: str, matches: Sequence[TermMatch]) -> Alternative:

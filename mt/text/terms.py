@@ -183,8 +183,8 @@ class Terms:
             where = f"term {number}" if number <= len(self.glossary) else f"untranslated {number - len(self.glossary)}"
             if not text or not _TOKEN.search(text):
                 yield f"{where} is {text!r}; accepted: text with a word"
-            elif translation is not None and not any(map(str.isalnum, translation)):
-                yield f"{where}, {text[:40]!r}, has the translation {translation!r}; accepted: text with a word"
+            elif translation is not None and not translation.strip():
+                yield f"{where}, {text[:40]!r}, has the translation {translation!r}; accepted: text"
             yield from (
                 f"{where} has {len(side):,} characters; accepted: at most {LONGEST_TERM}"
                 for side in (text, translation or "")

@@ -67,6 +67,10 @@ class GlossaryLimits:
     anonymous_seconds: float = 7 * 86_400.0  # a glossary of a caller without a key is deleted after this time
 
 
+class NoDictionary(NotFound):
+    """The glossary has no dictionary for these languages."""
+
+
 class GlossaryStore:
     """The glossaries of all callers.
 
@@ -158,11 +162,17 @@ class GlossaryStore:
         await self._database.write(write, owner)
 
     async def terms(self, owner: str, ids: Sequence[str], source: str, target: str) -> Terms:
-        """Return the terms of the glossaries `ids`. If several have the same term, the first glossary wins."""
+        """Return the terms of the glossaries `ids`. If several have the same term, the first glossary wins.
+
+        Raises: NotFound for an unknown glossary; InvalidRequest for a glossary without these languages.
+        """
         direction = glossary_direction(source, target)
 
         def read(connection: sqlite3.Connection) -> Terms:
-            entries = tuple(_read_entries(connection, owner, id, direction) for id in ids)
+            try:
+                entries = tuple(_read_entries(connection, owner, id, direction) for id in ids)
+            except NoDictionary as error:
+                raise InvalidRequest(f"No dictionary found for language pair: {error.message}") from error
             if entries not in self._terms:
                 self._terms[entries] = _merged_terms(entries)
             return self._terms[entries]
@@ -226,11 +236,13 @@ def _select(connection: sqlite3.Connection, id: str, direction: Direction) -> st
 
 
 def _read_entries(connection: sqlite3.Connection, owner: str, id: str, direction: Direction) -> str:
-    """Return the entries of a caller's dictionary as JSON. Raises NotFound if there is no such dictionary."""
+    """Return the entries of a caller's dictionary as JSON. Raises NoDictionary if there is no such dictionary."""
     _read(connection, owner, id)
     entries = _select(connection, id, direction)
     if entries is None:
-        raise NotFound(f"The glossary {shorten(id)} has no dictionary from {direction.source} to {direction.target}")
+        raise NoDictionary(
+            f"The glossary {shorten(id)} has no dictionary from {direction.source} to {direction.target}"
+        )
     return entries
 
 

@@ -82,6 +82,4 @@ def _problem(fields: Sequence[str], format: EntriesFormat) -> str:
             return f"the {name} has a control character"
         if len(value) > LONGEST_TERM:
             return f"the {name} has more than {LONGEST_TERM} characters"
-    if not any(map(str.isalnum, fields[1])):
-        return "the translation has no letter or digit"
     return ""

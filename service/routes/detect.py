@@ -24,11 +24,11 @@ async def detect(
 ) -> list[DetectedLanguage]:
     """List the languages that a text may be in, the most likely first."""
     await access.admit(body.api_key, client_address(request))
-    if len(body.q) > settings.max_characters:
-        problem = f"request ({len(body.q)}) exceeds text limit ({settings.max_characters})"
+    if len(body.text) > settings.max_characters:
+        problem = f"request ({len(body.text)}) exceeds text limit ({settings.max_characters})"
         raise InvalidRequest.listing([problem])
     languages = [
         DetectedLanguage(confidence=round(100 * detected.confidence, 1), language=detected.language)
-        for detected in await translations.detect(body.q)
+        for detected in await translations.detect(body.text)
     ]
     return [language for language in languages if language.confidence > 0] or languages[:1]

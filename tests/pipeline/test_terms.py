@@ -89,6 +89,21 @@ def test_a_translation_that_holds_its_terms_is_not_asked_for_again(translator: T
     assert translator.translate("The cat draws the train.", glossary={"cat": word}).text == found.text
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Apple", "Apfel"), ("apple\nOK", "Apfel\n\U0001f44d"), ("OK", "\U0001f44d"), ("wait", "\u2026")],
+)
+def test_a_sentence_that_is_a_term(translator: Translator, text: str, expected: str) -> None:
+    glossary = {"apple": "Apfel", "Apple": "Apfel", "OK": "\U0001f44d", "wait": "\u2026"}
+    [found] = translator.translate([text], glossary=glossary)
+    assert found.text == expected
+    assert not any(sentence.untranslated for sentence in found.sentences)
+
+
+def test_a_term_without_letters_in_a_sentence(translator: Translator) -> None:
+    assert "\U0001f44d" in translator.translate("The dog is OK.", glossary={"OK": "\U0001f44d"}).text
+
+
 def test_capitals_terms_and_what_is_kept(translator: Translator) -> None:
     [found] = translated(translator, ["THE DOG FOLLOWS THE MARKET BRIDGE."], sentences=True)
     assert "KÖTER" in found.text and "MARKET" in found.text

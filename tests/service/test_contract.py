@@ -111,6 +111,16 @@ def test_languages(client: httpx.Client) -> None:
     ]
 
 
+def test_detect_takes_a_list(client: httpx.Client) -> None:
+    text = "The dog sleeps in the house."
+    assert client.post("/detect", json={"q": text}).json()[0]["language"] == "en"
+    assert client.post("/detect", json={"q": [text, text]}).json()[0]["language"] == "en"
+
+
+def test_a_negative_number_of_alternatives_is_none(client: httpx.Client) -> None:
+    assert asked(client, q=DOG, alternatives=-1) == asked(client, q=DOG)
+
+
 def test_health_and_the_front_door(client: httpx.Client) -> None:
     assert client.get("/health").json() == {"status": "ok"}
     assert client.get("/").json()["documentation"] == "/openapi.json"
@@ -160,7 +170,6 @@ def test_what_is_missing_is_named_all_at_once(client: httpx.Client) -> None:
         ("format", 1, "format must be a valid string"),
         ("alternatives", "many", "alternatives parameter is not a number"),
         ("alternatives", True, "alternatives parameter is not a number"),
-        ("alternatives", -1, "alternatives must be greater than or equal to 0"),
         ("alternatives", 11, "alternatives parameter must be <= 10"),
     ],
 )

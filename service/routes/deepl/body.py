@@ -1,5 +1,6 @@
 """Request bodies of DeepL's clients: JSON, or a form whose lists are repeated fields or are separated by commas."""
 
+import re
 from typing import Annotated, Any
 
 from fastapi import Request
@@ -10,6 +11,7 @@ from service.errors import well_formed
 
 Fields = dict[str, Any]
 
+_INDEXED = re.compile(r"([a-z_]{1,40})\[(\d{1,3})\]\.([a-z_]{1,40})")  # how deepl-node sends lists of objects in forms
 _FLAGS = {"0": False, "1": True, "false": False, "true": True}
 
 
@@ -17,7 +19,7 @@ async def read_deepl_fields(request: Request) -> Fields:
     """Return the fields of the body and the query. Raises InvalidRequest if the body is not what it claims to be."""
     if not (await request.body()).strip():  # the SDK sends a Content-Type with an empty body
         return query_fields(request)
-    return await read_fields(request)
+    return _nest(await read_fields(request))
 
 
 def first_text(fields: Fields, name: str) -> str:
@@ -25,6 +27,18 @@ def first_text(fields: Fields, name: str) -> str:
     value = fields.get(name)
     value = value[0] if isinstance(value, list) and value else value
     return value if isinstance(value, str) else ""
+
+
+def _nest(fields: Fields) -> Fields:
+    """Return the fields with those of a form such as `dictionaries[0].entries` as entries of a list `dictionaries`."""
+    lists: dict[str, dict[int, Fields]] = {}
+    plain: Fields = {}
+    for name, value in fields.items():
+        if match := _INDEXED.fullmatch(name):
+            lists.setdefault(match[1], {}).setdefault(int(match[2]), {})[match[3]] = value
+        else:
+            plain[name] = value
+    return plain | {name: [items[index] for index in sorted(items)] for name, items in lists.items()}
 
 
 def form_or_json(model: type[BaseModel], required: bool = True) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Bodies and responses of DeepL's contract, with its names."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field, model_validator
 
 from service.access.glossaries import Glossary
 from service.access.glossary_entries import EntriesFormat
@@ -149,7 +149,7 @@ class MultilingualBody(Body):
     """A glossary with a dictionary for each pair of languages."""
 
     name: Text
-    dictionaries: Dictionaries = Field(min_length=1)
+    dictionaries: Dictionaries = Field([])
 
 
 class ChangeBody(Body):
@@ -157,6 +157,12 @@ class ChangeBody(Body):
 
     name: Text | None = None
     dictionaries: Dictionaries = Field([])
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if self.name is None and not self.dictionaries:
+            raise ValueError("has neither name nor dictionaries; accepted: at least one of them")
+        return self
 
 
 class GlossaryInfo(BaseModel):

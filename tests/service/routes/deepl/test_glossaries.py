@@ -66,7 +66,6 @@ def test_a_glossary_belongs_to_its_key(running: Running, client: deepl.DeepLClie
         ("do\u0007g\tHund", "line 1: the term has a control character"),
         ("dog\tHu\u2028nd", "line 1: the translation has a control character"),
         ("dog\t" + "ü" * 501, "line 1: the translation has more than 500 characters"),
-        ("dog\t!", "line 1: the translation has no letter or digit"),
         ("a\nb\nc", "line 3: no tab"),
         ("", "entries must not be empty"),
         ("\n".join(f"{number}\tx" for number in range(21)), "the glossary would have 21 entries of at most 20"),
@@ -129,6 +128,45 @@ def test_a_multilingual_glossary_lives_from_create_to_delete(client: deepl.DeepL
     client.delete_multilingual_glossary(made)
     with pytest.raises(deepl.GlossaryNotFoundException):
         client.get_multilingual_glossary(made.glossary_id)
+
+
+def test_dictionaries_in_a_form(raw: httpx.Client) -> None:
+    """The clients for Node, Java and .NET send lists of objects in this way."""
+    form = {
+        "name": "both",
+        "dictionaries[0].source_lang": "en",
+        "dictionaries[0].target_lang": "de",
+        "dictionaries[0].entries": "dog\tHund",
+        "dictionaries[0].entries_format": "tsv",
+        "dictionaries[1].source_lang": "de",
+        "dictionaries[1].target_lang": "en",
+        "dictionaries[1].entries": "Hund\tdog",
+        "dictionaries[1].entries_format": "tsv",
+    }
+    made = raw.post("/v3/glossaries", data=form)
+    assert made.status_code == 201
+    assert [each["entry_count"] for each in made.json()["dictionaries"]] == [1, 1]
+    url = f"/v3/glossaries/{made.json()['glossary_id']}"
+    more = {name: value for name, value in form.items() if "[0]" in name} | {"dictionaries[0].entries": "cat\tKatze"}
+    assert [each["entry_count"] for each in raw.patch(url, data=more).json()["dictionaries"]] == [2, 1]
+    for nothing in ({}, {"names": "x"}, {"dictionaries[0].": "x"}):
+        assert raw.patch(url, data=nothing).status_code == 400
+
+
+def test_a_glossary_without_dictionaries(raw: httpx.Client) -> None:
+    made = raw.post("/v3/glossaries", data={"name": "later"})
+    assert (made.status_code, made.json()["dictionaries"]) == (201, [])
+
+
+def test_a_translation_without_letters(client: deepl.DeepLClient) -> None:
+    made = client.create_glossary("symbols", "EN", "DE", {"dog": "\U0001f415", "cat": "..."})
+    assert single(client.translate_text("dog", source_lang="EN", target_lang="DE", glossary=made)).text == "\U0001f415"
+
+
+def test_a_pair_without_a_dictionary(client: deepl.DeepLClient) -> None:
+    made = client.create_multilingual_glossary("one", [Entries("EN", "DE", {"dog": "Hund"})])
+    with pytest.raises(deepl.DeepLException, match="No dictionary found for language pair"):
+        client.translate_text("Hund", source_lang="DE", target_lang="EN-GB", glossary=made.glossary_id)
 
 
 def entries_of(client: deepl.DeepLClient, glossary: Any, source: str, target: str) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Model directories.
 
 A directory holds `config.json`, `model.safetensors`, `tokenizer.model` and `README.md`; optionally `calibration.json`,
-`confidence.json` and `shortlist.safetensors`; for an imported model, `vocabulary.json` and `tokenizer.target.model`.
+`confidence.json` and `shortlist.safetensors`; for an imported model, `vocabulary.json` and `tokenizer.target.model`. If
+the weights in `model.safetensors` are int8, `float.safetensors` may hold the float weights that they were rounded from.
 
 Directories are written atomically: neither readers nor killed writers leave a part of one. Loading runs no code:
 weights are safetensors, metadata is JSON, and both are checked before a model is built.
@@ -11,28 +12,28 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 import torch
 from pydantic import Field, TypeAdapter, ValidationError, field_validator, model_validator
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+from safetensors import safe_open
+from torch import Tensor
 
 from mt.config import DecodingConfig, ModelConfig, Section
 from mt.errors import ModelError, MTError, problems
 from mt.files import atomic_file, atomic_folder
+from mt.kernels import quantization
 from mt.kernels.shortlist import Shortlist, flaws
 from mt.languages import Direction, DirectionSet
+from mt.model.skip_initialization import SkipInitialization
 from mt.model.transformer import AnyModel, LanguageModel, Transformer
 from mt.tokenizer import EOS, Tokenizer, load_tokenizer
+from mt.weights import check_weights, load_weights, save_tensors, save_weights
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=AnyModel)
 AnyDescription = TypeVar("AnyDescription", "Description", "LanguageModelDescription")
-FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
-FORMAT_VERSION = 1  # of a model directory; CHANGELOG.md says which releases read it
+FORMAT_VERSION, INT8_VERSION = 1, 2  # with float weights, with int8 weights; CHANGELOG.md says which releases read them
 
 
 class Description(Section):
@@ -46,6 +47,8 @@ class Description(Section):
     """Size of the source vocabulary, if source and target have separate vocabularies."""
     model: ModelConfig
     decoding: DecodingConfig = DecodingConfig()
+    weights: Literal["float32", "int8"] = "float32"
+    """Format of the matrices in `model.safetensors`; int8 with a scale for each row, see mt/kernels/quantization.py."""
 
     @field_validator("directions")
     @classmethod
@@ -53,6 +56,18 @@ class Description(Section):
         if not len(directions):
             raise ValueError("the list is empty; accepted: at least one direction, such as 'en-de'")
         return directions
+
+    @model_validator(mode="after")
+    def _format_version_states_int8_weights(self) -> Self:
+        version = INT8_VERSION if self.weights == "int8" else FORMAT_VERSION
+        if self.format_version != version:
+            raise ValueError(f"weights is {self.weights} and format_version {self.format_version}; accepted: {version}")
+        return self
+
+    def with_weights(self, weights: Literal["float32", "int8"]) -> Self:
+        """Return a copy that states another weight format."""
+        version = INT8_VERSION if weights == "int8" else FORMAT_VERSION
+        return self.model_copy(update={"weights": weights, "format_version": version})
 
     @model_validator(mode="after")
     def _two_vocabularies_have_two_matrices(self) -> Self:
@@ -92,24 +107,7 @@ class Confidence(Section):
     sentences: int = Field(ge=1)
 
 
-class SkipInitialization(TorchFunctionMode):
-    """A mode in which modules leave their parameters uninitialised, since weights are loaded afterwards.
-
-    Memory that is never written costs nothing. The meta device would do the same, but imports torch's compiler, which
-    takes a second.
-    """
-
-    def __torch_function__(
-        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if getattr(function, "__name__", "") in INITIALIZERS:
-            return kwargs["tensor"] if "tensor" in kwargs else args[0]
-        return function(*args, **kwargs)
-
-
-INITIALIZERS = {"normal_", "uniform_", "xavier_uniform_", "kaiming_uniform_"}
-
+WEIGHTS, FLOAT_WEIGHTS = "model.safetensors", "float.safetensors"
 CALIBRATION_PAIRS = 32  # in the directory of a trained model
 CALIBRATION = TypeAdapter(tuple[CalibrationPair, ...])
 
@@ -143,10 +141,18 @@ def save_model(
     card: str,
     calibration: Sequence[CalibrationPair] = (),
     confidence: Confidence | None = None,
+    *,
+    keep_float: bool = False,
 ) -> None:
-    """Write a model directory, or replace it."""
+    """Write a model directory, or replace it.
+
+    If the description states int8 weights, the given float weights are rounded; `keep_float` stores them as well.
+    """
+    int8 = isinstance(description, Description) and description.weights == "int8"
     with atomic_folder(folder) as temporary:
-        save_weights(temporary / "model.safetensors", weights)
+        save_weights(temporary / WEIGHTS, quantization.quantize_weights(weights) if int8 else weights)
+        if int8 and keep_float:
+            save_weights(temporary / FLOAT_WEIGHTS, weights)
         (temporary / "config.json").write_text(_json(description), encoding="utf-8")
         for name, content in tokenizer.files.items():
             (temporary / name).write_bytes(content)
@@ -173,12 +179,14 @@ def _load_model(folder: Path, device: torch.device) -> LoadedModel:
         "source_vocabulary_size": (len(tokenizer), description.source_vocabulary_size or description.vocabulary_size),
     }
     _check_sizes(folder, sizes)
+    int8, path = description.weights == "int8", folder / FLOAT_WEIGHTS
     model = _with_weights(
-        folder / "model.safetensors",
+        path if int8 and path.exists() else folder / WEIGHTS,
         _parameters(description),
         lambda: Transformer(
             description.model, description.vocabulary_size, source_vocabulary_size=description.source_vocabulary_size
         ),
+        int8,
     )
     return LoadedModel(
         model.to(device).eval(),
@@ -201,7 +209,7 @@ def _load_language_model(folder: Path, device: torch.device) -> LoadedLanguageMo
     _check_sizes(folder, {"vocabulary_size": (len(tokenizer), description.vocabulary_size)})
     config = description.model
     model = _with_weights(
-        folder / "model.safetensors",
+        folder / WEIGHTS,
         config.d_model * description.vocabulary_size + config.decoder_layers * _layer_parameters(config, attentions=1),
         lambda: LanguageModel(config, description.vocabulary_size),
     )
@@ -234,7 +242,7 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
 def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
     """Write the shortlist of a model directory, for the pieces of `tokenizer`."""
     with atomic_file(folder / "shortlist.safetensors") as file:
-        _save(shortlist.tensors(), file, {"tokenizer": tokenizer.digest})
+        save_tensors(shortlist.tensors(), file, {"tokenizer": tokenizer.digest})
 
 
 def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
@@ -253,64 +261,6 @@ def save_confidence(folder: Path, confidence: Confidence) -> None:
     """Write the confidence of a model directory."""
     with atomic_file(folder / "confidence.json") as file:
         file.write_text(_json(confidence), encoding="utf-8")
-
-
-def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
-    """Write tensors, by name, to a safetensors file."""
-    _save({name: tensor.detach().contiguous() for name, tensor in weights.items()}, path)
-
-
-def load_weights(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file, on the CPU.
-
-    Raises: ModelError if the file is missing, truncated or of another format.
-    """
-    try:
-        with safe_open(path, "pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except FileNotFoundError as error:
-        reason = "this user may not read it" if path.exists() else "there is no such file"
-        raise ModelError(f"{path}: {reason}; accepted: the weights of a model, as safetensors") from error
-    except (SafetensorError, OSError) as error:
-        kind = "a pickle, which could run code" if _is_pickle(path) else f"not a complete safetensors file ({error})"
-        raise ModelError(f"{path}: {kind}; accepted: the safetensors file that training wrote") from error
-
-
-def check_weights(weights: Mapping[str, Tensor], model: nn.Module, path: Path) -> None:
-    """Check the weights of a model.
-
-    Raises: ModelError that lists all tensors that are missing, unknown, not finite, or of a wrong shape or type.
-    """
-    expected = model.state_dict()
-    wrong = [f"{name} is missing" for name in expected if name not in weights]
-    wrong += [f"{name} is unknown" for name in weights if name not in expected]
-    for name in expected.keys() & weights.keys():
-        if weights[name].shape != expected[name].shape:
-            wrong.append(f"{name} has the shape {list(weights[name].shape)}, not {list(expected[name].shape)}")
-        elif weights[name].dtype not in FLOATS:
-            wrong.append(f"{name} has the type {weights[name].dtype}; accepted: {', '.join(map(str, FLOATS))}")
-        elif not bool(weights[name].isfinite().all()):
-            wrong.append(f"{name} has values that are not finite")
-    if wrong:
-        raise ModelError(problems(f"{path} does not fit its config.json", sorted(wrong)))
-
-
-Weights = Mapping[str, Tensor]
-
-
-def average_weights(paths: Sequence[Path], plain: Callable[[Weights], Weights] = dict) -> dict[str, Tensor]:
-    """Return the mean of the weights of several files (Vaswani et al. 2017, section 6.1), each after `plain`.
-
-    Raises: ModelError if a file cannot be loaded, or has other tensors than the first.
-    """
-    total = {name: tensor.double() for name, tensor in plain(load_weights(paths[0])).items()}
-    for path in paths[1:]:
-        weights = plain(load_weights(path))
-        if {name: w.shape for name, w in weights.items()} != {name: t.shape for name, t in total.items()}:
-            raise ModelError(f"{path}: not the tensors of {paths[0]}; accepted: checkpoints of one model")
-        for name, tensor in weights.items():
-            total[name] += tensor
-    return {name: (tensor / len(paths)).float() for name, tensor in total.items()}
 
 
 def read_description(folder: Path) -> Description:
@@ -332,8 +282,9 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not a JSON file ({error})") from error
     version = values.get("format_version") if isinstance(values, dict) else None
-    if version != FORMAT_VERSION:
-        raise ModelError(f"{path}: format_version is {version!r}; accepted: {FORMAT_VERSION}")
+    accepted = (FORMAT_VERSION, INT8_VERSION) if kind is Description else (FORMAT_VERSION,)
+    if version not in accepted:
+        raise ModelError(f"{path}: format_version is {version!r}; accepted: {' or '.join(map(str, accepted))}")
     language = values.get("language")
     if kind is Description and language is not None:
         raise ModelError(
@@ -351,9 +302,13 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
         raise ModelError(problems(str(path), listed)) from error
 
 
-def _with_weights(path: Path, parameters: int, build: Callable[[], Model]) -> Model:
-    """Build a model of at least `parameters` parameters, with the weights of a file."""
+def _with_weights(path: Path, parameters: int, build: Callable[[], Model], int8: bool = False) -> Model:
+    """Build a model of at least `parameters` parameters, with the weights of a file, which may be int8 if `int8`."""
     weights = load_weights(path)
+    if int8:
+        if wrong := list(quantization.flaws(weights)):
+            raise ModelError(problems(f"{path} has damaged int8 weights", wrong))
+        weights = quantization.dequantize_weights(weights)
     # If config.json describes a larger model, a model without memory is enough to report that.
     fits = parameters <= sum(tensor.numel() for tensor in weights.values())
     with torch.device("cpu" if fits else "meta"), SkipInitialization():
@@ -416,24 +371,6 @@ def _read_shortlist(path: Path, tokenizer: Tokenizer) -> Shortlist | None:
     if wrong:
         raise ModelError(problems(f"{path} cannot be used (the file is optional)", wrong))
     return Shortlist(tensors["always"], tensors["offsets"], tensors["allowed"])
-
-
-def _is_pickle(path: Path) -> bool:
-    """Return whether a file begins like a pickle, or like the zip archive of torch.save around one."""
-    try:
-        with path.open("rb") as file:
-            begin = file.read(2)
-    except OSError:
-        return False
-    return begin == b"PK" or begin[:1] == b"\x80"
-
-
-def _save(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
-    try:
-        save_file(tensors, path, metadata)
-    except SafetensorError as error:
-        raise ModelError(f"{path}: cannot be written ({error}); accepted: a disk with free space") from error
-    path.chmod(path.parent.stat().st_mode & 0o666)  # safetensors grants access to the owner only
 
 
 def _json(section: Section) -> str:

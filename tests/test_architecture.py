@@ -17,7 +17,7 @@ FLOORS = (
     ("mt.config", "mt.files"),
     ("mt.recipe", "mt.distributed"),
     ("mt.tokenizer", "mt.evaluation", "mt.text", "mt.model"),
-    ("mt.kernels",),
+    ("mt.kernels", "mt.weights"),
     ("mt.data", "mt.decoding", "mt.checkpoint"),
     ("mt.engine",),
     ("mt.scoring",),

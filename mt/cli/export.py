@@ -1,4 +1,4 @@
-"""Convert a model directory to the format of another toolkit."""
+"""Convert a model directory to int8 weights, or to the format of another toolkit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -7,9 +7,11 @@ from pathlib import Path
 from mt.cli.command import CommandParser, command, stderr_console
 from mt.interop.ctranslate2 import QUANTIZATIONS, export_ctranslate2
 from mt.interop.huggingface_export import export_huggingface
+from mt.interop.int8 import export_int8
 from mt.interop.onnx import export_onnx
 
 FORMATS = {
+    "int8": "a model directory with int8 weights, a quarter of the size; translates as `--dtype int8` does",
     "huggingface": "a MarianMT directory for transformers (post-norm models only)",
     "ctranslate2": "a model of CTranslate2",
     "onnx": "encoder and decoder step for onnxruntime (greedy search)",
@@ -21,7 +23,8 @@ def main(argv: Sequence[str]) -> int:
     formats = "\n".join(f"  {name:12} {description}" for name, description in FORMATS.items())
     parser = CommandParser(
         "export",
-        f"{__doc__}\n\nFormats (the tokenizer and a README with an example program are added to each):\n{formats}",
+        f"{__doc__}\n\nFormats (the tokenizer and a README are added to each; for other toolkits with an example "
+        f"program):\n{formats}",
     )
     parser.add_argument("model", type=Path, help="model directory")
     parser.add_argument("out", type=Path, help="folder to write; an existing model is replaced")
@@ -29,10 +32,18 @@ def main(argv: Sequence[str]) -> int:
     parser.more.add_argument(
         "--quantization", choices=QUANTIZATIONS, help="data type of the weights for CTranslate2 (default: unchanged)"
     )
+    parser.more.add_argument(
+        "--keep-float",
+        action="store_true",
+        help="with --to int8, also store the float32 weights, for GPUs, --dtype float32 and tuning",
+    )
     options = parser.parse_args(argv)
     if options.quantization and options.to != "ctranslate2":
         parser.error(f"--quantization {options.quantization} requires --to ctranslate2")
+    if options.keep_float and options.to != "int8":
+        parser.error("--keep-float requires --to int8")
     exporters: Mapping[str, Callable[[Path, Path], None]] = {
+        "int8": partial(export_int8, keep_float=options.keep_float),
         "huggingface": export_huggingface,
         "ctranslate2": partial(export_ctranslate2, quantization=options.quantization),
         "onnx": export_onnx,

@@ -14,7 +14,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from mt.checkpoint import FLOATS, Description, save_model
+from mt.checkpoint import Description, save_model
 from mt.config import ModelConfig
 from mt.errors import LanguageError, ModelError, MTError, problems
 from mt.interop.mapping import Table, find_misplaced, place
@@ -22,6 +22,7 @@ from mt.languages import Direction, three_letter_code
 from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
 from mt.tokenizer import BOS, PAD, SPECIAL_PIECES, Vocabulary, VocabularyTokenizer
+from mt.weights import FLOATS
 
 TAG = re.compile(r">>.+<<")
 SHOWN = 20  # largest number of language tags listed in an error message

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mt.checkpoint import load_weights
 from mt.config import ModelConfig
 from mt.errors import LanguageError, ModelError, problems
 from mt.interop.fairseq_layers import layer_rows
@@ -18,6 +17,7 @@ from mt.interop.mapping import Row, Table, drop_tied_copies
 from mt.interop.origin import ALLOWED_PICKLE, AS_MARIAN, ImportOptions, Origin, load_pickle, named_tensors, shown
 from mt.languages import Direction
 from mt.model.embedding import sinusoidal_positions
+from mt.weights import load_weights
 
 BIAS = "final_logits_bias"
 SHARED = "model.shared.weight"

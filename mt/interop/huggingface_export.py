@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mt.checkpoint import LoadedModel, load_model, save_weights
+from mt.checkpoint import LoadedModel, load_model
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
 from mt.files import atomic_folder
@@ -19,6 +19,7 @@ from mt.interop.mapping import Row, find_misplaced, place
 from mt.interop.output import check_output, exported_card, target_languages
 from mt.interop.residual import sines_first
 from mt.tokenizer import BOS, EOS, PAD, SOURCE_FILE, TARGET_FILE, UNK
+from mt.weights import save_weights
 
 ACCEPTED: Mapping[str, tuple[Any, ...]] = {
     "norm": ("post",),

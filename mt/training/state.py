@@ -20,13 +20,13 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from mt.checkpoint import check_weights, load_weights, save_weights
 from mt.data.batching import Position
 from mt.distributed import World
 from mt.errors import ModelError, TrainingError, problems
 from mt.files import atomic_folder
 from mt.training.optimizer import state_keys
 from mt.training.sharding import distribute_like, gather
+from mt.weights import check_weights, load_weights, save_weights
 
 
 @dataclass

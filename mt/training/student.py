@@ -51,7 +51,7 @@ def shrink(
     sizes = {"vocabulary_size": len(smaller)}
     if teacher.description.source_vocabulary_size is not None:
         sizes["source_vocabulary_size"] = len(smaller)
-    description = teacher.description.model_copy(update={**sizes, "model": shape})
+    description = teacher.description.with_weights("float32").model_copy(update={**sizes, "model": shape})
     kept = {
         "encoder": evenly_spaced(config.encoder_layers, encoder_layers),
         "decoder": evenly_spaced(config.decoder_layers, decoder_layers),

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mt.checkpoint import Description, LanguageModelDescription, average_weights, load_weights
+from mt.checkpoint import Description, LanguageModelDescription
 from mt.config import Recipe
 from mt.data.batching import TrainingBatch, Update
 from mt.data.blocks import update_stream
@@ -40,6 +40,7 @@ from mt.training.state import (
 )
 from mt.training.tuning import first_model, new_model, plain_weights, source_vocabulary_size
 from mt.training.validation import TranslationValidation, Validation
+from mt.weights import average_weights, load_weights
 
 RECORD_EVERY = 10  # updates
 MEASURED_UPDATES = range(3, 13)  # updates whose time is measured; earlier updates warm up caches

@@ -11,7 +11,7 @@ from mt.tokenizer import TOKENIZER_FILES
 
 MAX_NAME_LENGTH = 100
 FILES = (
-    *("config.json", "model.safetensors", *TOKENIZER_FILES),
+    *("config.json", "model.safetensors", "float.safetensors", *TOKENIZER_FILES),
     *("calibration.json", "confidence.json", "shortlist.safetensors"),
 )
 

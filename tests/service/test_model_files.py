@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mt.checkpoint import load_weights, save_weights
+from mt.weights import load_weights, save_weights
 from tests.conftest import write_model
 from tests.service.conftest import ROOT, environment
 from tests.service.running import (

@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from mt import Translator
-from mt.checkpoint import load_weights, save_weights
+from mt.weights import load_weights, save_weights
 from tests.conftest import sentences
 from tests.service.running import (
     FROZEN,

@@ -18,8 +18,8 @@ import torch
 from torch.multiprocessing.spawn import spawn
 
 from mt import distributed
-from mt.checkpoint import load_weights
 from mt.distributed import SEPARATE_STORES
+from mt.weights import load_weights
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 

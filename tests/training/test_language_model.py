@@ -11,7 +11,6 @@ import pytest
 import torch
 from rich.console import Console
 
-from mt.checkpoint import load_weights
 from mt.cli import train as script
 from mt.config import ModelConfig, Recipe
 from mt.data.batching import make_batch
@@ -26,6 +25,7 @@ from mt.training.report import Reporter
 from mt.training.speed import batch_operations
 from mt.training.trainer import Trainer
 from mt.training.tuning import read_recipe
+from mt.weights import load_weights
 from tests.training.conftest import WORDS
 
 RECIPE = """

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mt.checkpoint import load_weights
 from mt.cli.train import main as train
+from mt.weights import load_weights
 
 pytestmark = pytest.mark.system
 

@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 from torch.multiprocessing.spawn import spawn
 
-from mt.checkpoint import load_weights
 from mt.config import ModelConfig, Recipe
 from mt.data.batching import Position, TrainingBatch, UpdateStream, make_batch
 from mt.data.dataset import PreparedData
@@ -22,6 +21,7 @@ from mt.model.transformer import Transformer
 from mt.tokenizer import PAD
 from mt.training.loss import batch_loss
 from mt.training.sharding import ShardedLoss, distribute_like, gather
+from mt.weights import load_weights
 
 # A key's bias changes no softmax, so its gradient is rounding noise, which Adam blows up; a large epsilon does not.
 RECIPE = (

@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from mt.checkpoint import load_weights, save_weights
 from mt.data.batching import Position
 from mt.distributed import World
 from mt.errors import ModelError, MTError, TrainingError
 from mt.training.optimizer import Muon
 from mt.training.state import Progress, RunState, checkpoints, prune_checkpoints, restore_checkpoint, save_checkpoint
+from mt.weights import load_weights, save_weights
 
 PROGRESS = Progress(
     updates=3,

@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.checkpoint import load_weights
 from mt.config import TrainingConfig
 from mt.data.batching import Position, TrainingBatch, Update, load_batch
 from mt.errors import TrainingError
@@ -19,6 +18,7 @@ from mt.training.card import Published, write_card
 from mt.training.loss import batch_loss
 from mt.training.report import Reporter
 from mt.training.trainer import Trainer
+from mt.weights import load_weights
 
 MakeTrainer = Callable[..., Trainer]
 

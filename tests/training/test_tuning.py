@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from mt.checkpoint import Description, load_model, load_weights, save_model
+from mt.checkpoint import Description, load_model, save_model
 from mt.config import DecodingConfig, ModelConfig, Recipe
 from mt.data.batching import load_batch
 from mt.data.dataset import PreparedData, load_prepared
@@ -27,6 +27,7 @@ from mt.training.report import Reporter
 from mt.training.state import save_checkpoint, trained
 from mt.training.trainer import Trainer
 from mt.training.tuning import first_model, new_model, plain_weights, read_recipe
+from mt.weights import load_weights
 from tests.interop.opus import Opus
 from tests.training.conftest import ROOT, WORDS, write_corpora
 

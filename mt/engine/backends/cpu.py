@@ -153,8 +153,9 @@ def compile_model(loaded: LoadedModel, int8: bool) -> CpuModel:
 def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dtype, shortlist: bool) -> Backend:
     """Return the compiled backend of one model. `shortlist` limits target tokens to the model's shortlist, if any.
 
-    int8 weights are compared with float32 weights on the model's calibration text. `auto` uses int8 only if the model
-    has a calibration text and the loss on this text is at most `LARGEST_LOSS`.
+    If the model's directory has int8 weights, `auto` uses int8. Otherwise int8 weights are compared with float32
+    weights on the model's calibration text, and `auto` uses int8 only if the model has a calibration text and the loss
+    on this text is at most `LARGEST_LOSS`.
 
     Raises:
         ModelError: The device or dtype is not supported, there are several models, the kernels are not available, or
@@ -177,6 +178,8 @@ def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dty
 
 def _choose_weights(loaded: LoadedModel, dtype: Dtype) -> tuple[CpuModel, Dtype]:
     """Return the packed model and its dtype, float32 or int8."""
+    if dtype is not Dtype.FLOAT32 and loaded.description.weights == "int8":
+        return compile_model(loaded, int8=True), Dtype.INT8
     if dtype is Dtype.FLOAT32 or (dtype is Dtype.AUTO and not loaded.calibration):
         return compile_model(loaded, int8=False), Dtype.FLOAT32
     quantized = compile_model(loaded, int8=True)

@@ -63,6 +63,30 @@ class Buffer {
 // What a number is multiplied by to become a byte, the largest being `peak`; nothing where that would overflow.
 inline float byte_scale(float peak) { return peak > 1e-30f ? 127.0f / peak : 0.0f; }
 
+// The scale of a row of weights of which `peak` is the largest magnitude: peak / 127, or 0 if the row is nearly 0. It is
+// rounded to 16 significant bits, so that byte * scale is exact in float32, and quantising these products gives the same
+// bytes and the same scale. mt/kernels/quantization.py does the same for stored weights.
+inline float weight_scale(float peak) {
+    float scale = peak / 127.0f;
+    uint32_t bits;
+    std::memcpy(&bits, &scale, sizeof bits);
+    bits = (bits + 0x80) & ~0xffu;
+    std::memcpy(&scale, &bits, sizeof bits);
+    return scale > 1e-32f ? scale : 0.0f;
+}
+
+// Quantises a row of weights to the nearest: store(i, byte from -127 to 127). Returns the scale of the row, which is NaN
+// where a weight is not finite.
+template <typename Store>
+float quantise_weights(const float* weights, int count, Store&& store) {
+    float peak = 0, odd = 0;
+    for (int i = 0; i < count; i++) peak = std::max(peak, std::fabs(weights[i])), odd += weights[i] * 0.0f;
+    const float scale = weight_scale(peak);
+    const float inverse = scale > 0 ? 1.0f / scale : 0.0f;
+    for (int i = 0; i < count; i++) store(i, int(std::lrintf(weights[i] * inverse)));
+    return scale + odd;
+}
+
 // Rows of activations as bytes from -127 to 127, each row with a scale of its own, so that no row depends on another.
 class QuantisedRows {
   public:
@@ -254,20 +278,16 @@ class Linear {
                 to[(size_t(o / PANEL) * inputs_ + i) * PANEL + o % PANEL] = weights[size_t(o) * inputs + i];
     }
 
-    // One scale an output: the largest weight becomes 127.
+    // One scale an output.
     void pack_bytes(const float* weights, int outputs, int inputs) {
         uint8_t* to = bytes_.reserve(size_t(outputs_) * inputs_);
         std::memset(to, simd::OFFSET, size_t(outputs_) * inputs_);
         scales_.assign(outputs_, 0.0f);
         for (int o = 0; o < outputs; o++) {
-            const float* from = weights + size_t(o) * inputs;
-            float peak = 0, odd = 0;
-            for (int i = 0; i < inputs; i++) peak = std::max(peak, std::fabs(from[i])), odd += from[i] * 0.0f;
-            scales_[o] = peak / 127.0f + odd;  // NaN where a weight is not finite
-            const float inverse = byte_scale(peak);
             uint8_t* panel = to + size_t(o / PANEL) * inputs_ * PANEL + o % PANEL * 4;
-            for (int i = 0; i < inputs; i++)
-                panel[size_t(i / 4) * PANEL * 4 + i % 4] = uint8_t(simd::OFFSET + std::lrintf(from[i] * inverse));
+            scales_[o] = quantise_weights(weights + size_t(o) * inputs, inputs, [=](int i, int byte) {
+                panel[size_t(i / 4) * PANEL * 4 + i % 4] = uint8_t(simd::OFFSET + byte);
+            });
         }
     }
 

@@ -88,25 +88,41 @@ struct Outputs {
     }
 };
 
-// What is added up for a token: its embedding, scaled, and its position.
+// What is added up for a token: its embedding, scaled, and its position. With int8, each embedding is bytes with a scale.
 class Embedding {
   public:
     Embedding() = default;
-    Embedding(Tensor tokens, Tensor positions, float scale)
-        : tokens_(tokens.data, tokens.data + tokens.rows * tokens.columns),
-          positions_(positions.data, positions.data + positions.rows * positions.columns),
-          scale_(scale), size_(int(tokens.rows)), last_(int(positions.rows) - 1), d_model_(int(tokens.columns)) {}
+    Embedding(Tensor tokens, Tensor positions, const Config& config)
+        : positions_(positions.data, positions.data + positions.rows * positions.columns), scale_(config.scale),
+          size_(int(tokens.rows)), last_(int(positions.rows) - 1), d_model_(int(tokens.columns)) {
+        if (!config.int8) {
+            tokens_.assign(tokens.data, tokens.data + tokens.rows * tokens.columns);
+            return;
+        }
+        bytes_.resize(tokens.rows * tokens.columns);
+        for (int token = 0; token < size_; token++) {
+            int8_t* to = &bytes_[size_t(token) * d_model_];
+            scales_.push_back(quantise_weights(tokens.data + size_t(token) * d_model_, d_model_,
+                                               [=](int i, int byte) { to[i] = int8_t(byte); }));
+        }
+    }
 
     int size() const { return size_; }  // of the vocabulary
 
     void write(int token, int position, float* out) const {
-        const float* e = &tokens_[size_t(token) * d_model_];
         const float* p = &positions_[size_t(std::min(position, last_)) * d_model_];
-        for (int i = 0; i < d_model_; i++) out[i] = e[i] * scale_ + p[i];
+        if (bytes_.empty()) {
+            const float* e = &tokens_[size_t(token) * d_model_];
+            for (int i = 0; i < d_model_; i++) out[i] = e[i] * scale_ + p[i];
+        } else {
+            const int8_t* e = &bytes_[size_t(token) * d_model_];
+            for (int i = 0; i < d_model_; i++) out[i] = float(e[i]) * scales_[token] * scale_ + p[i];
+        }
     }
 
   private:
-    std::vector<float> tokens_, positions_;
+    std::vector<float> tokens_, positions_, scales_;
+    std::vector<int8_t> bytes_;
     float scale_ = 1;
     int size_ = 0, last_ = 0, d_model_ = 0;
 };
@@ -124,9 +140,9 @@ class Model {
         const int d = config.d_model;
         const Tensor tokens = tensors.get("embedding.tokens.weight", config.vocabulary, d);
         const Tensor positions = tensors.get("embedding.positions", config.positions, d);
-        target = Embedding(tokens, positions, config.scale);
+        target = Embedding(tokens, positions, config);
         const std::string own = "source_embedding.tokens.weight";
-        if (tensors.has(own)) own_source_ = Embedding(tensors.get(own, tensors.rows(own), d), positions, config.scale);
+        if (tensors.has(own)) own_source_ = Embedding(tensors.get(own, tensors.rows(own), d), positions, config);
         std::vector<int32_t> all(config.vocabulary);
         std::iota(all.begin(), all.end(), 0);
         const bool untied = tensors.has("embedding.output"), biased = tensors.has("embedding.bias");

@@ -15,10 +15,10 @@ import pytest
 import torch
 
 from mt import Translator
-from mt.checkpoint import load_weights, save_weights
 from mt.engine.scheduler import Limits
 from mt.errors import ModelError
 from mt.languages import Direction
+from mt.weights import load_weights, save_weights
 from service.errors import (
     CannotTranslate,
     DeadlineExceeded,

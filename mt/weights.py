@@ -1,0 +1,88 @@
+"""Files of weights: named tensors as safetensors, which cannot run code when they are loaded."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from mt.errors import ModelError, problems
+
+FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+Weights = Mapping[str, Tensor]
+
+
+def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """Write tensors, by name, to a safetensors file."""
+    save_tensors({name: tensor.detach().contiguous() for name, tensor in weights.items()}, path)
+
+
+def load_weights(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a safetensors file, on the CPU.
+
+    Raises: ModelError if the file is missing, truncated or of another format.
+    """
+    try:
+        with safe_open(path, "pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except FileNotFoundError as error:
+        reason = "this user may not read it" if path.exists() else "there is no such file"
+        raise ModelError(f"{path}: {reason}; accepted: the weights of a model, as safetensors") from error
+    except (SafetensorError, OSError) as error:
+        kind = "a pickle, which could run code" if _is_pickle(path) else f"not a complete safetensors file ({error})"
+        raise ModelError(f"{path}: {kind}; accepted: the safetensors file that training wrote") from error
+
+
+def check_weights(weights: Mapping[str, Tensor], model: nn.Module, path: Path) -> None:
+    """Check the weights of a model.
+
+    Raises: ModelError that lists all tensors that are missing, unknown, not finite, or of a wrong shape or type.
+    """
+    expected = model.state_dict()
+    wrong = [f"{name} is missing" for name in expected if name not in weights]
+    wrong += [f"{name} is unknown" for name in weights if name not in expected]
+    for name in expected.keys() & weights.keys():
+        if weights[name].shape != expected[name].shape:
+            wrong.append(f"{name} has the shape {list(weights[name].shape)}, not {list(expected[name].shape)}")
+        elif weights[name].dtype not in FLOATS:
+            wrong.append(f"{name} has the type {weights[name].dtype}; accepted: {', '.join(map(str, FLOATS))}")
+        elif not bool(weights[name].isfinite().all()):
+            wrong.append(f"{name} has values that are not finite")
+    if wrong:
+        raise ModelError(problems(f"{path} does not fit its config.json", sorted(wrong)))
+
+
+def average_weights(paths: Sequence[Path], plain: Callable[[Weights], Weights] = dict) -> dict[str, Tensor]:
+    """Return the mean of the weights of several files (Vaswani et al. 2017, section 6.1), each after `plain`.
+
+    Raises: ModelError if a file cannot be loaded, or has other tensors than the first.
+    """
+    total = {name: tensor.double() for name, tensor in plain(load_weights(paths[0])).items()}
+    for path in paths[1:]:
+        weights = plain(load_weights(path))
+        if {name: w.shape for name, w in weights.items()} != {name: t.shape for name, t in total.items()}:
+            raise ModelError(f"{path}: not the tensors of {paths[0]}; accepted: checkpoints of one model")
+        for name, tensor in weights.items():
+            total[name] += tensor
+    return {name: (tensor / len(paths)).float() for name, tensor in total.items()}
+
+
+def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
+    """Write contiguous tensors to a safetensors file, which who may read its folder may read."""
+    try:
+        save_file(tensors, path, metadata)
+    except SafetensorError as error:
+        raise ModelError(f"{path}: cannot be written ({error}); accepted: a disk with free space") from error
+    path.chmod(path.parent.stat().st_mode & 0o666)  # safetensors grants access to the owner only
+
+
+def _is_pickle(path: Path) -> bool:
+    """Return whether a file begins like a pickle, or like the zip archive of torch.save around one."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(2)
+    except OSError:
+        return False
+    return begin == b"PK" or begin[:1] == b"\x80"

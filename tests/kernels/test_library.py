@@ -223,7 +223,7 @@ def test_all_instruction_sets_agree(tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         paths = list(pool.map(lambda target: compile_library(target, tmp_path), targets))
     for changes in ({}, {"norm": "post", "activation": "gelu"}, {"d_model": 128, "d_ff": 192, "heads": 4}):
-        model = odd_model(**changes)
+        model = odd_model(seed=3, **changes)  # with other seeds, int8 may prefer another of two equal hypotheses
         for int8 in (False, True):
             near = 0.02 if int8 else 1e-4  # what lies between two bytes may be rounded to the other
             each = []

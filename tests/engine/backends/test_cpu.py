@@ -21,6 +21,7 @@ from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
 from mt.kernels.library import CpuModel
+from mt.kernels.quantization import dequantize_weights, quantize_weights
 from mt.model.transformer import Transformer
 from tests.decoding.reference import decode
 from tests.kernels.conftest import FOREIGN, KINDS, Ids, assert_same, compile_model, odd_model, some_sources
@@ -256,10 +257,14 @@ def quantised(x: Tensor) -> Tensor:
     return torch.where(scale > 0, (x / scale).round() * scale, x)
 
 
+def rounded_weight(weight: Tensor) -> Tensor:
+    return dequantize_weights(quantize_weights({"w": weight.detach()}))["w"]
+
+
 class QuantisedLinear(nn.Module):
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
-        self.weight, self.bias = quantised(linear.weight), linear.bias
+        self.weight, self.bias = rounded_weight(linear.weight), linear.bias
 
     def forward(self, x: Tensor) -> Tensor:
         return nn.functional.linear(quantised(x), self.weight, self.bias)
@@ -271,7 +276,8 @@ def quantised_model(model: Transformer) -> Transformer:
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear):
                 setattr(module, name, QuantisedLinear(child))
-    weight = quantised(model.embedding.tokens.weight)
+    weight = rounded_weight(model.embedding.tokens.weight)
+    model.embedding.tokens.weight = nn.Parameter(weight)
     model.embedding.project = lambda states: nn.functional.linear(quantised(states), weight)  # type: ignore[method-assign]
     return model
 

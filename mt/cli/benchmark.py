@@ -1,9 +1,10 @@
-"""Compare the speed of decoding, training or serving with other toolkits, or of the layers of Table 1 of the paper.
+"""Compare the speed of decoding, training or serving with other toolkits, layers of Table 1, or short trainings.
 
     mt-service benchmark decode MODEL --source test.en --reference test.de --output benchmarks/decode
     mt-service benchmark train RECIPE --output benchmarks/train
     mt-service benchmark serve MODEL --source dev.en --output benchmarks/serve
     mt-service benchmark layers --output benchmarks/layers
+    mt-service benchmark trainings --rounds 3 --output benchmarks/trainings
     mt-service benchmark decode --help
 
 The results are a table, a JSON file and a plot. A toolkit that is not installed has a row that says so. Use a quiet
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from mt.cli.command import CommandParser, command, count
 
-BENCHMARKS = ("decode", "train", "serve", "layers")
+BENCHMARKS = ("decode", "train", "serve", "layers", "trainings")
 
 
 @command

@@ -2,6 +2,7 @@
 
     mt-service explain runs/phrasebook-en-de/model "Where is the train station?"
     mt-service explain MODEL "A dog runs." --output dog --query cross.2.1.3
+    mt-service explain MODEL "A dog runs." --only masks
     mt-service explain --example
 
 DIR/index.html is one file that needs no network: tokens, embeddings and positions, masks, the attention of every
@@ -60,6 +61,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         help="query that is computed step by step: BLOCK.LAYER.HEAD.POSITION from 1; BLOCK is encoder, decoder or "
         "cross (default: %(default)s)",
     )
+    add(
+        "--only",
+        metavar="NAME",
+        help="write only DIR/NAME.svg, a picture in the colours of the reader's theme, such as masks or beam",
+    )
     options = parser.parse_intermixed_args(argv)
     if options.model is None and not options.example:
         parser.error("MODEL is missing; accepted: a model directory, or --example")
@@ -82,7 +88,14 @@ def write_explanation(options: argparse.Namespace, console: Console) -> None:
         options=search,
     )
     drawings = draw(explanation)
+    if options.only is not None and options.only not in drawings:
+        raise RequestError(f"--only is {options.only!r}; accepted: {', '.join(drawings)}")
     options.output.mkdir(parents=True, exist_ok=True)
+    if options.only is not None:
+        picture = options.output / f"{options.only}.svg"
+        picture.write_text(drawings[options.only].adaptive_svg(), encoding="utf-8")
+        console.print(f"{picture}: written", markup=False, highlight=False, soft_wrap=True)
+        return
     with console.status("writing pictures"):
         write_pictures(drawings, options.output)
     page = options.output / "index.html"

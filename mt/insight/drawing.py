@@ -51,7 +51,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Line:
-    """A straight line."""
+    """A straight line, or a dashed one."""
 
     x1: float
     y1: float
@@ -59,6 +59,7 @@ class Line:
     y2: float
     color: str = "line"
     width: float = 1
+    dashed: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,13 +117,23 @@ class Drawing:
 
         The element has the values of its heat maps as data for the page's script.
         """
-        size = f'width="{self.width:g}" height="{self.height:g}" viewBox="0 0 {self.width:g} {self.height:g}"'
-        head = f'{size} role="img" aria-label="{escape(self.title)}">'
         body = "".join(_element(shape, data=theme is None) for shape in self.shapes)
-        if theme is None:
-            return f"<svg {head}{body}</svg>"
-        paper = f'<style>{css(theme)}</style><rect class="paper" width="100%" height="100%"/>'
-        return f'<svg xmlns="http://www.w3.org/2000/svg" {head}{paper}{body}</svg>\n'
+        return f"<svg {self._head}{body}</svg>" if theme is None else _file(self._head, css(theme), body)
+
+    def adaptive_svg(self) -> str:
+        """Return a file of its own with the colours of the reader's theme, light or dark."""
+        style = f"{css(LIGHT)}@media (prefers-color-scheme:dark){{{css(DARK)}}}"
+        return _file(self._head, style, "".join(_element(shape, data=False) for shape in self.shapes))
+
+    @property
+    def _head(self) -> str:
+        size = f'width="{self.width:g}" height="{self.height:g}" viewBox="0 0 {self.width:g} {self.height:g}"'
+        return f'{size} role="img" aria-label="{escape(self.title)}">'
+
+
+def _file(head: str, style: str, body: str) -> str:
+    paper = f'<style>{style}</style><rect class="paper" width="100%" height="100%"/>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {head}{paper}{body}</svg>\n'
 
 
 def css(colors: Mapping[str, str]) -> str:
@@ -151,7 +162,8 @@ def _element(shape: Shape, data: bool) -> str:
         return f"<text {place} {style}>{escape(shape.content)}</text>"
     if isinstance(shape, Line):
         ends = f'x1="{shape.x1:.1f}" y1="{shape.y1:.1f}" x2="{shape.x2:.1f}" y2="{shape.y2:.1f}"'
-        return f'<line {ends} class="{shape.color}" stroke-width="{shape.width:g}"/>'
+        dashes = ' stroke-dasharray="5 3"' if shape.dashed else ""
+        return f'<line {ends} class="{shape.color}" stroke-width="{shape.width:g}"{dashes}/>'
     if isinstance(shape, Box):
         size = f'x="{shape.x:.1f}" y="{shape.y:.1f}" width="{shape.width:.1f}" height="{shape.height:.1f}"'
         tip = f"<title>{escape(shape.tip)}</title>" if shape.tip else ""

@@ -19,7 +19,8 @@ TICKS = 8  # one of so many rows or columns is labelled, if they are too small f
 
 def token_boxes(title: str, pieces: Sequence[str], ids: Sequence[int]) -> Drawing:
     """Draw each piece in a box, with its id below."""
-    drawing = Drawing(title, PAGE_WIDTH, 0, [Text(MARGIN, 18, title, size=12, bold=True)])
+    drawing = Drawing(title, MARGIN + text_width(title, 12) + MARGIN, 0)
+    drawing.shapes.append(Text(MARGIN, 18, title, size=12, bold=True))
     x, y = float(MARGIN), 28.0
     for piece, id in zip(pieces, ids, strict=True):
         width = max(text_width(piece, 13), text_width(str(id), 10)) + 12
@@ -31,6 +32,7 @@ def token_boxes(title: str, pieces: Sequence[str], ids: Sequence[int]) -> Drawin
             Text(x + width / 2, y + 40, str(id), "soft", "middle", 10),
         ]
         x += width + 6
+        drawing.width = max(drawing.width, x + MARGIN - 6)
     drawing.height = y + 52
     return drawing
 
@@ -208,5 +210,5 @@ def word_links(source: str, target: str, links: Sequence[Link]) -> Drawing:
 
 def _moved(shape: Shape, x: float, y: float) -> Shape:
     if isinstance(shape, Line):
-        return Line(shape.x1 + x, shape.y1 + y, shape.x2 + x, shape.y2 + y, shape.color, shape.width)
+        return replace(shape, x1=shape.x1 + x, y1=shape.y1 + y, x2=shape.x2 + x, y2=shape.y2 + y)
     return replace(shape, x=shape.x + x, y=shape.y + y)

@@ -1,9 +1,11 @@
 """Text of a language model of five letters, whose probabilities a forward pass gives."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from mt.model.transformer import LanguageModel
 from mt.pipeline.generation import GenerationOptions, TextGenerator
 from mt.tokenizer import BOS, EOS, Tokenizer, train_tokenizer
 
+PYTHON_API = Path(__file__).resolve().parents[2] / "docs" / "python-api.md"
 LETTERS = "abcde"
 SAMPLES = 3000
 QUANTILES = {1: 10.83, 2: 13.82, 30: 59.70}
@@ -168,3 +171,13 @@ def test_a_model_of_single_lines() -> None:
     with pytest.raises(RequestError, match="the prompt has 2 lines; accepted: one line"):
         alone.generate(GenerationOptions(prompt="a\nb"))
     assert alone.generate(GenerationOptions(lines=4, max_length=60))[0].count("\n") == 3
+
+
+def test_the_example_of_the_documentation(small_language_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two texts that begin with the prompt; then, token by token, the first of them again."""
+    blocks = re.findall(r"^```python\n(.*?)^```", PYTHON_API.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (example,) = (block for block in blocks if "TextGenerator" in block)
+    exec(example.replace("runs/characters-de/model", str(small_language_model)), {})
+    before, first, second, streamed = capsys.readouterr().out.split("Der Zug")
+    assert before == "" and first != second
+    assert first == f"{streamed}\n"

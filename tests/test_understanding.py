@@ -1,0 +1,80 @@
+"""The pages of docs/understanding: each has a picture, and the command on the page draws this picture."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from mt.cli import explain
+from mt.insight.drawing import DARK, LIGHT
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs" / "understanding"
+INDEX = (PAGES / "README.md").read_text(encoding="utf-8")
+NUMBERED = re.findall(r"\| \[\d+\. [^\]]+\]\((\w+)\.md\)", INDEX)
+COMMAND = re.compile(r"^mt-service explain (tests/frozen/model .*--only .*)$", re.MULTILINE)
+IMAGES = "docs/images/understanding"
+
+
+def read(page: str) -> str:
+    return (PAGES / f"{page}.md").read_text(encoding="utf-8")
+
+
+def words(svg: str) -> set[str]:
+    """The texts of a picture without digits: the last digit of a number may differ between processors."""
+    return {re.sub(r"[\d.-]+", "", text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg)}
+
+
+def test_the_index_lists_every_page() -> None:
+    listed = {*NUMBERED, "explain", "layers", "README"}
+    assert len(NUMBERED) >= 10
+    assert listed == {path.stem for path in PAGES.glob("*.md")}
+
+
+@pytest.mark.parametrize("page", NUMBERED)
+def test_a_page_has_one_small_picture_for_light_and_dark(page: str) -> None:
+    text = read(page)
+    (picture,) = re.findall(r"!\[[^\]]+\]\(\.\./(images/understanding/[\w-]+\.svg)\)", text)
+    svg = (ROOT / "docs" / picture).read_text(encoding="utf-8")
+    assert len(svg) < 40_000
+    assert "prefers-color-scheme:dark" in svg and LIGHT["ink"] in svg and DARK["ink"] in svg
+    assert not re.search(r"https?://|href", svg.replace("http://www.w3.org/2000/svg", ""))
+    assert f"--output {IMAGES}" in text or f"benchmarks/trainings/*.svg {IMAGES}/" in text
+    assert {"**The paper.**", "**The code.**", "**Try.**"} <= set(
+        re.findall(r"^\*\*[A-Z][\w ]+\.\*\*", text, re.MULTILINE)
+    )
+
+
+@pytest.mark.parametrize("page", [page for page in NUMBERED if COMMAND.search(read(page))])
+def test_the_command_draws_the_picture(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (command,) = COMMAND.findall(read(page))
+    arguments = shlex.split(command)
+    assert arguments[-2:] == ["--output", IMAGES]
+    assert explain.main([*arguments[:-1], str(tmp_path)]) == 0
+    (picture,) = tmp_path.iterdir()
+    assert f"{IMAGES.removeprefix('docs/')}/{picture.name}" in read(page)
+    assert words(picture.read_text(encoding="utf-8")) == words(
+        (ROOT / IMAGES / picture.name).read_text(encoding="utf-8")
+    )
+
+
+def test_code_that_the_pages_name_exists() -> None:
+    for page in NUMBERED:
+        for path in re.findall(r"`(mt/[\w/]+\.py)`", read(page)):
+            assert (ROOT / path).is_file(), f"{page}: {path}"
+        paragraph = read(page).partition("**The code.**")[2].partition("\n\n**")[0]
+        sources = "".join(
+            (ROOT / path).read_text(encoding="utf-8") for path in re.findall(r"`(mt/[\w/]+\.py)`", paragraph)
+        )
+        for name in re.findall(r"`(\w+(?:\.\w+)?)`", paragraph):
+            assert re.search(rf"(\bdef |\bclass |^){name.rpartition('.')[2]}\b", sources, re.MULTILINE), (
+                f"{page}: {name}"
+            )
+
+
+def test_another_picture_is_refused(small_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain.main([str(small_model), "The dog.", "--only", "mask", "--output", str(tmp_path / "none")]) == 2
+    assert "--only is 'mask'; accepted: tokens-source, tokens-target," in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()

@@ -382,6 +382,6 @@ def test_what_serve_cannot_do(asked: list[str], said: str, tmp_path: Path, capsy
 
 
 def test_an_unknown_benchmark_is_refused() -> None:
-    assert set(BENCHMARKS) == {"decode", "train", "serve", "layers"}
+    assert set(BENCHMARKS) == {"decode", "train", "serve", "layers", "trainings"}
     with pytest.raises(SystemExit):
         main(["dance"])

@@ -1,4 +1,4 @@
-"""`python -m mt VERB`: the same as `mt-service VERB`."""
+"""Entry point of `python -m mt VERB`, which does the same as `mt-service VERB`."""
 
 import sys
 

@@ -1,11 +1,11 @@
-"""Model directories.
+"""Writing and reading of model directories.
 
 A directory holds `config.json`, `model.safetensors`, `tokenizer.model` and `README.md`; optionally `calibration.json`,
 `confidence.json` and `shortlist.safetensors`; for an imported model, `vocabulary.json` and `tokenizer.target.model`. If
 the weights in `model.safetensors` are int8, `float.safetensors` may hold the float weights that they were rounded from.
 
-Directories are written atomically: neither readers nor killed writers leave a part of one. Loading runs no code:
-weights are safetensors, metadata is JSON, and both are checked before a model is built.
+A directory is written atomically: a reader never sees an incomplete one, even if the writer is killed. Loading runs no
+code: weights are safetensors and metadata is JSON. Both are checked before the model is used.
 """
 
 import json
@@ -33,7 +33,8 @@ from mt.weights import check_weights, load_weights, save_tensors, save_weights
 T = TypeVar("T")
 Model = TypeVar("Model", bound=AnyModel)
 AnyDescription = TypeVar("AnyDescription", "Description", "LanguageModelDescription")
-FORMAT_VERSION, INT8_VERSION = 1, 2  # with float weights, with int8 weights; CHANGELOG.md says which releases read them
+# Format versions of model directories with float and with int8 weights. CHANGELOG.md says which releases read them.
+FORMAT_VERSION, INT8_VERSION = 1, 2
 
 
 class Description(Section):
@@ -48,7 +49,7 @@ class Description(Section):
     model: ModelConfig
     decoding: DecodingConfig = DecodingConfig()
     weights: Literal["float32", "int8"] = "float32"
-    """Format of the matrices in `model.safetensors`; int8 with a scale for each row, see mt/kernels/quantization.py."""
+    """Number format of the matrices in `model.safetensors`. An int8 matrix has a float scale for each row."""
 
     @field_validator("directions")
     @classmethod
@@ -61,11 +62,13 @@ class Description(Section):
     def _format_version_states_int8_weights(self) -> Self:
         version = INT8_VERSION if self.weights == "int8" else FORMAT_VERSION
         if self.format_version != version:
-            raise ValueError(f"weights is {self.weights} and format_version {self.format_version}; accepted: {version}")
+            raise ValueError(
+                f"weights is {self.weights} and format_version is {self.format_version}; accepted: version {version}"
+            )
         return self
 
     def with_weights(self, weights: Literal["float32", "int8"]) -> Self:
-        """Return a copy that states another weight format."""
+        """Return a copy of the description with `weights` and the format version for them."""
         version = INT8_VERSION if weights == "int8" else FORMAT_VERSION
         return self.model_copy(update={"weights": weights, "format_version": version})
 
@@ -85,11 +88,11 @@ class LanguageModelDescription(Section):
     vocabulary_size: int
     model: ModelConfig
     block_tokens: int = Field(0, ge=0)
-    """Length of the blocks over several lines that the model was trained on; 0 if it was trained on single lines."""
+    """Number of tokens of the text blocks that the model was trained on; 0 if it was trained on single lines."""
 
 
 class CalibrationPair(Section):
-    """A text and its translation, on which int8 weights are compared with the exact ones."""
+    """A source text and its translation. Outputs of int8 and float32 weights are compared on these pairs."""
 
     direction: Direction
     source: str
@@ -97,9 +100,9 @@ class CalibrationPair(Section):
 
 
 class Confidence(Section):
-    """`confidence.json`: a linear map from the mean token probability of a translation to its sentence chrF / 100.
+    """`confidence.json`: an estimate of chrF / 100 of a translation: slope * (mean token probability) + intercept.
 
-    It was fitted to `sentences` translations of text that the model was not trained on.
+    The line was fitted to the translations of `sentences` sentences on which the model was not trained.
     """
 
     slope: float = Field(ge=0)
@@ -108,7 +111,7 @@ class Confidence(Section):
 
 
 WEIGHTS, FLOAT_WEIGHTS = "model.safetensors", "float.safetensors"
-CALIBRATION_PAIRS = 32  # in the directory of a trained model
+CALIBRATION_PAIRS = 32  # number of pairs that training writes to calibration.json
 CALIBRATION = TypeAdapter(tuple[CalibrationPair, ...])
 
 
@@ -146,7 +149,8 @@ def save_model(
 ) -> None:
     """Write a model directory, or replace it.
 
-    If the description states int8 weights, the given float weights are rounded; `keep_float` stores them as well.
+    If `description.weights` is int8, the float `weights` are rounded to int8. With `keep_float`, the float weights are
+    written, too.
     """
     int8 = isinstance(description, Description) and description.weights == "int8"
     with atomic_folder(folder) as temporary:
@@ -217,7 +221,7 @@ def _load_language_model(folder: Path, device: torch.device) -> LoadedLanguageMo
 
 
 def _load_consistently(folder: Path, load: Callable[[], T]) -> T:
-    """Load a folder, again if it was replaced meanwhile, so that all files are of one model."""
+    """Call `load`, and repeat it if the folder was replaced during the call, so that all files are of one model."""
     while True:
         before = _identity(folder)
         try:
@@ -231,24 +235,24 @@ def _load_consistently(folder: Path, load: Callable[[], T]) -> T:
 
 
 def _identity(folder: Path) -> tuple[int, int, int] | None:
-    """Return the identity of a folder, or None if it does not exist."""
+    """Return (device, inode, modification time) of a folder, which changes if the folder is replaced, or None."""
     try:
         status = folder.stat()
     except OSError:
         return None
-    return status.st_dev, status.st_ino, status.st_mtime_ns  # systems reuse inode numbers
+    return status.st_dev, status.st_ino, status.st_mtime_ns  # with the time, because systems reuse inode numbers
 
 
 def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
-    """Write the shortlist of a model directory, for the pieces of `tokenizer`."""
+    """Write a shortlist of target tokens into a model directory, marked with the digest of `tokenizer`."""
     with atomic_file(folder / "shortlist.safetensors") as file:
         save_tensors(shortlist.tensors(), file, {"tokenizer": tokenizer.digest})
 
 
 def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
-    """Add pairs to the calibration of a model directory, in place of those of the same directions.
+    """Write pairs to `calibration.json` of a model directory, replacing former pairs of the same directions.
 
-    Raises: ModelError if the present calibration cannot be read.
+    Raises: ModelError if the existing `calibration.json` cannot be read.
     """
     path = folder / "calibration.json"
     replaced = {pair.direction for pair in pairs}
@@ -258,18 +262,18 @@ def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
 
 
 def save_confidence(folder: Path, confidence: Confidence) -> None:
-    """Write the confidence of a model directory."""
+    """Write `confidence.json` into a model directory."""
     with atomic_file(folder / "confidence.json") as file:
         file.write_text(_json(confidence), encoding="utf-8")
 
 
 def read_description(folder: Path) -> Description:
-    """Return the description in the directory of a translation model. Raises: ModelError if it is not valid."""
+    """Return the content of `config.json` of a translation model. Raises: ModelError if the file is not valid."""
     return _read_config(folder, Description)
 
 
 def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
-    """Return the content of `config.json`, which must be of this kind."""
+    """Return the content of `config.json` as a value of the class `kind`. Raises: ModelError if it is not valid."""
     path = folder / "config.json"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -277,7 +281,7 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
         inner = folder / "model"
         suggestion = f"; did you mean {inner}?" if (inner / "config.json").is_file() else ""
         raise ModelError(
-            f"{folder}: no model here, for it has no config.json; accepted: a model directory{suggestion}"
+            f"{folder}: no model here: the folder has no config.json; accepted: a model directory{suggestion}"
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not a JSON file ({error})") from error
@@ -289,7 +293,7 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
     if kind is Description and language is not None:
         raise ModelError(
             f"{folder}: a language model of {language!r}, which cannot translate; accepted: a translation "
-            "model (or `mt-service generate` and `evaluate --text` with this one, or `rerank --language-model`)"
+            "model. Language models are used by `mt-service generate`, `evaluate --text` and `rerank --language-model`"
         )
     if kind is LanguageModelDescription and language is None:
         raise ModelError(
@@ -303,13 +307,16 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
 
 
 def _with_weights(path: Path, parameters: int, build: Callable[[], Model], int8: bool = False) -> Model:
-    """Build a model of at least `parameters` parameters, with the weights of a file, which may be int8 if `int8`."""
+    """Return the model that `build` creates, with the weights of a file, whose matrices may be int8 if `int8` is true.
+
+    `parameters` is a lower bound of the number of parameters. Raises: ModelError if the file is not valid.
+    """
     weights = load_weights(path)
     if int8:
         if wrong := list(quantization.flaws(weights)):
             raise ModelError(problems(f"{path} has damaged int8 weights", wrong))
         weights = quantization.dequantize_weights(weights)
-    # If config.json describes a larger model, a model without memory is enough to report that.
+    # If config.json describes a model larger than the file, a model on the meta device suffices to report the error.
     fits = parameters <= sum(tensor.numel() for tensor in weights.values())
     with torch.device("cpu" if fits else "meta"), SkipInitialization():
         model = build()
@@ -319,17 +326,17 @@ def _with_weights(path: Path, parameters: int, build: Callable[[], Model], int8:
 
 
 def _check_sizes(folder: Path, sizes: Mapping[str, tuple[int, int]]) -> None:
-    """Compare (pieces of the tokenizer, size in config.json) of each key. Raises: ModelError if they differ."""
+    """Raise ModelError if a size of `sizes`, which maps keys of config.json to (tokenizer's size, value), differs."""
     for name, (pieces, size) in sizes.items():
         if pieces != size:
             raise ModelError(
-                f"{folder}: tokenizer.model has {pieces} pieces, config.json a {name} of {size}; accepted: the two "
-                "files of one model"
+                f"{folder}: tokenizer.model has {pieces} pieces, but {name} in config.json is {size}; accepted: the "
+                "two files of one model"
             )
 
 
 def _parameters(description: Description) -> int:
-    """Return the number of parameters in the matrices of a model."""
+    """Return the number of parameters in the matrices of a model, a lower bound of all its parameters."""
     config = description.model
     layers = config.encoder_layers * _layer_parameters(config, attentions=1)
     layers += config.decoder_layers * _layer_parameters(config, attentions=2)
@@ -347,7 +354,7 @@ def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:
         return ()
     except (OSError, ValidationError) as error:
         raise ModelError(
-            f"{path}: not a list of direction, source and target; the file is optional ({error})"
+            f"{path}: not a list of objects with direction, source and target; the file is optional ({error})"
         ) from error
 
 
@@ -367,7 +374,9 @@ def _read_shortlist(path: Path, tokenizer: Tokenizer) -> Shortlist | None:
     wrong = flaws(tensors, len(tokenizer), EOS)
     with safe_open(path, "pt") as file:
         if (file.metadata() or {}).get("tokenizer") != tokenizer.digest:
-            wrong.append("it belongs to another tokenizer; accepted: what `mt-service shortlist` wrote for this model")
+            wrong.append(
+                "the file is for another tokenizer; accepted: a file that `mt-service shortlist` wrote for this model"
+            )
     if wrong:
         raise ModelError(problems(f"{path} cannot be used (the file is optional)", wrong))
     return Shortlist(tensors["always"], tensors["offsets"], tensors["allowed"])

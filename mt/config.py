@@ -1,4 +1,4 @@
-"""Recipes as frozen, validated values. mt/recipe.py reads them from TOML.
+"""Classes of recipes: frozen, validated values, which mt/recipe.py reads from TOML.
 
 The docstring of a field is its description in the JSON schema, from which the reference of recipe keys is generated.
 """
@@ -28,14 +28,14 @@ TokenizerKind = Literal["bpe", "character", "byte"]
 SIZES: dict[Size, dict[str, Any]] = {
     "tiny": {"encoder_layers": 4, "decoder_layers": 4, "d_model": 128, "d_ff": 256, "heads": 4},
     "small": {"encoder_layers": 3, "decoder_layers": 3, "d_model": 256, "d_ff": 1024, "heads": 4},
-    # Vaswani et al. 2017, table 3. With a shared vocabulary of 37,000, these models have 63.1M and 214.2M parameters;
-    # the paper prints 65M and 213M. Three-way tying leaves one matrix of 37,000 x d_model embeddings, and the table
-    # fixes the rest, so the paper rounded, or used a slightly larger vocabulary for base.
+    # Vaswani et al. 2017, table 3. With a shared vocabulary of 37,000 pieces and one embedding matrix, these models
+    # have 63.1M and 214.2M parameters; the paper prints 65M and 213M. As table 3 determines all other sizes, the paper
+    # either rounded, or used a slightly larger vocabulary for base.
     "base": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 512, "d_ff": 2048, "heads": 8},
     "big": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3},
 }
 
-LONGEST_NAME = 100  # characters of a list of directions in a folder's name; file systems allow 255 in all
+LONGEST_NAME = 100  # most characters of the directions in a folder's name; file systems allow 255 for the whole name
 
 
 class Section(BaseModel):
@@ -45,7 +45,7 @@ class Section(BaseModel):
 
 
 class ModelConfig(Section):
-    """The architecture. `size` selects a row of `SIZES`; other keys of the section override its values."""
+    """Architecture of the Transformer. `size` selects an entry of `SIZES`; other keys override values of the entry."""
 
     encoder_layers: int = Field(ge=1, le=1000)
     """Number of encoder layers."""
@@ -58,20 +58,20 @@ class ModelConfig(Section):
     heads: int = Field(ge=1)
     """Number of attention heads, a divisor of `d_model`."""
     norm: Literal["pre", "post"] = "pre"
-    """Position of LayerNorm: `post` as in the paper (section 3.1), `pre` (Xiong et al. 2020) trains deep stacks."""
+    """Position of LayerNorm: `post` as in the paper (section 3.1), or `pre` for deep models (Xiong et al. 2020)."""
     norm_epsilon: float = Field(1e-5, gt=0)
     """Constant that LayerNorm adds to the variance: 1e-5 in torch and fairseq, 1e-6 in Marian and JoeyNMT."""
     activation: Literal["relu", "gelu", "swish"] = "relu"
     """Activation of the feed-forward networks. `swish` is x sigmoid(x), or SiLU (Ramachandran et al. 2017)."""
     positions: Literal["interleaved", "concatenated", "tensor2tensor"] = "interleaved"
-    """Layout of the position encoding: sines and cosines in turn (section 3.5), or all sines first: `concatenated`
-    (MarianMT of transformers), or `tensor2tensor` with frequencies from 1 to 1/10000 inclusive (Marian, fairseq)."""
+    """Layout of the position encoding. `interleaved` alternates sines and cosines (section 3.5); `concatenated` has
+    all sines first (transformers), as has `tensor2tensor`, with frequencies from 1 to 1/10000 (Marian, fairseq)."""
     first_position: int = Field(0, ge=0)
-    """Number of the first position of a sentence; fairseq begins after the id of its padding."""
+    """Position of the first token in the position encoding; in fairseq, the id of the padding token plus 1."""
     scale_embedding: bool = True
     """Multiply token embeddings by sqrt(d_model) (section 3.4)."""
     tie_source: bool = True
-    """Share one embedding matrix between source and target (section 3.4). False for two vocabularies."""
+    """Share one embedding matrix between source and target (section 3.4). Must be false for separate vocabularies."""
     tie_output: bool = True
     """Share the target embedding matrix with the output layer (section 3.4; Press and Wolf 2017)."""
     logits_bias: bool = False
@@ -106,25 +106,25 @@ class CorpusConfig(Section):
     """One corpus: line-aligned files, with `{language}` in their path, or a tab-separated file with `columns`."""
 
     path: str
-    """Path below `data.root`. `{language}` stands for the language of a line-aligned file. A language model can also
-    read any text file; each line of it is text of its language."""
+    """Path relative to `data.root`. `{language}` stands for the language of each line-aligned file. A language model
+    can also read a path without `{language}`: a text file with one text of its language per line."""
     columns: tuple[str, ...] = ()
     """Languages of the columns of a .tsv file. An empty name skips a column: ["en", "", "de"]."""
     weight: float = Field(1.0, ge=0.001, le=1000)
     """Number of times that an epoch uses each pair of a training corpus. With 0.5, a pair is in every other epoch."""
     source_tag: str = Field("", pattern=r"^\w*$")
-    """Name of a token that begins each source of a training corpus, such as "bt" for back-translated text, so that the
-    model can tell it from text that people wrote (Caswell et al. 2019)."""
+    """Name of a token that is put before each source of a training corpus, such as "bt" for back-translated text. The
+    token lets the model distinguish such text from text that people wrote (Caswell et al. 2019)."""
     directions: DirectionSet = DirectionSet()
-    """Directions that a training corpus is used for, such as the one into the original language of back-translated
-    text. Left out: all for which it has both languages."""
+    """Directions for which a training corpus is used. Back-translated text, for example, is best used only into its
+    original language. Left out: all directions of which the corpus has both languages."""
 
     @model_validator(mode="after")
     def _is_aligned_or_tabular(self) -> Self:
         if ("{language}" in self.path) == bool(self.columns):
             raise ValueError(
                 f"path is {self.path!r} and columns {list(self.columns)}; accepted: a path with {{language}} "
-                "(one file a language), or a .tsv file with columns"
+                "(one file per language), or a .tsv file with columns"
             )
         return self
 
@@ -133,17 +133,17 @@ class CorpusConfig(Section):
         wrong = [direction for direction in self.directions if not self.may_have(direction)]
         if wrong:
             raise ValueError(
-                f"{self.path} has the columns {list(self.columns)} and is for {', '.join(map(str, wrong))}; "
-                "accepted: directions between its columns"
+                f"{self.path} has the columns {list(self.columns)}, but the directions {', '.join(map(str, wrong))}; "
+                "accepted: directions between two of its columns"
             )
         return self
 
     def may_have(self, direction: Direction) -> bool:
-        """Return whether both languages have a column, or a file of their own."""
+        """Return whether the corpus may have both languages: true if it has no columns, or a column for each."""
         return not self.columns or {direction.source, direction.target} <= {*self.columns}
 
     def file(self, root: Path, language: str) -> Path:
-        """Return the path of the text of a language."""
+        """Return `path` below the folder `root`, with `{language}` replaced."""
         return root / self.path.replace("{language}", language)
 
 
@@ -151,13 +151,13 @@ def _check_held_out(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ..
     wrong = [corpus.path for corpus in corpora if corpus.weight != 1 or corpus.source_tag or len(corpus.directions)]
     if wrong:
         raise ValueError(
-            f"weight, source_tag or directions at {', '.join(wrong)}; accepted: none, except in data.train"
+            f"weight, source_tag or directions are set for {', '.join(wrong)}; accepted: only in data.train"
         )
     return corpora
 
 
 def _expand_corpora(value: Any, info: ValidationInfo) -> Any:
-    """Turn a path into its corpus, and a corpus into a list. A plain file has the language of a language model."""
+    """Return a list of corpora for paths or tables. For a language model, a plain file has the language as column."""
     if isinstance(value, str | Mapping):
         value = [value]
     if not isinstance(value, Sequence):
@@ -174,7 +174,7 @@ def _expand_corpora(value: Any, info: ValidationInfo) -> Any:
 
 Corpora = Annotated[tuple[CorpusConfig, ...], BeforeValidator(_expand_corpora)]
 HeldOutCorpora = Annotated[Corpora, AfterValidator(_check_held_out)]
-"""Corpora that the model does not learn from."""
+"""Corpora for validation, testing or monitoring, on which the model is not trained."""
 
 
 def _check_tag(language: str) -> str:
@@ -187,52 +187,52 @@ class CleaningConfig(Section):
     """Filters of the training pairs; validation and test sets are never cleaned. A threshold of 0 disables a filter."""
 
     min_words: int = Field(1, ge=0)
-    """Fewest words of a side."""
+    """Minimum number of words of the source and of the target."""
     max_words: int = Field(250, ge=0)
-    """Most words of a side."""
+    """Maximum number of words of the source and of the target."""
     max_characters: int = Field(2000, ge=0)
-    """Most characters of a side."""
+    """Maximum number of characters of the source and of the target."""
     max_length_ratio: float = Field(3.0, ge=0)
-    """Largest ratio of the characters of both sides, beyond ten; a wide character (Han) counts as three."""
+    """Maximum length of the longer text: max_length_ratio * (shorter length) + 10. A wide character counts as three."""
     drop_identical: bool = True
-    """Drop a pair with equal sides, unless they are names or numbers of up to three words."""
+    """Drop a pair whose source and target are equal and have more than three words."""
     match_digits: bool = True
-    """Drop a pair if each side has a number of four digits or more that the other lacks; not for other calendars."""
+    """Drop a pair if each text has a number of 4 or more digits that the other lacks. Not for different calendars."""
     max_repetition: int = Field(5, ge=0)
-    """Most consecutive repetitions of a phrase of one to four words."""
+    """Maximum number of times that a phrase of one to four words may occur in a row."""
     min_script_share: float = Field(0.1, ge=0, le=1)
-    """Smallest share of words with a letter of the language's script, in a side of more than three words."""
+    """Minimum share of words that have a letter of the language's script, in a text of more than three words."""
     deduplicate: bool = True
-    """Keep only the first of equal pairs. Takes about 100 bytes of memory for each pair."""
+    """Keep only the first of equal pairs. Requires about 100 bytes of memory per pair."""
 
 
 class DataConfig(Section):
     """Corpora and the selection of their pairs."""
 
     root: Path = Field(default_factory=lambda: Path(os.environ.get("MT_DATA", "data")))
-    """Folder of the corpora. Left out: the environment variable MT_DATA, or `data`."""
+    """Folder of the corpora. Left out: the value of the environment variable MT_DATA, or `data`."""
     directions: DirectionSet = DirectionSet()
     """Directions that the model translates, such as ["en-de", "en-pt-BR"], or {source = ["en"], target = ["de", "fr"]}
-    for each source with each target. With several, each source begins with a tag of its target language."""
+    for each source with each target. If there are several, a tag of the target language precedes each source text."""
     language: Annotated[str, AfterValidator(_check_tag)] | None = None
-    """Language of a language model, whose corpora have that side only; in place of `directions`."""
+    """Language of the text on which a language model is trained. Given in place of `directions`."""
     train: Corpora = Field(min_length=1)
     """Training corpora."""
     valid: HeldOutCorpora = ()
     """Corpora of the validation set, by which the best checkpoint is chosen."""
     split_validation: int = Field(0, ge=0)
-    """Number of pairs of each direction to move from the training corpora into the validation set, in place of `valid`:
-    chosen by `seed`, among corpora without a source tag; no training pair keeps a source of the validation set."""
+    """Number of pairs of each direction, selected by `seed` among corpora without a source tag, that are moved into the
+    validation set, in place of `valid`. Training pairs with a source sentence of the validation set are dropped."""
     test: HeldOutCorpora = ()
     """Corpora of the test set, on which the final model is scored."""
     temperature: float = Field(1.0, ge=1)
-    """Sampling temperature of directions: a share p of an epoch's pairs becomes proportional to p ** (1 / temperature).
-    1 keeps the shares; 5 raises those of rare directions a lot (Arivazhagan et al. 2019, section 3.1)."""
+    """Sampling temperature of directions. A direction with a share p of all pairs gets a share of each epoch that is
+    proportional to p ** (1 / temperature) (Arivazhagan et al. 2019, section 3.1). 1 keeps the shares."""
     max_tokens: int = Field(200, ge=1)
-    """Longest training source or target in tokens, with end token, language tag and source tag."""
+    """Maximum length of a training source or target in tokens, including end token, language tag and source tag."""
     block_tokens: int = Field(0, ge=0)
-    """Length of the blocks of consecutive tokens, cut at random offsets, that a language model is trained on. A block
-    may span several lines. 0 trains on one line at a time."""
+    """Number of tokens of each block of text on which a language model is trained. A block may span several lines;
+    blocks are cut at random offsets. 0 trains on single lines."""
 
     @field_validator("directions", mode="before")
     @classmethod
@@ -246,22 +246,23 @@ class DataConfig(Section):
     def _corpora_fit_directions(self) -> Self:
         for one, other in (("directions", "language"), ("valid", "split_validation")):
             if bool(getattr(self, one)) == bool(getattr(self, other)):
-                raise ValueError(f"data.{one} or data.{other} is missing, or both are given; accepted: one of them")
+                given = "both are" if getattr(self, one) else "neither is"
+                raise ValueError(f"of data.{one} and data.{other}, {given} given; accepted: exactly one")
         wrong = [
-            f"{corpus.path} is for {direction}"
+            f"{corpus.path} has the direction {direction}"
             for corpus in self.train
             for direction in corpus.directions
             if direction not in self.directions
         ]
         if wrong:
-            raise ValueError(f"{', '.join(wrong)}; accepted: data.directions, {self.directions}")
+            raise ValueError(f"{', '.join(wrong)}; accepted: directions of data.directions ({self.directions})")
         unused = [
             f"{corpus.path} has the columns {list(corpus.columns)}"
             for corpus in dict.fromkeys((*self.train, *self.valid, *self.test))
             if corpus.columns and self.language not in corpus.columns and not any(map(corpus.may_have, self.directions))
         ]
         if unused:
-            raise ValueError(f"{', '.join(unused)}; accepted: the languages of {self.language or self.directions}")
+            raise ValueError(f"{', '.join(unused)}; accepted: columns for {self.language or self.directions}")
         return self
 
     @property
@@ -277,19 +278,19 @@ class DataConfig(Section):
 
 
 class TokenizerConfig(Section):
-    """The SentencePiece tokenizer, one for source and target."""
+    """The SentencePiece tokenizer, which source and target share."""
 
     kind: TokenizerKind = "bpe"
-    """Unit of the vocabulary: pieces of words (`bpe`), characters, or the bytes of UTF-8. Characters outside of a
-    vocabulary become bytes."""
+    """Unit of the vocabulary: pieces of words (`bpe`), characters, or the bytes of UTF-8. A character outside the
+    vocabulary is encoded as its bytes."""
     vocabulary_size: int = Field(8000, ge=300)
-    """Number of pieces, including special tokens and 256 bytes; fewer if the text has fewer."""
+    """Number of pieces, including special tokens and 256 bytes. A small corpus gives fewer pieces."""
     nfkc: bool = False
     """Normalise text to Unicode's NFKC form."""
     dropout: float = Field(0.0, ge=0, lt=1)
     """BPE-dropout rate of the training text (Provilkov et al. 2020)."""
     training_sentences: int = Field(2_000_000, ge=1)
-    """Most sentences, evenly spaced, that the tokenizer is trained on."""
+    """Maximum number of sentences on which the tokenizer is trained; they are evenly spaced in the corpora."""
 
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
@@ -299,29 +300,29 @@ class TrainingConfig(Section):
     """The training of a model: limits, learning rate, optimizer, regularisation and checkpoints."""
 
     batch_tokens: int = Field(4096, ge=16)
-    """Most tokens of a batch on either side, with padding; limits the memory."""
+    """Maximum number of source tokens and of target tokens of a batch, including padding. Limits the memory."""
     update_tokens: int = Field(4096, ge=16)
-    """Approximate target tokens of an update, over all its batches and all processes."""
+    """Approximate number of target tokens of an update, over all its batches and all processes."""
     max_updates: int = Field(100_000, ge=1)
-    """Updates after which training ends."""
+    """Number of updates after which training ends."""
     max_minutes: float | None = Field(None, gt=0)
     """Minutes after which training ends, including those before a resume."""
     schedule: Literal["noam", "inverse_sqrt"] = "inverse_sqrt"
-    """Learning rate schedule: `noam` is the paper's (equation 3), `inverse_sqrt` the same curve by its peak."""
+    """Learning rate schedule: `noam`, equation 3 of the paper, or `inverse_sqrt`, the same curve given by its peak."""
     learning_rate: float | None = Field(None, gt=0)
-    """Peak of `inverse_sqrt`, or factor of `noam` (1 in the paper). Left out: 0.034 / sqrt(d_model) with muon, 1e-3
-    with adam, 1 with `noam`."""
+    """Peak of `inverse_sqrt`, or factor of `noam` (1 in the paper). Left out: 1 with `noam`; otherwise
+    0.034 / sqrt(d_model) with muon and 1e-3 with adam."""
     warmup_updates: int | None = Field(None, ge=1)
-    """Updates over which the learning rate rises to its peak. Left out: a tenth of the updates that fit into
+    """Number of updates over which the learning rate rises to its peak. Left out: a tenth of the updates that fit into
     `max_updates` and `max_minutes`, at most 1,000."""
     cooldown_updates: int | None = Field(None, ge=0)
-    """Last updates before `max_updates` over which the learning rate falls to 0. Left out: the last fifth of the run,
-    in updates or in minutes, whichever limit is nearer."""
+    """Number of updates at the end of training over which the learning rate falls to 0. Left out: the last fifth of
+    `max_updates` or of `max_minutes`, whichever ends first."""
     shard: bool = False
     """Split weights, gradients and optimizer states among the processes, for a model that does not fit on one GPU."""
     optimizer: Literal["adam", "muon"] = Field(default_factory=lambda fields: "adam" if fields.get("shard") else "muon")
     """Optimizer of the weight matrices in the layers; all other parameters use Adam (Jordan et al. 2024). Left out:
-    muon, or adam with `shard` or [tuning]."""
+    adam if `shard` is true or [tuning] is given, otherwise muon."""
     adam_betas: tuple[Beta, Beta] = (0.9, 0.98)
     """Decay rates of Adam's first and second moment."""
     adam_epsilon: float = Field(1e-9, gt=0)
@@ -329,46 +330,46 @@ class TrainingConfig(Section):
     weight_decay: float = Field(0.0, ge=0)
     """Decoupled weight decay, as a factor of the learning rate (Loshchilov and Hutter 2019)."""
     clip_norm: float = Field(1.0, gt=0)
-    """Largest norm of the gradient of an update, beyond which it is scaled down."""
+    """Maximum norm of the gradient of an update. A gradient with a larger norm is scaled down to this norm."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Label smoothing (section 5.4)."""
     r_drop: float = Field(0.0, ge=0)
-    """Weight of the divergence between two passes with different dropout (Wu et al. 2021; their alpha, mostly 1 to 5).
-    Above 0, an update takes twice as long."""
+    """Weight of the divergence between the outputs of two forward passes with different dropout (Wu et al. 2021; alpha
+    in that paper, usually 1 to 5). Above 0, an update takes twice as long."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Number format of forward and backward passes. `auto`, resolved at each start, is bfloat16 if the device of every
-    process has instructions for it."""
+    """Number format of forward and backward passes. `auto` is bfloat16 if the devices of all processes have
+    instructions for it, otherwise float32; the choice is made at each start."""
     compile: bool = False
     """Compile the loss with torch.compile."""
     validate_every: int = Field(500, ge=1)
-    """Updates between validations."""
+    """Number of updates between validations."""
     validate_sentences: int = Field(1000, ge=1)
-    """Most sentences of the validation set that are translated for BLEU; the loss is computed on all."""
+    """Maximum number of validation sentences that are translated for BLEU. The loss is computed on all sentences."""
     patience: int = Field(10, ge=1)
-    """Validations without a better BLEU, or perplexity of a language model, after which training ends."""
+    """Number of consecutive validations without a better BLEU (language model: perplexity) that end training."""
     save_every: int = Field(500, ge=1)
-    """Updates between checkpoints; validations write one, too."""
+    """Number of updates between checkpoints. Each validation also writes a checkpoint."""
     keep_checkpoints: int = Field(5, ge=1)
-    """Number of the last checkpoints that are kept; the best is always kept."""
+    """Number of latest checkpoints that are kept. The best checkpoint is kept in any case."""
     average_checkpoints: int = Field(5, ge=1)
-    """Number of the last kept checkpoints whose mean is a candidate for the final model."""
+    """Number of latest kept checkpoints whose averaged weights are a candidate for the final model."""
     ema_decay: float | None = Field(None, gt=0, lt=1)
     """Decay of an exponential moving average of the weights, another candidate for the final model. Left out: none."""
     max_skipped_updates: int = Field(5, ge=0)
-    """Most consecutive updates that are skipped because of a non-finite loss or a lack of memory; then training
-    fails."""
+    """Maximum number of consecutive updates that are skipped because of a non-finite loss or a lack of memory. Training
+    fails if there are more."""
 
     @model_validator(mode="after")
     def _options_are_compatible(self) -> Self:
         if self.compile and self.shard:
             raise ValueError("compile and shard are both true; accepted: one of them")
         if self.optimizer == "muon" and self.shard:
-            raise ValueError("shard is true and optimizer 'muon', which needs whole matrices; accepted: 'adam'")
+            raise ValueError("shard is true and optimizer is 'muon', which needs whole matrices; accepted: 'adam'")
         return self
 
 
 class DecodingConfig(Section):
-    """Search options of validation, which the model also uses unless a request sets others."""
+    """Search options of validation. They are also the model's defaults, which a request can override."""
 
     beam_size: int = Field(5, ge=1)
     """Number of beams; 1 is greedy search."""
@@ -379,34 +380,35 @@ class DecodingConfig(Section):
     no_repeat_ngram: int = Field(0, ge=0)
     """Length of token sequences that may not occur twice in a translation; 0 allows all."""
     max_length_factor: float = Field(2.0, ge=0)
-    """Longest translation, as a factor of the source length in tokens, to which `max_length_offset` is added."""
+    """Maximum length of a translation in tokens: max_length_factor * (source length) + max_length_offset."""
     max_length_offset: int = Field(10, ge=1)
-    """Tokens added to the longest translation."""
+    """Constant term of the maximum length of a translation, in tokens."""
 
 
 class TuningConfig(Section):
-    """A trained model whose weights, architecture and tokenizer training begins with, and the part that is trained.
+    """Fine-tuning: the trained model with which training begins, and the parameters that are trained.
 
-    Then `[model]` may only set dropout rates, `[tokenizer]` only its dropout, and `[decoding]` defaults to the model's.
+    The new model keeps architecture and tokenizer. With this section, `[model]` may only set dropout rates,
+    `[tokenizer]` may only set `dropout`, and the defaults of `[decoding]` are those of the trained model.
     """
 
     model: Path
     """Directory of a model that was trained here or imported."""
     directions: DirectionSet = DirectionSet()
-    """Directions of that model; filled in from it."""
+    """Directions of the trained model, which are read from its directory."""
     frozen: tuple[str, ...] = ()
-    """Names of parameters that are not trained, with * for any text, such as ["encoder.*", "embedding.*"]."""
+    """Names of parameters that are not trained. `*` matches any text, as in ["encoder.*", "embedding.*"]."""
     adapter_rank: int = Field(0, ge=0)
-    """Rank of low-rank adapters of the attention's query and value projections (Hu et al. 2022). Above 0, only they are
-    trained, and they are merged into the weights of the final model."""
+    """Rank of low-rank adapters of the query and value projections of attention (Hu et al. 2022). Above 0, only the
+    adapters are trained; they are merged into the weights of the final model."""
     adapter_scale: float = Field(1.0, gt=0)
     """Factor of the adapters' output, alpha / r in the paper."""
     monitor: HeldOutCorpora = ()
-    """Corpora of text that the model must not forget: each validation reports their loss."""
+    """Corpora, such as text of the former domain, whose loss each validation reports."""
 
 
 class Recipe(Section):
-    """A whole recipe."""
+    """A recipe: everything that determines a training run."""
 
     name: str = Field(pattern=r"^[\w.-]+$")
     """Name of the run, to which its folder appends the directions."""
@@ -419,7 +421,7 @@ class Recipe(Section):
     training: TrainingConfig = Field(default_factory=TrainingConfig)
     decoding: DecodingConfig = DecodingConfig()
     tuning: TuningConfig | None = None
-    """Left out, training begins with random weights."""
+    """Fine-tuning of a trained model. Left out: training begins with random weights."""
 
     @model_validator(mode="before")
     @classmethod
@@ -431,7 +433,7 @@ class Recipe(Section):
 
     @property
     def directions(self) -> DirectionSet:
-        """Directions of the final model: those of the data, after those of the model that is tuned."""
+        """Directions of the final model: those of the model that is fine-tuned, then the new ones of the data."""
         before, trained = self.tuning.directions if self.tuning else DirectionSet(), self.data.directions
         if not len(before):
             return trained
@@ -440,7 +442,7 @@ class Recipe(Section):
 
     @property
     def run_name(self) -> str:
-        """`multi30k-en-de`: the name and the directions or, if they are too long for a file name, a digest of them."""
+        """`multi30k-en-de`: name and directions. If the directions are too long, a digest of them is used instead."""
         directions = self.data.language or "+".join(map(str, self.data.directions))
         if len(directions) > LONGEST_NAME:
             digest = hashlib.sha256(directions.encode()).hexdigest()

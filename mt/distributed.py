@@ -1,4 +1,4 @@
-"""Distributed training: start of the processes, by this module or torchrun, their ranks, and collective operations."""
+"""Distributed training: starting processes without torchrun, ranks of processes, and collective operations."""
 
 import os
 import subprocess
@@ -17,15 +17,15 @@ from torch._C._distributed_c10d import TCPStore
 
 T = TypeVar("T")
 
-UPDATE_TIMEOUT = timedelta(minutes=30)  # for an operation within an update; a process that takes longer is lost
+UPDATE_TIMEOUT = timedelta(minutes=30)  # of a collective operation within an update, so that lost processes are noticed
 SEPARATE_STORES = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"
 EXISTING_STORE = {"TORCHELASTIC_USE_AGENT_STORE": "True"}  # tells torch that rank 0 finds a running store
-BARRIER_TIMEOUT = timedelta(hours=24)  # for processes that wait while rank 0 prepares the data or validates
+BARRIER_TIMEOUT = timedelta(hours=24)  # of processes that wait while rank 0 prepares the data or validates
 
 
 @dataclass(frozen=True)
 class World:
-    """The rank of this process among `size`; a single process is rank 0 of 1."""
+    """Rank of this process among `size` processes. Without distributed training, the rank is 0 and the size is 1."""
 
     rank: int = 0
     size: int = 1
@@ -75,9 +75,9 @@ def spawn_ranks(command: Sequence[str], processes: int) -> Iterator[None]:
 
 @contextmanager
 def join_process_group(device_type: str) -> Iterator[World]:
-    """Join the processes that torchrun or `spawn_ranks` started, by nccl on GPUs and by gloo on CPUs.
+    """Join the process group of torchrun or `spawn_ranks`, with the backend nccl on GPUs and gloo on CPUs.
 
-    A process that neither of them started is a world of size 1.
+    A process that neither of them started gets a world of size 1.
     """
     if "RANK" not in os.environ:
         yield World()
@@ -96,10 +96,10 @@ def restarts() -> int:
 
 
 def reuses_store() -> bool:
-    """Return whether the processes of torchrun share a store that keeps the addresses of former processes.
+    """Return whether torchrun keeps one store of addresses for all restarts of its processes.
 
-    Restarted processes may then wait for former processes (pytorch/pytorch, issue 135712). The environment variable
-    SEPARATE_STORES of torchrun prevents this.
+    Restarted processes may then wait for former processes (pytorch/pytorch, issue 135712). The setting SEPARATE_STORES
+    in the environment of torchrun prevents this.
     """
     return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
 

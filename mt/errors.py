@@ -29,7 +29,7 @@ class ModelError(MTError):
 
 
 class TrainingError(MTError):
-    """Raised when training cannot start or continue, as without a checkpoint to resume or with a non-finite loss."""
+    """Raised when training cannot start or continue: no checkpoint to resume, a non-finite loss, and similar."""
 
 
 class LanguageError(MTError, ValueError):

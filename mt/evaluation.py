@@ -28,7 +28,7 @@ BLEU_TOKENIZERS |= {"Thai": "char"}
 """SacreBLEU's tokenizers for scripts without spaces between words; 13a is for all others."""
 
 ASIAN_SCRIPTS = ("Hans", "Hant", "Jpan")
-"""Scripts whose words TER finds without spaces, and which the tokenizer of Moses does not support."""
+"""Scripts that need the option `asian_support` of TER, and that the Moses tokenizer does not support."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class ExactMatch:
-    """Number of sentences that equal their reference but for white space at the ends."""
+    """Number of sentences that equal their reference, ignoring white space at both ends."""
 
     exact: int
     sentences: int
@@ -203,7 +203,7 @@ def moses_tokens(sentences: Sequence[str], language: str) -> list[str]:
 
 
 def lowercased_moses_bleu(hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> Score:
-    """Return BLEU of both sides after `moses_tokens`. Raises: DataError as `evaluate` does."""
+    """Return BLEU of hypotheses and references tokenized by `moses_tokens`. Raises: DataError as `evaluate` does."""
     _must_align({"hypotheses": hypotheses}, references)
     metric = BLEU(lowercase=True, tokenize="none", force=True)
     score = metric.corpus_score(
@@ -256,7 +256,7 @@ def paired_bootstrap(
         assert not isinstance(before, str)
         assert not isinstance(after, str)
         assert after.p_value is not None
-        # sacreBLEU counts resamplings with a larger difference, so that two equal systems would differ.
+        # For equal systems, sacreBLEU would return the smallest p-value: no resampling has a difference above 0.
         p_value = after.p_value if before.score != after.score else 1.0
         comparisons.append(Comparison(name, before.score, after.score, p_value, str(signatures[name])))
     return tuple(comparisons)
@@ -279,10 +279,10 @@ def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str], *, targe
 
 
 def expected_chrf(candidates: Sequence[str]) -> list[float]:
-    """Return the mean chrF2 of each candidate with all the others as references, from 0 to 100.
+    """Return, for each candidate, its mean chrF2 against each other candidate as reference, from 0 to 100.
 
-    The scores equal those of `sentence_chrf`, but n-grams are counted once and not for each pair. A single candidate
-    scores 0.
+    The scores equal means of `sentence_chrf`, but the n-grams of each candidate are counted only once. A single
+    candidate scores 0.
     """
     times = Counter(candidates)
     table = _chrf_matrix(list(times))
@@ -321,7 +321,7 @@ def worst_sentences(
 
 
 def _chrf_matrix(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Return [N, N]: chrF2 of each text with each as its reference (Popović 2015), computed as in sacreBLEU."""
+    """Return [N, N]: chrF2 of text i with text j as reference (Popović 2015), computed as in sacreBLEU."""
     bare = ["".join(text.split()) for text in texts]
     precision, recall, orders = np.zeros((3, len(bare), len(bare)))
     for order in range(1, CHRF.CHAR_ORDER + 1):
@@ -337,7 +337,7 @@ def _chrf_matrix(texts: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _ngrams(texts: Sequence[str], order: int) -> NDArray[np.int64]:
-    """Return [N, G]: counts of each character n-gram in each text."""
+    """Return [N, G]: the count of each of the G different character n-grams in each of the N texts."""
     ngrams_of = [[text[begin : begin + order] for begin in range(len(text) - order + 1)] for text in texts]
     column = {ngram: number for number, ngram in enumerate(dict.fromkeys(chain.from_iterable(ngrams_of)))}
     rows = [np.array([column[ngram] for ngram in ngrams], dtype=np.int64) for ngrams in ngrams_of]
@@ -357,7 +357,8 @@ def _same(hypothesis: str, reference: str) -> bool:
 
 def _must_align(lines: Mapping[str, Sequence[object]], references: Sequence[object]) -> None:
     if not references:
-        raise DataError("there are no references to score against")
+        raise DataError("there are no references to score against; accepted: at least one")
     wrong = [f"{name}: {len(values)}" for name, values in lines.items() if len(values) != len(references)]
     if wrong:
-        raise DataError(problems(f"there are {len(references)} references; accepted: as many lines of each", wrong))
+        heading = f"the numbers of lines differ; accepted: {len(references)}, the number of references"
+        raise DataError(problems(heading, wrong))

@@ -74,7 +74,7 @@ def three_letter_code(tag: str) -> str:
 
 
 def has_two_letter_code(code: str) -> bool:
-    """Return whether a code of two or three letters stands for a language in ISO 639-1: `de` and `deu`, not `xx`."""
+    """Return whether a language has a two-letter code in ISO 639-1: true for `de` and `deu`, false for `xx`."""
     language = langcodes.Language.get(code).language or ""
     return len(language) == 2 and three_letter_code(language) != language
 
@@ -95,7 +95,7 @@ class Direction:
 
     @classmethod
     def parse(cls, text: object) -> Self:
-        """Return the direction for a string such as `en-pt-BR`, the format of `str(direction)`.
+        """Return the direction for a string such as `en-pt-BR`, in the format of `str(direction)`.
 
         Raises: LanguageError if the text is not two different canonical tags; the message suggests similar directions.
         """
@@ -177,7 +177,7 @@ class DirectionSet(Collection[Direction]):
         return ", ".join(map(str, self))
 
     def choose(self, text: str | None) -> Direction:
-        """Return the direction `text`, the value of `--direction`. None stands for the only direction of the set.
+        """Return the direction `text`, the value of the option `--direction`, or the only direction if `text` is None.
 
         Raises: LanguageError if the set lacks the direction, or if `text` is None and the set has several directions.
         """
@@ -222,7 +222,7 @@ class DirectionSet(Collection[Direction]):
 
 
 def _split(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of different tags into which a text can be split, ignoring case, longest source first."""
+    """Yield each way to split a text into two different tags, ignoring case, the longest source first."""
     places = [match.start() for match in re.finditer("[-_]", text)] if len(text) <= _LONGEST_DIRECTION else []
     for place in reversed(places):
         try:

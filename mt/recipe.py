@@ -72,7 +72,7 @@ def validate_recipe(
 
 
 def _language_model_problems(recipe: Recipe) -> Iterator[str]:
-    """Yield the keys that do not fit together in a recipe of a language model, or need one."""
+    """Yield problems of keys that a recipe of a language model may not have, or that only it may have."""
     data, blocks = recipe.data, recipe.data.block_tokens
     for key, wrong in (
         ("tuning", recipe.tuning is not None),
@@ -83,24 +83,24 @@ def _language_model_problems(recipe: Recipe) -> Iterator[str]:
             yield f"{key} does not apply to a language model (data.language); accepted: none"
     kind, dropout = recipe.tokenizer.kind, recipe.tokenizer.dropout
     if kind != "bpe" and dropout:
-        yield f"tokenizer.dropout is {dropout} and tokenizer.kind {kind!r}; accepted: 0"
+        yield f"tokenizer.dropout is {dropout} and tokenizer.kind is {kind!r}; accepted: dropout 0, or kind 'bpe'"
     if not blocks:
         return
     given, most = f"data.block_tokens is {blocks}", min(recipe.model.max_length, recipe.training.batch_tokens)
     if not data.language:
-        yield f"{given} without data.language; accepted: a language model"
+        yield f"{given}, but data.language is missing; accepted: 0, or a recipe of a language model"
     if blocks > most:
-        yield f"{given}; accepted: at most model.max_length and training.batch_tokens, {most}"
+        yield f"{given}; accepted: at most {most}, the smaller of model.max_length and training.batch_tokens"
     if dropout:
-        yield f"{given} and tokenizer.dropout {dropout}; accepted: 0"
+        yield f"{given} and tokenizer.dropout is {dropout}; accepted: one of them above 0"
     if any(corpus.weight != 1 for corpus in data.train):
-        yield f"{given} and a corpus has a weight; accepted: weight 1"
+        yield f"{given} and a corpus has a weight other than 1; accepted: weight 1"
 
 
 def save_recipe(recipe: Recipe, path: Path) -> None:
     """Write a recipe with its defaults spelt out, so that it keeps its meaning if a default changes."""
     values = recipe.model_dump(mode="json", exclude_none=True)
-    if recipe.tuning:  # the model that is tuned has the rest of this section
+    if recipe.tuning:  # the other keys of the section are those of the model that is tuned
         values["tokenizer"] = {"dropout": recipe.tokenizer.dropout}
     path.write_text(tomli_w.dumps(values), encoding="utf-8")
 
@@ -124,14 +124,14 @@ def _apply(values: dict[str, Any], override: str) -> str:
 
 
 def _causes(error: ValidationError) -> list[Any]:
-    """Return pydantic's errors without those of a list or section that only follow from an error in a part of it."""
+    """Return pydantic's errors, except errors of a list or section in which an item or key has an error itself."""
     errors = [cause for cause in error.errors() if cause["type"] != "default_factory_not_called"]
     containers = {cause["loc"][:length] for cause in errors for length in range(len(cause["loc"]))}
     return [cause for cause in errors if cause["loc"] not in containers]
 
 
 def _explain(cause: Any) -> Iterator[str]:
-    """Yield the problems of one error of pydantic in terms of the recipe's keys."""
+    """Yield the messages for one error of pydantic, with the keys of the recipe."""
     *sections, name = [part for part in cause["loc"] if isinstance(part, str)] or [""]
     key = "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in cause["loc"]).removeprefix(".")
     if (sections, name) == (["model"], "size"):

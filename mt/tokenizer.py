@@ -1,9 +1,9 @@
-"""Tokenization by SentencePiece. A trained system has one model for all its languages: BPE, characters or bytes.
+"""Tokenization by SentencePiece.
 
-A text equals its decoded ids: there is no normalisation unless a recipe selects NFKC, whitespace is kept, and
-characters outside the vocabulary are encoded as UTF-8 bytes. Language tags such as `<2de>` and source tags of corpora
-such as `<from:bt>` are control symbols, which no input text produces. Imported models have their own SentencePiece
-models and vocabularies.
+A model that was trained here has one tokenizer for all its languages: BPE, characters or bytes. Decoding the ids of a
+text returns the text: whitespace is kept, text is normalised only if a recipe selects NFKC, and characters outside the
+vocabulary are encoded as UTF-8 bytes. Language tags such as `<2de>` and source tags of corpora such as `<from:bt>` are
+control symbols, which no input text produces. Imported models have their own SentencePiece models and vocabularies.
 """
 
 import hashlib
@@ -33,10 +33,10 @@ TOKENIZER_FILES = (SOURCE_FILE, TARGET_FILE, VOCABULARY_FILE)
 SPACE_MARK = "\u2581"  # SentencePiece writes a space as this character, and decodes this character as a space
 _SPACE_MARK_BYTES = SPACE_MARK.encode()
 SHOWN = 5  # problems of a vocabulary in an error
-_TAG, _MARK = "<2", "<from:"  # beginnings of control symbols
-_CONTROL = re.compile(r"<[^<>]+>")  # special pieces, tags and bytes
+_TAG, _MARK = "<2", "<from:"  # how language tags and source tags begin
+_CONTROL = re.compile(r"<[^<>]+>")  # matches special pieces, tags and bytes such as <0x20>
 _PRIVATE_USE = range(0xE000, 0xF8FF)
-_BY_TEXT = -1  # stands for an id: look the piece up by its text
+_BY_TEXT = -1  # in place of an id: the piece must be looked up by its text
 
 
 def language_tag(language: str) -> str:
@@ -45,7 +45,7 @@ def language_tag(language: str) -> str:
 
 
 def source_tag(name: str) -> str:
-    """Return the control symbol before the sources of a corpus (Caswell et al. 2019, section 3)."""
+    """Return the control symbol that precedes each source of a corpus (Caswell et al. 2019, section 3)."""
     return f"{_MARK}{name}>"
 
 
@@ -59,11 +59,12 @@ def train_tokenizer(
     nfkc: bool = False,
     threads: int = 1,
 ) -> bytes:
-    """Train a BPE model (Sennrich et al. 2016) with byte fallback and split digits; returns the serialised model.
+    """Train a SentencePiece model with byte fallback and split digits, and return it in serialised form.
 
-    The kind `character` has the most frequent characters as pieces, `byte` only the bytes, which need no training.
-    Each of `languages` gets a tag, and each of `source_tags` a symbol. A corpus too small for `vocabulary_size` gives
-    as many pieces as it can. Raises: TokenizerError with the reason of SentencePiece.
+    The pieces of the kind `bpe` are those of byte pair encoding (Sennrich et al. 2016), the pieces of `character` are
+    the most frequent characters, and the pieces of `byte` are only the bytes. Each of `languages` and `source_tags`
+    gets a control symbol. A small corpus gives fewer than `vocabulary_size` pieces. Raises: TokenizerError with the
+    message of SentencePiece.
     """
     model = io.BytesIO()
     try:
@@ -77,7 +78,7 @@ def train_tokenizer(
             split_digits=True,
             normalization_rule_name="nfkc" if nfkc else "identity",
             remove_extra_whitespaces=False,
-            add_dummy_prefix=kind == "bpe",  # a space before the text, for words at its beginning
+            add_dummy_prefix=kind == "bpe",  # adds a space, so that a first word is encoded as elsewhere in a text
             character_coverage=0.9998 if kind == "bpe" else 1.0,
             max_sentence_length=1 << 16,
             pad_id=PAD,
@@ -97,7 +98,7 @@ def train_tokenizer(
 
 
 def _bytes_only(serialised: bytes) -> bytes:
-    """Return a SentencePiece model without its characters, so that it encodes each character as bytes."""
+    """Return a SentencePiece model without its character pieces, so that it encodes each character as bytes."""
     proto = sentencepiece_model_pb2.ModelProto.FromString(serialised)
     kept = [piece for piece in proto.pieces if piece.type != piece.NORMAL]
     del proto.pieces[:]
@@ -108,10 +109,10 @@ def _bytes_only(serialised: bytes) -> bytes:
 
 
 class Tokenizer:
-    """A trained model. `encode` adds no BOS, EOS or tags; batches and requests do."""
+    """A trained SentencePiece model. Callers of `encode` add BOS, EOS and tags."""
 
     def __init__(self, serialised: bytes, name: str = "tokenizer") -> None:
-        """Raise TokenizerError unless `serialised` is a SentencePiece model with our special ids."""
+        """Raise TokenizerError unless `serialised` is a SentencePiece model with the ids PAD, UNK, BOS and EOS."""
         self._processor = _load_processor(serialised, name)
         special = self._special_ids()
         if special != (PAD, UNK, BOS, EOS):
@@ -126,28 +127,28 @@ class Tokenizer:
 
     @property
     def target(self) -> "Tokenizer":
-        """The tokenizer of the target side: this one, unless the sides differ."""
+        """Tokenizer of target text: this object, unless source and target have separate tokenizers."""
         return self
 
     @property
     def files(self) -> dict[str, bytes]:
-        """The content of the files that `load_tokenizer` reads, by name."""
+        """Name and content of each file that `load_tokenizer` reads."""
         return {SOURCE_FILE: self.serialised}
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the files."""
+        """SHA-256 of the tokenizer's files, in hexadecimal."""
         return hashlib.sha256(self.serialised).hexdigest()
 
     @cached_property
     def characters(self) -> frozenset[str]:
-        """Characters of the pieces. Other characters are encoded as bytes, or as unknown."""
+        """All characters that occur in pieces. Other characters are encoded as bytes or as UNK."""
         pieces = (piece for piece in self._pieces if not _CONTROL.fullmatch(piece))
         return frozenset("".join(pieces)) | {" "}
 
     @cached_property
     def _pieces(self) -> list[str]:
-        """The pieces by id: SentencePiece takes longer to look one up than to decode a sentence."""
+        """The piece of each id, kept because one lookup in SentencePiece takes longer than decoding a sentence."""
         return [str(self._processor.id_to_piece(id)) for id in range(len(self))]
 
     def __len__(self) -> int:
@@ -164,9 +165,9 @@ class Tokenizer:
         return [self._complete(text, raw, self._processor.encode) for text, raw in zip(texts, ids, strict=True)]
 
     def encode_with_dropout(self, texts: Sequence[str], dropout: float, seed: int) -> list[list[int]]:
-        """Return ids with each BPE merge left out with probability `dropout` (Provilkov et al. 2020).
+        """Return the ids of each text, with each BPE merge skipped with probability `dropout` (Provilkov et al. 2020).
 
-        Equal seeds give equal ids. SentencePiece seeds its generator once a thread, hence the new thread.
+        Equal seeds give equal ids. SentencePiece seeds its generator once per thread, so each call starts a thread.
         """
         result: list[list[int]] = []
         encode = partial(self._processor.encode, enable_sampling=True, alpha=dropout, nbest_size=-1)
@@ -192,7 +193,8 @@ class Tokenizer:
         """Return the id of the tag of a target language. Raises: TokenizerError if there is none."""
         piece = int(self._processor.piece_to_id(language_tag(language)))
         if piece == UNK:
-            raise TokenizerError(f"the tokenizer has no tag for the language {language!r}")
+            accepted = ", ".join(self.tagged_languages) or "none"
+            raise TokenizerError(f"the tokenizer has no tag for the language {language!r}; accepted: {accepted}")
         return piece
 
     @property
@@ -203,7 +205,8 @@ class Tokenizer:
     def source_tag_id(self, name: str) -> int:
         """Return the id of a source tag. Raises: TokenizerError if there is none of that name."""
         if name not in self.source_tags:
-            raise TokenizerError(f"the tokenizer has no source tag {name!r}")
+            accepted = ", ".join(self.source_tags) or "none"
+            raise TokenizerError(f"the tokenizer has no source tag {name!r}; accepted: {accepted}")
         return self._pieces.index(source_tag(name))
 
     @property
@@ -213,21 +216,21 @@ class Tokenizer:
 
     @property
     def is_bpe(self) -> bool:
-        """True if the model is BPE. The scores of its pieces are whole numbers: the order of the merges."""
+        """True if the model is BPE: the scores of BPE pieces are whole numbers, which order the merges."""
         scores = (self._processor.get_score(id) for id in range(self._processor.vocab_size()))
         return all(score.is_integer() for score in scores)
 
     def truncated(self, size: int) -> "Tokenizer":
         """Return a BPE model of `size` pieces, without the last merges.
 
-        Raises: TokenizerError if the single characters and symbols, which all stay, are more.
+        All single characters and symbols are kept. Raises: TokenizerError if they are more than `size`.
         """
         proto = sentencepiece_model_pb2.ModelProto.FromString(self.serialised)
         merged = [piece for piece in proto.pieces if piece.type == piece.NORMAL and len(piece.piece) > 1]
         least = len(proto.pieces) - len(merged)
         if size < least:
             raise TokenizerError(
-                f"a vocabulary of {size} pieces; accepted: at least {least}, for characters and symbols"
+                f"a vocabulary of {size} pieces; accepted: at least {least}, the number of characters and symbols"
             )
         merged.sort(key=lambda piece: -piece.score)
         dropped = {piece.piece for piece in merged[size - least :]}
@@ -238,14 +241,14 @@ class Tokenizer:
         return Tokenizer(proto.SerializeToString())
 
     def source_prefix(self, target: str, directions: Sized) -> list[int]:
-        """Return the ids before a source that is translated into `target`: its tag, if there are several directions.
+        """Return the ids that precede a source: the tag of the language `target` if there are several directions.
 
-        Raises: TokenizerError if the model has no such tag.
+        Raises: TokenizerError if the model has no tag of this language.
         """
         return [self.tag_id(target)] if len(directions) > 1 else []
 
     def _named(self, beginning: str) -> tuple[str, ...]:
-        """Return the names in the control symbols with this beginning."""
+        """Return the names of languages or source tags in the control symbols that begin with `beginning`."""
         control = (piece for id, piece in enumerate(self._pieces) if id > EOS and self._processor.is_control(id))
         return tuple(piece[len(beginning) : -1] for piece in control if piece.startswith(beginning))
 
@@ -257,9 +260,10 @@ class Tokenizer:
         return self._complete(text, encode(text), encode)
 
     def _complete(self, text: str, raw: list[int], encode: Callable[..., Any]) -> list[int]:
-        """Return the ids of a text, where U+2581 is encoded as bytes; `raw` are those of SentencePiece.
+        """Return the ids of a text, with U+2581 encoded as bytes. `raw` holds the ids that SentencePiece returned.
 
-        BPE encodes a stand-in character that the text lacks, whose ids are replaced afterwards.
+        SentencePiece would take U+2581 for a space. So it encodes a character that the text lacks in place of U+2581,
+        and the byte ids of that character are then replaced by those of U+2581.
         """
         if SPACE_MARK not in text:
             return raw
@@ -274,17 +278,17 @@ class Tokenizer:
 
 
 class Vocabulary(Section):
-    """`vocabulary.json` of an imported model: its pieces by id, the first of them SPECIAL_PIECES."""
+    """`vocabulary.json` of an imported model: the piece of each id. The first pieces are SPECIAL_PIECES."""
 
     pieces: tuple[str, ...]
     target_pieces: tuple[str, ...] | None = None
-    """Pieces of the target side, if it has another vocabulary."""
+    """Pieces of the target vocabulary, if source and target have separate vocabularies."""
     tags: dict[str, str] = Field(default_factory=dict)
-    """Pieces that select a target language, by language."""
+    """Target languages, and for each the piece that selects it."""
 
     @property
     def target(self) -> "Vocabulary":
-        """The vocabulary of the target side."""
+        """Vocabulary of target text: this one, unless source and target have separate vocabularies."""
         if self.target_pieces is None:
             return self
         tags = {language: tag for language, tag in self.tags.items() if tag in self.target_pieces}
@@ -292,10 +296,10 @@ class Vocabulary(Section):
 
 
 class VocabularyTokenizer(Tokenizer):
-    """A SentencePiece model whose pieces get their ids from a separate vocabulary, as in Marian and its descendants.
+    """A SentencePiece model whose pieces get their ids from a separate vocabulary, as in Marian.
 
-    A piece that the vocabulary lacks becomes UNK. A piece that SentencePiece does not know is looked up by its text.
-    Whitespace and rare characters are treated as in the original model.
+    A piece that the vocabulary lacks becomes UNK. A piece that SentencePiece reports as unknown is looked up by its
+    text. Whitespace and rare characters are treated as in the original toolkit.
     """
 
     def __init__(
@@ -305,9 +309,11 @@ class VocabularyTokenizer(Tokenizer):
         target: bytes | None = None,
         names: tuple[str, str] = ("tokenizer", "target tokenizer"),
     ) -> None:
-        """`target` is the SentencePiece model of the target side, if that or the vocabulary differs.
+        """Check that the vocabulary has all tags and no piece twice.
 
-        Raises: TokenizerError if a SentencePiece model or the vocabulary cannot be used.
+        `target` is the SentencePiece model of target text. It is required if `vocabulary` has `target_pieces`. `names`
+        stand for source and target tokenizer in errors. Raises: TokenizerError if a SentencePiece model or the
+        vocabulary cannot be used.
         """
         assert target is not None or vocabulary.target_pieces is None
         self.vocabulary = vocabulary
@@ -351,7 +357,8 @@ class VocabularyTokenizer(Tokenizer):
 
     def tag_id(self, language: str) -> int:
         if language not in self.vocabulary.tags:
-            raise TokenizerError(f"the tokenizer has no tag for the language {language!r}")
+            accepted = ", ".join(self.vocabulary.tags) or "none"
+            raise TokenizerError(f"the tokenizer has no tag for the language {language!r}; accepted: {accepted}")
         return self._id_of[self.vocabulary.tags[language]]
 
     @property
@@ -363,7 +370,7 @@ class VocabularyTokenizer(Tokenizer):
         return ()
 
     def source_prefix(self, target: str, directions: Sized) -> list[int]:
-        """Return the tag of `target`, if the model has tags."""
+        """Return the ids that precede a source: the tag of the language `target`, if the model has tags."""
         return [self.tag_id(target)] if self.vocabulary.tags else []
 
     def _special_ids(self) -> tuple[int, ...]:
@@ -400,7 +407,10 @@ def _read(path: Path) -> bytes:
 
 
 def sentencepiece_ids(serialised: bytes, name: str) -> dict[str, int]:
-    """Return the ids of the pieces of a SentencePiece model. Raises: TokenizerError if it is none."""
+    """Return the pieces of a SentencePiece model, each with its id.
+
+    Raises: TokenizerError, which calls the model `name`, if `serialised` is not a SentencePiece model.
+    """
     processor = _load_processor(serialised, name)
     return {str(processor.id_to_piece(id)): id for id in range(processor.vocab_size())}
 

@@ -36,9 +36,9 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 
 
 def check_weights(weights: Mapping[str, Tensor], model: nn.Module, path: Path) -> None:
-    """Check the weights of a model.
+    """Check that `weights`, which were read from `path`, are valid for `model`.
 
-    Raises: ModelError that lists all tensors that are missing, unknown, not finite, or of a wrong shape or type.
+    Raises: ModelError with a list of all tensors that are missing, unknown, not finite, or of a wrong shape or type.
     """
     expected = model.state_dict()
     wrong = [f"{name} is missing" for name in expected if name not in weights]
@@ -55,22 +55,25 @@ def check_weights(weights: Mapping[str, Tensor], model: nn.Module, path: Path) -
 
 
 def average_weights(paths: Sequence[Path], plain: Callable[[Weights], Weights] = dict) -> dict[str, Tensor]:
-    """Return the mean of the weights of several files (Vaswani et al. 2017, section 6.1), each after `plain`.
+    """Return the mean over several weight files, for each tensor (Vaswani et al. 2017, section 6.1).
 
-    Raises: ModelError if a file cannot be loaded, or has other tensors than the first.
+    The function `plain` is applied to the weights of each file first. Raises: ModelError if a file cannot be loaded,
+    or if its tensors have other names or shapes than those of the first file.
     """
     total = {name: tensor.double() for name, tensor in plain(load_weights(paths[0])).items()}
     for path in paths[1:]:
         weights = plain(load_weights(path))
         if {name: w.shape for name, w in weights.items()} != {name: t.shape for name, t in total.items()}:
-            raise ModelError(f"{path}: not the tensors of {paths[0]}; accepted: checkpoints of one model")
+            raise ModelError(
+                f"{path}: the tensors have other names or shapes than in {paths[0]}; accepted: checkpoints of one model"
+            )
         for name, tensor in weights.items():
             total[name] += tensor
     return {name: (tensor / len(paths)).float() for name, tensor in total.items()}
 
 
 def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write contiguous tensors to a safetensors file, which who may read its folder may read."""
+    """Write contiguous tensors to a safetensors file, with the access permissions of its folder."""
     try:
         save_file(tensors, path, metadata)
     except SafetensorError as error:
@@ -79,7 +82,7 @@ def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str
 
 
 def _is_pickle(path: Path) -> bool:
-    """Return whether a file begins like a pickle, or like the zip archive of torch.save around one."""
+    """Return whether a file begins like a pickle, or like the zip archive with a pickle that torch.save writes."""
     try:
         with path.open("rb") as file:
             begin = file.read(2)

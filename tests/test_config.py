@@ -109,7 +109,7 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         assert [line for line in found if line.startswith(problem)], (problem, found)
 
 
-NO_VALIDATION = "data: data.valid or data.split_validation is missing, or both are given; accepted: one of them"
+VALIDATION = "data: of data.valid and data.split_validation, {} given; accepted: exactly one"
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ NO_VALIDATION = "data: data.valid or data.split_validation is missing, or both a
         ("data.trian=x", "data.trian is unknown (did you mean train?)"),
         ("xyzzy=1", "xyzzy is unknown"),
         ("training.keep=5", "training.keep has a new name; accepted: training.keep_checkpoints"),
-        ("data.valid=[]", NO_VALIDATION),
-        ("data.split_validation=9", NO_VALIDATION),
+        ("data.valid=[]", VALIDATION.format("neither is")),
+        ("data.split_validation=9", VALIDATION.format("both are")),
         ("tuning={model='m', watch='w.{language}'}", "tuning.watch has a new name; accepted: tuning.monitor"),
         (
             "data.train=['a.{language}', {path='b.{language}', mark='bt'}]",
@@ -156,39 +156,40 @@ NO_VALIDATION = "data: data.valid or data.split_validation is missing, or both a
         ),
         (
             "data.train=['a.{language}', {path='b.{language}', directions=['de-en', 'en-de', 'en-fr']}]",
-            "data: b.{language} is for de-en, b.{language} is for en-fr; accepted: data.directions, en-de",
+            "data: b.{language} has the direction de-en, b.{language} has the direction en-fr; "
+            "accepted: directions of data.directions (en-de)",
         ),
         (
             "data.train=[{path='a.tsv', columns=['en', 'fr'], directions=['en-de', 'fr-en']}]",
-            "data.train[0]: a.tsv has the columns ['en', 'fr'] and is for en-de; "
-            "accepted: directions between its columns",
+            "data.train[0]: a.tsv has the columns ['en', 'fr'], but the directions en-de; "
+            "accepted: directions between two of its columns",
         ),
         (
             "data.train=['a.{language}', {path='b.tsv', columns=['en', 'ge']}]",
-            "data: b.tsv has the columns ['en', 'ge']; accepted: the languages of en-de",
+            "data: b.tsv has the columns ['en', 'ge']; accepted: columns for en-de",
         ),
         (
             "data.test=[{path='b.tsv', columns=['de', 'fr']}]",
-            "data: b.tsv has the columns ['de', 'fr']; accepted: the languages of en-de",
+            "data: b.tsv has the columns ['de', 'fr']; accepted: columns for en-de",
         ),
         ("data.temperature=0.5", "data.temperature = 0.5: Input should be greater than or equal to 1"),
         (
             "data.valid=['v.{language}', {path='a.{language}', weight=2}, {path='b.{language}', source_tag='bt'}]",
-            "data.valid: weight, source_tag or directions at a.{language}, b.{language}; "
-            "accepted: none, except in data.train",
+            "data.valid: weight, source_tag or directions are set for a.{language}, b.{language}; "
+            "accepted: only in data.train",
         ),
         (
             "data.valid=[{path='a.{language}', directions=['en-de']}]",
-            "data.valid: weight, source_tag or directions at a.{language}; accepted: none, except in data.train",
+            "data.valid: weight, source_tag or directions are set for a.{language}; accepted: only in data.train",
         ),
         (
             "data.test=[{path='a.{language}', weight=0.5}]",
-            "data.test: weight, source_tag or directions at a.{language}; accepted: none, except in data.train",
+            "data.test: weight, source_tag or directions are set for a.{language}; accepted: only in data.train",
         ),
         ("training.schedule=cosine", "training.schedule = 'cosine': Input should be 'noam' or 'inverse_sqrt'"),
         (
             "training={shard=true, optimizer='muon'}",
-            "training: shard is true and optimizer 'muon', which needs whole matrices; accepted: 'adam'",
+            "training: shard is true and optimizer is 'muon', which needs whole matrices; accepted: 'adam'",
         ),
         ("name=a/b", "name = 'a/b': String should match pattern '^[\\w.-]+$'"),
     ],

@@ -165,7 +165,7 @@ def test_unknown_tokenizer_names_the_nearest() -> None:
 
 
 def test_lengths_that_differ_are_named() -> None:
-    with pytest.raises(DataError, match=r"(?s)2 references.*hypotheses: 1"):
+    with pytest.raises(DataError, match=r"(?s)accepted: 2, the number of references.*hypotheses: 1"):
         evaluate(["a"], ["a", "b"], target_language="de")
     with pytest.raises(DataError, match=r"(?s)baseline: 1.*system: 3"):
         paired_bootstrap(["a"], ["a"] * 3, ["a", "b"], target_language="de")

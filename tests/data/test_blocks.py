@@ -104,13 +104,16 @@ def test_a_saved_recipe_is_the_same(recipe: Recipe, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "problem"),
     [
-        ("data.block_tokens=17", "data.block_tokens is 17; accepted: at most model.max_length and training.batch_t"),
+        ("data.block_tokens=17", "data.block_tokens is 17; accepted: at most 16, the smaller of model.max"),
         (
             "data.train=[{path='a.txt', weight=2}]",
-            "data.block_tokens is 8 and a corpus has a weight; accepted: weight 1",
+            "data.block_tokens is 8 and a corpus has a weight other than 1; accepted: weight 1",
         ),
-        ("tokenizer.dropout=0.1", "tokenizer.dropout is 0.1 and tokenizer.kind 'byte'; accepted: 0"),
-        ("tokenizer.dropout=0.1", "data.block_tokens is 8 and tokenizer.dropout 0.1; accepted: 0"),
+        (
+            "tokenizer.dropout=0.1",
+            "tokenizer.dropout is 0.1 and tokenizer.kind is 'byte'; accepted: dropout 0, or kind 'bpe'",
+        ),
+        ("tokenizer.dropout=0.1", "data.block_tokens is 8 and tokenizer.dropout is 0.1; accepted: one of them above 0"),
         ("tokenizer.kind=word", "tokenizer.kind"),
     ],
 )
@@ -123,7 +126,7 @@ def test_blocks_that_cannot_be_made(recipe: Recipe, tmp_path: Path, override: st
 def test_blocks_are_for_a_language_model(tmp_path: Path) -> None:
     text = RECIPE.replace('language = "en"', 'directions = ["en-de"]').replace("TEXT", "corpus.{language}")
     (tmp_path / "recipe.toml").write_text(text)
-    with pytest.raises(RecipeError, match=r"data\.block_tokens is 8 without data\.language; accepted: a language"):
+    with pytest.raises(RecipeError, match=r"data\.block_tokens is 8, but data\.language is missing; accepted: 0, or"):
         load_recipe(tmp_path / "recipe.toml")
     (tmp_path / "recipe.toml").write_text(text.replace("corpus.{language}", "corpus.txt"))
     with pytest.raises(RecipeError, match=r"path is 'corpus\.txt' and columns"):

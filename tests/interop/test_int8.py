@@ -151,7 +151,7 @@ def config(**changes: object) -> Callable[[Path], object]:
         (changed(lambda w: w[OUTER].fill_(-128)), f"{OUTER} has the value -128"),
         (changed(lambda w: w.update(a_scale=torch.ones(3))), "a_scale is unknown"),
         (changed(lambda w: w.update({OUTER: w[OUTER][:, 1:]})), rf"{OUTER} has the shape \[32, \d+\], not"),
-        (config(format_version=1), "weights is int8 and format_version 1; accepted: 2"),
+        (config(format_version=1), "weights is int8 and format_version is 1; accepted: version 2"),
         (config(format_version=3), "format_version is 3; accepted: 1 or 2"),
         (config(weights="int4"), "weights: .*'float32' or 'int8'"),
         (config(weights="float32", format_version=1), f"{OUTER} has the type torch.int8; accepted: torch.float32"),

@@ -73,7 +73,7 @@ def test_each_kind_of_model_is_refused_where_the_other_belongs(small_model: Path
         ('"decoder_layers": 1', '"decoder_layers": 2', r"decoder.layers.1.\S+ is missing"),
         ('"format_version": 1', '"format_version": 2', "format_version is 2; accepted: 1"),
         ('"language"', '"tongue"', "a translation model; accepted: a language model"),
-        ('"vocabulary_size": ', '"vocabulary_size": 1', "pieces, config.json a vocabulary_size of"),
+        ('"vocabulary_size": ', '"vocabulary_size": 1', "pieces, but vocabulary_size in config.json is"),
     ],
 )
 def test_a_config_that_does_not_fit(

@@ -234,14 +234,17 @@ def test_a_column_of_a_table(tmp_path: Path) -> None:
     (tmp_path / "more.tsv").write_text("Ein Hund.\tA dog.\nEine Katze.\tA cat.\n")
     corpora = "data.train=['train.{language}', {path='more.tsv', columns=['de', 'en'], weight=2}]"
     assert prepared(tmp_path, "A horse.\n", corpora)[1] == ["A horse.", "A dog.", "A cat."]
-    with pytest.raises(RecipeError, match=r"more\.tsv has the columns \['de', 'fr'\]; accepted: the languages of en"):
+    with pytest.raises(RecipeError, match=r"more\.tsv has the columns \['de', 'fr'\]; accepted: columns for en"):
         prepared(tmp_path, "A horse.\n", "data.train=[{path='more.tsv', columns=['de', 'fr']}]")
 
 
 @pytest.mark.parametrize(
     ("overrides", "problem"),
     [
-        (["data.directions=['en-de']"], "data: data.directions or data.language is missing, or both are given"),
+        (
+            ["data.directions=['en-de']"],
+            "data: of data.directions and data.language, both are given; accepted: exactly one",
+        ),
         (
             ["data.directions=['en']"],
             "data.directions: ['en'] names no target language; accepted: two languages, such as",

@@ -174,7 +174,7 @@ def test_what_the_model_cannot_do_is_refused_at_once(read: Read) -> None:
 def test_a_model_that_is_not_there_is_told_with_what_else_is_wrong(read: Read, tmp_path: Path) -> None:
     said = refused(read, f"tuning.model='{tmp_path}'", "training.max_updates=0")
     assert "tuning.model: " in said
-    assert "no model here, for it has no config.json" in said
+    assert "no model here: the folder has no config.json" in said
     assert "training.max_updates = 0" in said
 
 
@@ -214,7 +214,7 @@ def test_a_mark_is_one_that_the_model_has(read: Read, place: Path, tmp_path: Pat
     ]
     said = refused(read, "tuning.monitor=[{path='test.{language}', weight=2}]")
     assert (
-        "tuning.monitor: weight, source_tag or directions at test.{language}; accepted: none, except in data.train"
+        "tuning.monitor: weight, source_tag or directions are set for test.{language}; accepted: only in data.train"
         in said
     )
 

@@ -8,16 +8,16 @@ from itertools import accumulate, pairwise
 
 Range = tuple[int, int]
 Link = tuple[Range, Range]
-"""Character ranges of a source and of its translation that translate each other."""
+"""A character range of a source and the character range of its translation."""
 
 WIDE = "\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
-"""Content of a regular expression's character class: the characters of scripts without spaces between words."""
+"""Character class, without brackets, of the characters of scripts that have no spaces between words."""
 
 _UNIT = re.compile(rf"[{WIDE}]|(?![{WIDE}])\w(?:[^\s{WIDE}]*(?![{WIDE}])\w)?|[^\w\s{WIDE}]+")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _IS_WIDE = re.compile(f"[{WIDE}]")
 CLOSING = frozenset(".,;:!?)]}»”’…。、，；：！？）")
-"""Punctuation that is attached to the word before it."""
+"""Punctuation that follows a word without a space."""
 
 _OPENING = frozenset("([{«„“‘¿¡（")
 
@@ -29,9 +29,9 @@ def is_wide(character: str) -> bool:
 
 @dataclass(frozen=True)
 class PieceAttention:
-    """Attention between the pieces of a source text (S) and of its translation (T).
+    """Attention between the S pieces of a source text and the T pieces of its translation.
 
-    `source` [S] and `target` [T] are the offsets of the first characters of the pieces; `weights` is [T][S].
+    `source` [S] and `target` [T] hold the character offset at which each piece begins; `weights` is [T][S].
     """
 
     source: Sequence[int]
@@ -40,10 +40,13 @@ class PieceAttention:
 
 
 class UnitLinks:
-    """Units of source and target (words, punctuation, characters of scripts without spaces) and their link weights."""
+    """Link weights between the units of source and target.
+
+    A unit is a word, a run of punctuation, or one character of a script without spaces between words.
+    """
 
     def __init__(self, source: str, target: str, attention: PieceAttention) -> None:
-        """Find the units and add up the attention between their pieces."""
+        """Find the units, and compute link weights from the attention between the pieces of the units."""
         self.target = target
         self.left, self.right = ([match.span() for match in _UNIT.finditer(text)] for text in (source, target))
         self._source = source
@@ -52,10 +55,11 @@ class UnitLinks:
         self._sums = [[0.0, *accumulate(row)] for row in self._weights]
 
     def gap(self, place: int) -> int:
-        """Return where to insert, into the target, text that was removed at the character `place` of the source.
+        """Return where to insert into the target a text that was removed from the source at character `place`.
 
-        The result is the number of target units before the gap. Among all gaps, it minimizes the total weight of the
-        links that cross the gap, minus the weights of the two links next to the gap.
+        The result g, a number of target units, stands for the gap after the first g units. A link crosses the gap if
+        its source unit is before `place` and its target unit after the gap, or vice versa. The chosen gap minimizes the
+        sum of the weights of crossing links, minus the weights of the two links next to the gap.
         """
         before, units = bisect_right(self._ends, place), len(self.right)
         if before == 0 or not units:
@@ -63,7 +67,7 @@ class UnitLinks:
         if before == len(self.left):
             return units
         follows = self._source[self.left[before][0]]
-        crossed = sum(self._sums[unit][before] for unit in range(units))  # every unit lies after gap 0
+        crossed = sum(self._sums[unit][before] for unit in range(units))  # all target units are after gap 0
         best, chosen = float("inf"), 0
         for at in range(units + 1):
             if at:
@@ -76,12 +80,12 @@ class UnitLinks:
         return chosen
 
     def weights_from(self, source: Range) -> list[float]:
-        """Return for each target unit the sum of its weights for the source units in a character range."""
+        """Return, for each target unit, the sum of its link weights to the units in a character range of the source."""
         first, last = bisect_right(self._ends, source[0]), bisect_left(self._begins, source[1])
         return [sum(row[first:last]) for row in self._weights]
 
     def strongest(self, right: int, among: Sequence[int]) -> int | None:
-        """Return the unit of `among` (source) with the largest weight for a target unit; None if all weights are 0."""
+        """Return the source unit of `among` with the largest link weight to target unit `right`, None if all are 0."""
         row = self._weights[right]
         best = max(among, key=lambda left: row[left], default=None)
         return best if best is not None and row[best] > 0 else None
@@ -89,8 +93,8 @@ class UnitLinks:
     def _may_part(self, at: int, follows: str) -> bool:
         """Return whether text may be inserted before target unit `at`.
 
-        Punctuation is not separated from its word, unless the source has such punctuation there. Text before the end of
-        the source stays before the punctuation that ends the translation.
+        `follows` is the source character after the removed text. Punctuation is not separated from the word before it,
+        unless `follows` is such punctuation. Nothing is inserted after the punctuation that ends the translation.
         """
         last = len(self.right) - 1
         closes = [number <= last and self.target[self.right[number][0]] in CLOSING for number in (at, last)]
@@ -101,7 +105,7 @@ class UnitLinks:
         return not (at and self.target[self.right[at - 1][1] - 1] in _OPENING)
 
     def _by_units(self, attention: PieceAttention) -> list[list[float]]:
-        """Return the link weights: sums over the pieces of a source unit, averages over the pieces of a target unit."""
+        """Return the link weights [target unit][source unit]. The weights of a target unit sum to 1, or are all 0."""
         lefts = _units_of(attention.source, self.left, self._source)
         rights = _units_of(attention.target, self.right, self.target)
         rows = [[0.0] * len(self.left) for _ in self.right]
@@ -115,9 +119,9 @@ class UnitLinks:
 
 
 def _units_of(begins: Sequence[int], units: Sequence[Range], text: str) -> list[int | None]:
-    """Return for each piece the index of its unit, or of the next unit if the piece lies between units.
+    """Return, for each piece, the index of the unit in which the piece begins, or else of the next unit.
 
-    If a piece covers punctuation and a word, its unit is the word.
+    If a piece covers punctuation and a word, the index of the word is returned.
     """
     if not units:
         return [None] * len(begins)
@@ -133,10 +137,10 @@ def _units_of(begins: Sequence[int], units: Sequence[Range], text: str) -> list[
 
 
 def link_words(source: str, target: str, attention: PieceAttention, known: Sequence[Link] = ()) -> list[Link]:
-    """Link each target word to the source word with the largest weight, and punctuation to punctuation.
+    """Return links of each target word to the source word with the largest weight, and of punctuation to punctuation.
 
-    Return the links in the order of the target, including `known` links; units that overlap a known link get no other
-    link. In scripts without spaces, a piece counts as a word.
+    The links are sorted by target range. They include the links of `known`; units that overlap a known link get no
+    other link. In scripts without spaces, a piece counts as a word.
     """
     units = UnitLinks(source, target, attention)
     lefts, rights = (
@@ -156,7 +160,7 @@ def link_words(source: str, target: str, attention: PieceAttention, known: Seque
 
 
 def _merge_units(units: Sequence[Range], numbers: Sequence[int | None], text: str) -> dict[int, Range]:
-    """Return the units in which pieces begin; units without a piece are merged into the unit before them."""
+    """Return, by index, the units in which a piece begins; a wide unit in which none begins joins the unit before."""
     begins = set(numbers)
     merged: dict[int, Range] = {}
     last = None
@@ -176,7 +180,8 @@ def _free(units: dict[int, Range], taken: Sequence[Range]) -> dict[int, Range]:
 def insertion(links: UnitLinks, gap: int, text: str, spaced: tuple[bool, bool]) -> tuple[Range, str]:
     """Return the edit (range to replace, replacement) that puts `text` into a gap of the translation.
 
-    `spaced` tells whether white space separates `text` from the word before and from the word after.
+    `gap` is a result of `UnitLinks.gap`. The two values of `spaced` tell whether white space separates `text` from the
+    word before and from the word after.
     """
     target = links.target
     begin = links.right[gap - 1][1] if gap else 0
@@ -196,9 +201,10 @@ def insertion(links: UnitLinks, gap: int, text: str, spaced: tuple[bool, bool]) 
 
 
 def piece_offsets(pieces: Sequence[str], mark: str) -> list[int]:
-    """Return the offset of each SentencePiece piece in the text, not counting a leading space, written as `mark`.
+    """Return the character offset of each SentencePiece piece in the text that the pieces encode.
 
-    If several byte pieces encode a character, all of them get an offset; the first one begins the character.
+    `mark` is the character for a space in pieces; a space before the first piece is not part of the text. A character
+    that several byte pieces encode begins at the first of them.
     """
     begins, place = [], 0
     for number, piece in enumerate(pieces):

@@ -1,4 +1,4 @@
-"""Converts sentences in ALL CAPS or Title Case to sentence case: models translate other cases badly.
+"""Conversion of sentences in ALL CAPS or Title Case to sentence case, because models translate other cases badly.
 
 Case-insensitive BLEU on 300 captions of Multi30k with a model of 3+3 layers: 40.8 for the captions as written, 0.0 in
 ALL CAPS, 6.6 in Title Case, and 40.9 in Title Case converted to sentence case.
@@ -26,17 +26,17 @@ _ACRONYMS = frozenset(
     ]
 )
 _NO_ACRONYMS = frozenset({"MR", "MRS", "DR", "ST", "VS", "TH", "PST", "SHH", "HMM"})
-_LEAST_WORDS = 2  # fewest words of a sentence in capitals, unless a word has _LONG_WORD letters
+_LEAST_WORDS = 2  # a sentence in capitals has at least so many words, or a word of at least _LONG_WORD letters
 _LONG_WORD = 6
-_LEAST_LONG = 3  # longest short word, which may be a code, and which a headline may write in lower case
-_LEAST_TITLE = 4  # fewest words of a headline in title case
+_LEAST_LONG = 3  # a word of at most so many letters may be a code, or in lower case in a headline
+_LEAST_TITLE = 4  # a headline in title case has at least so many words
 
 
 def lower_capitals(sentence: str, language: str, kept: Sequence[Range] = ()) -> str | None:
-    """Return a sentence that is in capitals converted to sentence case, or None if the sentence is not in capitals.
+    """Return a sentence in ALL CAPS converted to sentence case, or None if the sentence is not in ALL CAPS.
 
     Known acronyms, words without a vowel, words of mixed case such as `kWh`, protected spans, and the ranges `kept`
-    keep their case. A sentence of one or two short words does not count as in capitals: the words may be codes.
+    keep their case. For a sentence of one or two short words, None is returned, because the words may be codes.
     """
     if _has_lower_word(sentence):
         return None
@@ -53,7 +53,7 @@ def lower_capitals(sentence: str, language: str, kept: Sequence[Range] = ()) -> 
 
 
 def raise_capitals(translation: str, source: str, language: str, kept: Sequence[Range] = ()) -> str:
-    """Convert a translation to capitals; protected spans and mixed-case words of the source keep their case."""
+    """Return a translation in ALL CAPS, except protected spans and mixed-case words that also occur in the source."""
     spans = find_spans(source, kept)
     mixed = {word for word in _WORD.findall(source) if _is_mixed(word)}
     parts: list[str] = []
@@ -65,7 +65,7 @@ def raise_capitals(translation: str, source: str, language: str, kept: Sequence[
 
 
 def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -> str | None:
-    """Return a headline In Title Case converted to sentence case, or None if it is not in title case."""
+    """Return a sentence in Title Case converted to sentence case, or None if the sentence is not in Title Case."""
     if _has_lower_word(sentence):
         return None
     words = _free_words(sentence, kept)
@@ -77,7 +77,7 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
 
 
 def _has_lower_word(sentence: str) -> bool:
-    """Return whether a long word is in lower case, so that the sentence is in neither capitals nor title case."""
+    """Return whether a word of more than _LEAST_LONG letters is in lower case: then it is no ALL CAPS or Title Case."""
     return any(len(word) > _LEAST_LONG and word.isalpha() and word.islower() for word in sentence.split())
 
 
@@ -111,7 +111,7 @@ def _in_title_case(word: str) -> bool:
 
 
 def _lower_words(sentence: str, words: Sequence[re.Match[str]], language: str, kept: set[str]) -> str:
-    """Return the sentence with all words not in `kept` in lower case, except the first letter of the sentence."""
+    """Return the sentence with the texts of `words` in lower case, except those in `kept` and a first capital."""
     parts: list[str] = []
     end = 0
     for number, word in enumerate(words):

@@ -1,4 +1,4 @@
-"""Generates inflected forms of words from the regular endings of each language, without a dictionary."""
+"""Generation of inflected forms of words from the regular endings of each language, without a dictionary."""
 
 import re
 from collections.abc import Iterator
@@ -26,24 +26,24 @@ _ENDINGS = {
 }
 _SINGULAR = {"de": "s es n en", "en": "", "es": "", "fr": "", "nl": "", "pt": ""}
 _ADJECTIVAL = {"de": ("e", "em", "en", "er", "es")}
-"""Endings of adjectives, by language. An adjective before the noun of a term may have each of these endings."""
+"""Endings of adjectives, by language. In a term such as "grüner Tee", the adjective may have any of them."""
 
 _ENDS_IN_VOWEL = {"cs", "it", "pl", "ru", "sk", "uk"}
-"""Languages in which an ending replaces the last vowel of a word."""
+"""Languages in which an ending may replace the last vowel of a word."""
 
 _VOWELS = frozenset("aeiouyáéíóúýěůąęаеёиоуыэюяіїє")
 _UMLAUTS = {"de": (("au", "äu"), ("a", "ä"), ("o", "ö"), ("u", "ü"))}
 _UMLAUT_ENDINGS = ("", "e", "en", "er", "ern", "n")
 _NO_SECOND_E = frozenset({"da", "de", "nb", "nl", "no", "sv"})
 _LEAST = {"en": 3, "cs": 3, "pl": 3, "ru": 3, "sk": 3, "uk": 3}
-_LEAST_LETTERS = 4  # fewest letters of a stem
+_LEAST_LETTERS = 4  # minimum number of letters of a stem, for languages that _LEAST does not contain
 _NO_PLURALS = frozenset({"does", "goes", "news", "his", "this", "thus", "yes"})
 _COMPOUNDING = frozenset({"da", "de", "fi", "nb", "nl", "no", "sv"})
-_LEAST_COMPOUND = 5  # fewest letters of a word that forms compounds
+_LEAST_COMPOUND = 5  # minimum number of letters of a word that forms compounds
 
 
 def has_endings(language: str) -> bool:
-    """Return whether this module knows the endings of a language."""
+    """Return whether the regular endings of a language are known."""
     return primary_language(language) in _ENDINGS
 
 
@@ -66,7 +66,7 @@ def possible_stems(word: str, language: str) -> Iterator[str]:
 
 
 def inflected_forms(term: str, language: str, singular: bool = False) -> list[str]:
-    """Return the possible inflected forms of a term, the term itself first; no plurals if `singular` is true."""
+    """Return a term and its possible inflected forms, without plural forms if `singular` is true."""
     language = primary_language(language)
     *before, last = _SPACE.split(term.strip())
     heads = list(dict.fromkeys(" ".join([*words, ""]) for words in _agreeing(before, language)))
@@ -74,12 +74,12 @@ def inflected_forms(term: str, language: str, singular: bool = False) -> list[st
 
 
 def forms_compounds(term: str, language: str) -> bool:
-    """Return whether a longer word that begins with the term may be a compound with the term."""
+    """Return whether a longer word that begins with `term` may be a compound, as in German."""
     return primary_language(language) in _COMPOUNDING and len(term) >= _LEAST_COMPOUND
 
 
 def add_umlaut(word: str, language: str) -> str:
-    """Return the word with an umlaut as its last stem vowel, as in German plurals; unchanged in other languages."""
+    """Return a German word with its last stem vowel changed to an umlaut; return words of other languages unchanged."""
     for plain, umlaut in _UMLAUTS.get(primary_language(language), ()):
         vowel = re.compile(rf"{plain}(?=[^aeiouäöüy]*(?:e[lrn])?$)")
         if vowel.search(word):
@@ -105,7 +105,7 @@ def _word_forms(word: str, language: str, singular: bool) -> list[str]:
 
 
 def _agreeing(words: list[str], language: str) -> Iterator[list[str]]:
-    """Yield `words`, then the words with each adjectival ending of the language; all words get the same ending."""
+    """Yield `words`, then, for each adjectival ending of the language, all adjectives of `words` with this ending."""
     endings = _ADJECTIVAL.get(language, ())
     stems = [_remove_ending(word, endings) if word.islower() else "" for word in words]
     yield words
@@ -114,6 +114,6 @@ def _agreeing(words: list[str], language: str) -> Iterator[list[str]]:
 
 
 def _remove_ending(word: str, endings: tuple[str, ...]) -> str:
-    """Return the word without its longest ending in `endings`, or "" if it has no such ending or the stem is short."""
+    """Return `word` without the longest matching ending, or "" if no ending matches or the stem would be too short."""
     ending = max((ending for ending in endings if word.endswith(ending)), key=len, default="")
     return word[: -len(ending)] if ending and len(word) - len(ending) >= _LEAST_LETTERS - 1 else ""

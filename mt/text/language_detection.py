@@ -19,27 +19,27 @@ from pydantic import BaseModel, ConfigDict
 from mt.languages import likely_script, primary_language
 from mt.text.protect import find_spans
 
-MOST_CHARACTERS = 4000  # only these first characters of a text are read
-MOST_WORDS = 100  # only these first words are used
+MOST_CHARACTERS = 4000  # only the first 4000 characters of a text are read
+MOST_WORDS = 100  # only the first 100 words of a text are used
 
 # Weights of the evidence, in nats. TEMPERATURE, KNOWN_WORD and RARE minimize the log-loss on 5,800 texts of 3, 10 and
 # 30 words in en, de, fr, cs and zh, with 2, 5 and all languages to choose from; the minimum is broad. The other weights
 # have little influence.
-KNOWN_WORD = 1.5  # for a language with this common word, times the information of the word
-STRANGE_LETTER = 3.0  # against a language that lacks the letter
-FIRST_SCRIPT = 2.0  # against a language if no letter is of its usual script
-MOST_STRANGE = 4  # most letters that count against a language or variety
-TEMPERATURE = 0.5  # times the square root of the number of bytes: the n-grams of a text are not independent
-RARE = 2.0  # against a rare language, which is none of _USUAL
+KNOWN_WORD = 1.5  # for a language, per common word: KNOWN_WORD * log(languages / languages that have the word)
+STRANGE_LETTER = 3.0  # against a language, per letter that the language lacks
+FIRST_SCRIPT = 2.0  # against a language, if the text has no letter of the usual script of the language
+MOST_STRANGE = 4  # maximum number of letters that count against a language or variety
+TEMPERATURE = 0.5  # evidence is divided by TEMPERATURE * sqrt(bytes), as the n-grams of a text are not independent
+RARE = 2.0  # against a language that is not in _USUAL
 NOT_REQUESTED = 4.0  # against a language that was not requested
-VARIETY = 2.0  # for a variety, for each character or word that only this variety has
+VARIETY = 2.0  # for a variety, per character or word that only this variety has
 
 _SCRIPTS = {"Cjk": "Han", "Ideographic": "Han", "Hiragana": "Kana", "Katakana": "Kana", "Katakana-Hiragana": "Kana"}
 _ISO_SCRIPTS = {"Latn": "Latin", "Cyrl": "Cyrillic", "Arab": "Arabic"}
-_LETTER = r"(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0dff\u0e31-\u0e4e])"  # with combining marks
+_LETTER = r"(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0dff\u0e31-\u0e4e])"  # letters and combining marks
 _WORD = re.compile(rf"{_LETTER}+(?:'{_LETTER}+)*")
 _ALIASES = {"no": "nb", "iw": "he", "fil": "tl"}
-_LABELS = {"nb": "no"}  # label of a language in py3langid's model, if another
+_LABELS = {"nb": "no"}  # labels in py3langid's model that differ from the name of a profile
 _USUAL = frozenset(
     [
         *("ar", "cs", "de", "en", "es", "fa", "fr", "hi", "id", "it", "ja"),
@@ -65,29 +65,28 @@ class TextFeatures:
     plain: str
     words: tuple[str, ...]  # in lower case
     scripts: Mapping[str, int]  # number of letters of each script
-    letters: tuple[tuple[str, str, int], ...]  # (lower-case letter, script, count), not for a-z and compatibility forms
+    letters: tuple[tuple[str, str, int], ...]  # (lower-case letter, script, count), without a-z and compatibility forms
 
 
 class LanguageDetector:
-    """Detects which of several languages a text is in.
+    """A detector of the language of a text, among several requested languages.
 
-    A detector is immutable and can be shared by threads. Its construction takes 1 to 2 seconds and 60 MB.
+    A detector is immutable and can be shared by threads. Constructing one takes 1 to 2 seconds and 60 MB of memory.
     """
 
     def __init__(self, languages: Sequence[str]) -> None:
-        """Make a detector for the language tags `languages`. A language without a profile gets the probability 0."""
+        """Create a detector for language tags. A language without a profile always gets the probability 0."""
         content = Path(__file__).with_name("language_profiles.toml").read_text("utf-8")
         profiles = LanguageProfiles.model_validate(tomllib.loads(content))
         self.languages = tuple(dict.fromkeys(languages))
-        self._letters: dict[
-            str, dict[str, frozenset[str]]
-        ] = {}  # by language and script; the first script is the usual one
+        # Letters by language and script. The first script of a language is its usual one.
+        self._letters: dict[str, dict[str, frozenset[str]]] = {}
         for script, letters in profiles.letters.items():
             for name, extra in letters.items():
                 if name != "common":
                     known = frozenset(extra + letters.get("common", "")) if extra else frozenset()
                     self._letters.setdefault(name, {})[script] = known
-        self._tags: dict[str, list[str]] = {}  # requested tags, by the name of their profile
+        self._tags: dict[str, list[str]] = {}  # requested tags by name of the profile
         for tag in self.languages:
             primary = primary_language(tag)
             name = _ALIASES.get(primary, primary)
@@ -105,9 +104,9 @@ class LanguageDetector:
         self._identifier = _load_identifier({_LABELS.get(name, name) for name in self._letters})
 
     def detect(self, text: str) -> list[tuple[str, float]]:
-        """Return (tag, probability that the text is in this language) of every tag, the most probable tag first.
+        """Return (tag, probability that the text is in this language) for each requested tag, most probable first.
 
-        The probabilities sum to less than 1 if the text may be in another language, which was not requested. All
+        The sum of the probabilities is less than 1 if the text may be in a language that was not requested. All
         probabilities are equal if the text has no words.
         """
         features = _read(text)
@@ -125,7 +124,7 @@ class LanguageDetector:
 
     def _scores(self, features: TextFeatures) -> dict[str, float]:
         statistics = dict(self._identifier.rank(f" {features.plain} "))
-        if max(statistics.values()) <= RAW_FLOOR:  # the model knows no n-gram of the text
+        if max(statistics.values()) <= RAW_FLOOR:  # no n-gram of the text is in py3langid's model
             statistics = dict.fromkeys(statistics, 0.0)
         temperature = max(1.0, TEMPERATURE * len(features.plain.encode("utf-8", "replace")) ** 0.5)
         scores = {}
@@ -136,7 +135,7 @@ class LanguageDetector:
         return scores
 
     def _evidence(self, name: str, features: TextFeatures) -> float:
-        """Return the evidence, in nats, of words, letters and scripts for a language; negative against the language."""
+        """Return the evidence, in nats, of words, letters and scripts for a language (negative: against it)."""
         scripts = self._letters[name]
         known: frozenset[str] = frozenset().union(*scripts.values())
         strange = 0
@@ -149,7 +148,7 @@ class LanguageDetector:
         )
 
     def _shares(self, name: str, tags: Sequence[str], features: TextFeatures) -> Iterator[tuple[str, float]]:
-        """Yield (tag, share of the language's probability) of each tag of one language.
+        """Yield (tag, share of the probability of the language) for each of `tags`, which all belong to one language.
 
         Tags of the same variety or script get equal shares.
         """
@@ -165,11 +164,12 @@ class LanguageDetector:
                 yield tag, weights[group] / sum(weights.values()) / len(members)
 
     def _variety_evidence(self, name: str, group: object, features: TextFeatures) -> int:
-        """Return the number of characters and words that are peculiar to a variety, or the letters of a script.
+        """Return the number of characters and words of a text that support a variety or a script of a language.
 
         Args:
-            name: language.
-            group: whether the second of the two varieties is meant; for a language without varieties, an ISO script.
+            name: name of the profile of the language.
+            group: for a language with varieties, False for the first and True for the second variety; otherwise an
+                ISO 15924 code, whose letters are counted.
             features: features of the text.
         """
         if name not in self._varieties:
@@ -178,7 +178,7 @@ class LanguageDetector:
 
 
 def _load_identifier(labels: set[str]) -> LanguageIdentifier:
-    """Return py3langid's model reduced to these labels, which takes less than half of the memory of the full model."""
+    """Return py3langid's model, reduced to the languages `labels`: less than half of the memory of the full model."""
     model = LanguageIdentifier.from_model_file(MODEL_FILE)
     chosen = [number for number, label in enumerate(model.nb_classes) if label in labels]
     classes = [model.nb_classes[number] for number in chosen]

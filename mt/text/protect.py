@@ -1,16 +1,19 @@
 """Spans that a translation must preserve: addresses, placeholders, code, file names, emoji and numbers.
 
 Numbers stay in the sentence, because other words agree with them. If the model changes a number, the original number
-replaces the target word that is aligned to it. Other spans stay only if the model copies them. Otherwise, they are
-removed before the translation and inserted between the translations of the neighbouring words. Models need no training
-for this. Both methods were the best of those measured.
+replaces the target word that is aligned to it. Other spans stay in the sentence only if the model copies them.
+Otherwise they are removed before the translation, and inserted between the translations of the neighbouring words.
+Models need no training for this.
 
-Measured on captions of Multi30k with a model of 3+3 layers that had seen no spans (beam 5, BLEU). A span inserted in
-each of 100 captions: unprotected 27.5, and no span preserved; sentence cut in two at the span 29.1; placeholders that
-the model copies, at best in half of the sentences, 38.9; removed 39.0, as without spans. With the place of the span
-against the reference with its span placed by the same alignment: 41.4; by the fewest crossing links alone 39.5; after
-the word before it 39.6. A number word written in digits in each of 100: unprotected 35.4; removed and put back 38.9;
-replaced 41.3; as a word 41.4.
+BLEU of 100 captions of Multi30k by a model of 3+3 layers that had seen no spans in training (beam 5):
+
+- One span added to each caption: 27.5 without protection (no span was preserved); 29.1 if the sentence is cut in two at
+  the span; 38.9 with placeholders, which the model copied in at most half of the sentences; 39.0 if the span is
+  removed, the same as for captions without spans.
+- The same with the position of the inserted span scored against a reference whose span was placed by alignment: 41.4
+  for the gap of `UnitLinks.gap`; 39.5 for the gap with the fewest crossing links; 39.6 after the preceding word.
+- One number word of each caption written in digits: 35.4 without protection; 38.9 if the number is removed and
+  inserted; 41.3 if it replaces the aligned word; 41.4 for the caption with the number word.
 """
 
 import re
@@ -24,7 +27,7 @@ from unicodedata import normalize
 from mt.languages import primary_language
 from mt.text.alignment import CLOSING, WIDE, Range, is_wide
 
-# The search takes linear time: every quantifier is bounded or possessive, or its text is read once.
+# The search takes linear time: every quantifier is bounded or possessive, or matches text that is read only once.
 _MONEY = "$¢£¤¥\u20a0-\u20cf"
 _EMOJI_CHARACTER = (
     "\u203c\u2049\u2122\u2139\u2190-\u21ff\u2200-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u303d\u3297\u3299"
@@ -38,7 +41,8 @@ _EMOJI = (
     r"|(?<!\S)(?:<3|[:;=]['-]?[()\[\]DPp])(?!\w)"
 )
 _ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
-_CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"  # a backtick between a space and a letter opens
+# A backtick between a space and a letter begins a code span and cannot end one.
+_CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
 _TEMPLATE = _CODE_SPAN + r"|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}+(?P=mark)>"
 _ARGUMENT = r"(?<![\w*])\*{1,2}[A-Za-z_]\w*+(?!\*)"
 _TAG = (
@@ -68,27 +72,27 @@ _SPAN = re.compile(
 )
 _NUMBERS = re.compile(_NUMBER)
 _PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
-_CODE = re.compile(  # what a word of prose does not contain
+_CODE = re.compile(  # patterns that occur in code, but not in words of prose
     r"[\\=|^<>]|@\w|::|//|\+\+|&&|:\+|\(\)"  # operators
     r"|[A-Za-z][+#]|(?<!\d)%[-+#.\w(]"  # suffixes
     r"|^[$#]\w|^:[\w+]|^[.~]{0,2}/[\w:.]|^\.\w|^--[a-z]|^-[A-Za-z]$"  # prefixes
     r"|[A-Za-z]\d|\d(?!AM\b|PM\b)[A-Z]|\d[a-z]{1,8}[A-Z\d]|[A-Z]-\d"  # letters and digits
-    r"|[A-Za-z0-9]_|_[A-Za-z0-9]|[a-z]{2}[A-Z]"  # words written as one; iPhone and PhD are words
+    r"|[A-Za-z0-9]_|_[A-Za-z0-9]|[a-z]{2}[A-Z]"  # snake_case and camelCase, but not iPhone and PhD
     r"|[a-z]{2}:(?!in(?:nen)?\b)[a-z]{2}|[A-Z][a-z]*-[A-Z][a-z]+-[A-Z][A-Za-z]|[a-z]-0\d"  # file:line, X-Request-ID
     r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b)"  # a dot inside, but not as in e.g. or U.S.
 )
-_HINT = re.compile(  # few alternatives, for speed: most sentences have no hint
+_HINT = re.compile(  # a fast test that most sentences without spans fail
     rf"[\d@#\[`{{<>&%\\|^*_+°~{_MONEY}{_EMOJI_CHARACTER}]"
     r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)]"
     r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))"
 )
 _SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d)")
 _UNIT = re.compile(rf"[A-Z]{{0,2}}[{_MONEY}]|[%‰]|°[CF]?")
-_PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, with its accents
+_PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _LIST_MARKER = re.compile(
     r"(?:(?:[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.))[ \t\u00a0]+){1,4}"
 )
-_ORDINAL_DOT = frozenset(  # languages that write an ordinal number with a dot
+_ORDINAL_DOT = frozenset(  # languages that write ordinal numbers with a dot, such as "3. Mai"
     [
         *("bg", "bs", "cs", "da", "de", "et", "fi", "hr", "hu", "is", "lb"),
         *("lt", "lv", "mk", "nb", "nn", "no", "pl", "sk", "sl", "sr", "tr"),
@@ -97,7 +101,7 @@ _ORDINAL_DOT = frozenset(  # languages that write an ordinal number with a dot
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _AROUND = _BRACKETS | {'"': '"', "'": "'", "„": "“", "“": "”", "«": "»", "‹": "›", "‘": "’"}
 _ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
-_LONG = 64  # a span with more characters might be cut when a long sentence is split
+_LONG = 64  # spans with more characters are separated before a long sentence is split, so that they are not cut
 _TRAILING = ".,;:!?'\"…*_~”’»"
 _SENTENCE_END, _WORD_END = ".!?", ".:!?'’~"
 _COMPOUND = re.compile(r"(?:-[^\W\d_]{2,})+$")
@@ -106,14 +110,14 @@ _COMPOUND = re.compile(r"(?:-[^\W\d_]{2,})+$")
 class SpanKind(Enum):
     """How a span is preserved."""
 
-    NUMBER = "number"  # stays in its sentence
+    NUMBER = "number"  # stays in the sentence
     OPAQUE = "opaque"  # removed if the model does not copy it
-    TAG = "tag"  # like OPAQUE, but letters next to it are not part of its word
-    EMOJI = "emoji"  # always removed: the grammar has no place for it
+    TAG = "tag"  # like OPAQUE, but adjacent letters are not removed with it
+    EMOJI = "emoji"  # always removed, because it has no grammatical function
     KEPT = "kept"  # like OPAQUE, for a range that the caller protects
 
 
-_MORE = frozenset({SpanKind.NUMBER, SpanKind.KEPT})  # may occur more often than in the source
+_MORE = frozenset({SpanKind.NUMBER, SpanKind.KEPT})  # may occur in a translation more often than in the source
 _ORDERED = frozenset({SpanKind.OPAQUE, SpanKind.TAG})
 _KINDS = {"number": SpanKind.NUMBER, "tag": SpanKind.TAG, "emoji": SpanKind.EMOJI}
 
@@ -134,14 +138,14 @@ class RemovedSpan:
 
     at: int
     text: str
-    spaced_before: bool  # whether white space preceded it
+    spaced_before: bool  # whether white space preceded the span
     spaced_after: bool
-    tight: bool  # whether it may touch a letter
+    tight: bool  # whether the span needs no white space next to a letter
 
 
 @dataclass(frozen=True, slots=True)
 class StrippedText:
-    """A sentence without some of its spans."""
+    """A sentence from which spans were removed, and the removed spans in order."""
 
     text: str
     removed: tuple[RemovedSpan, ...] = ()
@@ -150,7 +154,7 @@ class StrippedText:
 def find_spans(sentence: str, kept: Sequence[Range] = ()) -> tuple[ProtectedSpan, ...]:
     """Return the disjoint spans of a sentence, in order.
 
-    Each range of `kept` is extended to whole words and becomes a span too.
+    Each range of `kept` is extended to whole words and also becomes a span.
     """
     spans = list(_search(sentence)) if _HINT.search(sentence) else []
     if not kept:
@@ -166,9 +170,9 @@ def find_spans(sentence: str, kept: Sequence[Range] = ()) -> tuple[ProtectedSpan
 
 
 def unknown_words(sentence: str, known: Container[str]) -> list[Range]:
-    """Return the ranges of words in an unknown script: most of their letters are not `known` in any letter case.
+    """Return the ranges of words of which most letters are not in `known`, in either letter case.
 
-    Such words in a row form one range.
+    Consecutive unknown words form one range.
     """
     ranges: list[Range] = []
     for word in _PART.finditer(sentence) if not sentence.isascii() else ():
@@ -193,7 +197,7 @@ def list_marker_length(sentence: str, language: str) -> int:
 
 
 def split_at_long_spans(sentence: str, kept: Sequence[Range] = ()) -> list[str]:
-    """Split a sentence into its long spans, which must not be cut, and the text between these spans."""
+    """Split a sentence into long or kept spans, which must not be cut, and the text between them."""
     long = [span for span in find_spans(sentence, kept) if len(span.text) > _LONG or span.kind is SpanKind.KEPT]
     places = [place for span in long for place in (span.begin, span.end)]
     return [sentence[begin:end] for begin, end in pairwise([0, *places, len(sentence)]) if begin < end]
@@ -203,8 +207,8 @@ def lost_spans(spans: Sequence[ProtectedSpan], translation: str) -> list[Protect
     """Return the spans that do not occur in a translation as often as in the source.
 
     A number may occur more often than in the source, because a model may write a number word in digits. Its separators
-    may follow the target language, as in 1.200,50 for 1,200.50. Kept text may occur more often, because it may be an
-    ordinary word.
+    may be those of the target language, as in 1.200,50 for 1,200.50. Kept text may also occur more often, because it
+    may be an ordinary word.
     """
     if not spans:
         return []
@@ -218,7 +222,7 @@ def lost_spans(spans: Sequence[ProtectedSpan], translation: str) -> list[Protect
 
 
 def are_in_order(spans: Sequence[ProtectedSpan], translation: str) -> bool:
-    """Return whether a translation without lost spans holds the placeholders, code and tags in the given order."""
+    """Return whether a translation has the placeholders, code and tags in the order of `spans`; none may be lost."""
     order = [span.text for span in spans if span.kind in _ORDERED]
     if len(order) < 2:
         return True
@@ -239,14 +243,14 @@ def remove_spans(sentence: str, spans: Sequence[ProtectedSpan]) -> StrippedText:
                 text.pop()
         removed.append(RemovedSpan(len(text), sentence[begin:stop], before, after, tight))
         end = stop
-        while before and end < len(sentence) and sentence[end].isspace():  # keep one white space of the two sides
+        while before and end < len(sentence) and sentence[end].isspace():  # keep only the white space before the span
             end += 1
     stripped = ("".join(text) + sentence[end:]).rstrip()
     return StrippedText(stripped, tuple(replace(span, at=min(span.at, len(stripped))) for span in removed))
 
 
 def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> tuple[ProtectedSpan, ...]:
-    """Return the spans of a translation. Kept text counts as a span at most as often as it occurs in the source."""
+    """Return the spans of a translation. Kept text is a span at most as often as in `spans`, those of the source."""
     return find_spans(translation, list(_find_kept(translation, spans)))
 
 
@@ -290,7 +294,7 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
 
 
 def _closing_braces(sentence: str) -> dict[int, int]:
-    """Return for each brace that is closed the end of the text in the braces."""
+    """Return the offset of each opening brace that has a closing brace, mapped to the offset after the closing one."""
     opened: list[int] = []
     ends: dict[int, int] = {}
     for match in re.finditer("[{}]", sentence):
@@ -304,7 +308,7 @@ def _closing_braces(sentence: str) -> dict[int, int]:
 def _trim_word(word: str, begin: int) -> Range:
     """Return the range of a word, which begins at `begin`, without quotation marks and punctuation of the sentence.
 
-    The last words of a compound such as `foo_bar-based` are removed too, because they are translated.
+    Words appended to code, as in `foo_bar-based`, are excluded too, because they are translated.
     """
     if not any(map(str.isalnum, word)):
         return begin, begin + len(word.rstrip(_SENTENCE_END))
@@ -321,7 +325,7 @@ def _trim_word(word: str, begin: int) -> Range:
 
 
 def _trim_address(address: str) -> str:
-    """Remove trailing punctuation of the sentence, and a closing bracket that was opened before the address."""
+    """Return an address without trailing punctuation and without a closing bracket that was opened before it."""
     surplus = {closes: address.count(closes) - address.count(opens) for opens, closes in _BRACKETS.items()}
     end = len(address)
     while end and (address[end - 1] in _TRAILING or surplus.get(address[end - 1], 0) > 0):
@@ -332,7 +336,7 @@ def _trim_address(address: str) -> str:
 
 
 def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
-    """Count the spans of a translation by their key. `5 %`, `$5` and `5th` also count as the number 5."""
+    """Count the spans of a translation by `span_key`. `5 %`, `$5` and `5th` also count as the number 5."""
     counts = Counter[str]()
     for span in find_translated_spans(translation, spans):
         key = span_key(span)
@@ -344,9 +348,9 @@ def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
 
 
 def span_key(span: ProtectedSpan) -> str:
-    """Return the key of a span, equal for equal spans.
+    """Return a string by which spans are compared: the text or, for a number, its groups of digits and its unit.
 
-    Numbers are equal if their digits form the same groups and they have the same unit, before or after the number.
+    Numbers with other separators, or with the unit on the other side, are thus equal.
     """
     if span.kind is not SpanKind.NUMBER:
         return span.text
@@ -355,7 +359,7 @@ def span_key(span: ProtectedSpan) -> str:
 
 
 def _removal_ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[tuple[int, int, bool]]:
-    """Return (begin, end, tight) of each text to remove with the spans; `tight` text may touch a letter."""
+    """Return (begin, end, tight) of each range to remove. A tight range needs no white space next to a letter."""
     ranges: list[tuple[int, int, bool]] = []
     words = _word_ranges(sentence, _is_word_character) if spans else ()
     word = -1, -1
@@ -378,7 +382,7 @@ def _removal_ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[tuple
 
 
 def _extend_to_words(sentence: str, ranges: Sequence[Range]) -> Iterator[Range]:
-    """Yield the ranges without white space at their ends, extended to whole words."""
+    """Yield each range, without white space at its ends and extended to whole words."""
     words = _word_ranges(sentence, _is_letter)
     for begin, end in ranges:
         begin += len(sentence[begin:end]) - len(sentence[begin:end].lstrip())
@@ -389,7 +393,7 @@ def _extend_to_words(sentence: str, ranges: Sequence[Range]) -> Iterator[Range]:
 
 
 def _word_ranges(sentence: str, is_inside: Callable[[str], bool]) -> list[Range]:
-    """Return begin and end of the word around each place from 0 to the length, in linear time."""
+    """Return, for each offset 0, ..., len(sentence), begin and end of the word around it, in linear time."""
     inside = list(map(is_inside, sentence))
     begins, ends = [0], [len(sentence)]
     for place, in_word in enumerate(inside, start=1):

@@ -1,8 +1,8 @@
-"""Detects failed translations: repetitive translations, and translations that are much shorter than their source.
+"""Detection of failed translations: repetitive translations, and translations much shorter than their source.
 
-Of 75,000 reference translations (Multi30k en-de and de-en, manuals en-de and en-zh, laws en-fr), the functions call
-none repetitive and one too short. Of 2,014 translations of Multi30k's val and test_2016_flickr by a model of 3+3
-layers, they call two repetitive.
+Of 75,000 reference translations (Multi30k en-de and de-en, manuals en-de and en-zh, laws en-fr), none is detected as
+repetitive and one as too short. Of 2,014 translations of Multi30k's val and test_2016_flickr by a model of 3+3 layers,
+two are detected as repetitive.
 """
 
 from collections import Counter
@@ -10,21 +10,20 @@ from collections.abc import Sequence
 
 from mt.text.alignment import is_wide
 
-LONGEST_UNIT = 12  # most pieces of a unit that is repeated in a row
-REPEATS = 4  # fewest repetitions in a row of a single piece; a longer unit needs one repetition less
-SCATTERED_UNIT = 4  # pieces of a unit that is repeated anywhere in the translation
-SCATTERED = 4  # fewest occurrences of such a unit; all together must make up half of the translation
+# A unit is a sequence of pieces that is repeated in a translation.
+LONGEST_UNIT = 12  # maximum number of pieces of a unit that is repeated in a row
+REPEATS = 4  # minimum number of occurrences in a row of a unit of one piece; of a longer unit, one less
+SCATTERED_UNIT = 4  # number of pieces of a unit whose occurrences may be anywhere in the translation
+SCATTERED = 4  # minimum number of occurrences of such a unit; together they must be half of the translation
 
 LEAST_RATIO = 1 / 3
-"""Least width of a translation divided by the width of its source.
+"""Minimum of (width of a translation) / (width of its source); a translation below it is too short.
 
 One reference translation in 2,000 has a ratio below 0.37 in laws en-fr, and below 0.40 to 0.77 in Multi30k (en with de,
 fr, cs) and manuals (en-de, en-zh). Each corpus has 5,000 to 15,000 pairs of 40 letters or more.
 """
-LEAST_WIDTH = 60  # translations of sources below this width are never too short
-_WIDE = (
-    2.5  # letters that a character without spaces around it stands for; the median of en-zh is 0.33 characters a letter
-)
+LEAST_WIDTH = 60  # sources below this width are not checked
+_WIDE = 2.5  # width, in letters, of a character of a script without spaces; the median of en-zh is 3
 
 
 def is_repetitive(source: Sequence[str], target: Sequence[str]) -> bool:
@@ -46,12 +45,12 @@ def is_too_short(source: str, target: str) -> bool:
 
 
 def text_width(text: str) -> float:
-    """Return the length of a text in alphabetic letters; a wide character, such as in Chinese, counts _WIDE letters."""
+    """Return the number of characters of a text, where a wide character, such as a Chinese one, counts as _WIDE."""
     return len(text) if text.isascii() else sum(_WIDE if is_wide(character) else 1 for character in text)
 
 
 def _repeats(pieces: Sequence[str]) -> int:
-    """Return the largest number of repetitions in a row of any unit, plus one if the unit has several pieces.
+    """Return the largest number of occurrences in a row of any unit, plus 1 if the unit has several pieces.
 
     Units without letters are ignored, because digits, dots and lines are often repeated on purpose.
     """
@@ -69,7 +68,7 @@ def _repeats(pieces: Sequence[str]) -> int:
 
 
 def _scattered(pieces: Sequence[str]) -> int:
-    """Return how often the most common unit of SCATTERED_UNIT pieces occurs, or 0 if it fills less than half."""
+    """Return the count of the most common unit of SCATTERED_UNIT pieces, or 0 if it covers less than half of all."""
     units = Counter(tuple(pieces[at : at + SCATTERED_UNIT]) for at in range(len(pieces) - SCATTERED_UNIT + 1))
     most = max((count for unit, count in units.items() if any(map(str.isalpha, "".join(unit)))), default=0)
     return most if 2 * most * SCATTERED_UNIT >= len(pieces) else 0

@@ -1,6 +1,6 @@
 """Insertion of removed spans and of lost numbers into a translation.
 
-mt.text.protect gives the reasons and the measurements.
+The docstring of mt.text.protect describes the method and measurements of its effect.
 """
 
 from bisect import bisect_left, bisect_right
@@ -20,15 +20,15 @@ from mt.text.protect import (
     span_key,
 )
 
-_LEAST_WEIGHT = 0.1  # least alignment weight of a word that a number replaces
+_LEAST_WEIGHT = 0.1  # minimum link weight of a target word that a number replaces
 
 
 def restore_spans(
     stripped: StrippedText, spans: Sequence[ProtectedSpan], translation: str, attention: PieceAttention
 ) -> str:
-    """Insert the removed spans, in the order of the source, and the missing numbers into the translation.
+    """Return the translation with the removed spans, in the order of the source, and the missing numbers inserted.
 
-    The result holds each span as often as the source sentence, and numbers and kept text at least as often.
+    The result contains each span as often as the source sentence; numbers and kept text may occur more often.
 
     Args:
         stripped: source sentence without the removed spans.
@@ -38,10 +38,10 @@ def restore_spans(
     """
     links = UnitLinks(stripped.text, translation, attention)
     edits = list(_number_edits(links, stripped.text))
-    groups: dict[int, list[RemovedSpan]] = {}  # spans by the gap of the translation that they belong in
+    groups: dict[int, list[RemovedSpan]] = {}  # removed spans by the gap of the translation to insert them in
     gap = 0
     for span in stripped.removed:
-        gap = max(gap, links.gap(span.at))  # arguments such as %s must not change places
+        gap = max(gap, links.gap(span.at))  # keeps the order of spans: arguments such as %s are positional
         groups.setdefault(gap, []).append(span)
     for gap, group in groups.items():
         joined = replace(group[0], text=" ".join(span.text for span in group), spaced_after=group[-1].spaced_after)
@@ -54,7 +54,7 @@ def restore_spans(
 
 
 def add_missing_spans(translation: str, spans: Sequence[ProtectedSpan]) -> str:
-    """Return the translation, changed to hold each span as often as the source; the end gets missing spans."""
+    """Return the translation with missing spans added at the end and surplus copies of those spans removed."""
     lost = lost_spans(spans, translation)
     if not lost:
         return translation
@@ -84,7 +84,7 @@ def _ranges_between(ranges: Sequence[Range], length: int) -> Iterator[Range]:
 
 
 def _spaces(links: UnitLinks, gap: int, span: RemovedSpan) -> tuple[bool, bool]:
-    """Return whether white space is needed before and after a span: as in the source, and next to a letter."""
+    """Return whether a span needs white space (before it, after it): where the source has it, or next to a letter."""
     before = links.target[links.right[gap - 1][1] - 1] if gap else " "
     after = links.target[links.right[gap][0]] if gap < len(links.right) else " "
     beside = [not span.tight and side.isalnum() and not is_wide(side) for side in (before, after)]
@@ -92,7 +92,10 @@ def _spaces(links: UnitLinks, gap: int, span: RemovedSpan) -> tuple[bool, bool]:
 
 
 def _number_edits(links: UnitLinks, source: str) -> Iterator[tuple[Range, str]]:
-    """Yield an edit for each number that a translation lacks; the number replaces the unit with the largest weight."""
+    """Yield (range, replacement) for each missing number, which replaces the target unit with the largest link weight.
+
+    If all link weights are small, the number is inserted instead.
+    """
     spans = [span for span in find_spans(source) if span.kind is SpanKind.NUMBER]
     missing = lost_spans(spans, links.target)
     if not missing:

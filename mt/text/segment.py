@@ -1,7 +1,8 @@
 """Segmentation of a text into sentences, and assembly of the translation from translated sentences.
 
-A paragraph ends at a line break as defined by `str.splitlines`. sentencex, which knows the abbreviations of about 300
-languages, finds the ends of sentences. Text between sentences is a part too: all parts together are the text.
+A paragraph ends at a line break as defined by `str.splitlines`. The package sentencex, which knows the abbreviations of
+about 300 languages, finds the ends of sentences. A text is split into sentences and the text between them, so that
+concatenating all parts gives the text.
 """
 
 import re
@@ -15,7 +16,7 @@ import sentencex
 from mt.languages import primary_language
 
 LONGEST_SENTENCE = 4000
-"""Number of characters after which a sentence is cut. No model reads so long a sentence."""
+"""Maximum number of characters of a sentence; longer ones, which exceed the maximum length of any model, are cut."""
 
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
 _LINE_BREAK = re.compile("(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
@@ -26,17 +27,17 @@ _JOINER = "\u200d"
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A part of a text: a sentence or a piece of a sentence to translate, or, if `kept`, text that stays unchanged."""
+    """A part of a text: text that stays unchanged if `kept` is true, otherwise a sentence or clause to translate."""
 
     text: str
     kept: bool
 
 
 def split_text(text: str, language: str) -> Iterator[TextPart]:
-    """Yield the sentences and kept parts of a text. Languages that sentencex does not know are split by English rules.
+    """Yield the sentences and kept parts of a text. English rules apply to languages that sentencex does not know.
 
-    White space and sentences without letters and digits are kept parts. The time between two parts is bounded: a kept
-    part and a sentence have at most about LONGEST_SENTENCE characters.
+    White space and sentences without letters and digits are kept parts. Each part has at most about LONGEST_SENTENCE
+    characters, which bounds the time between two parts.
     """
     return _merge_kept(
         part
@@ -50,12 +51,12 @@ def split_text(text: str, language: str) -> Iterator[TextPart]:
 
 
 def cut_text(text: str) -> Iterator[TextPart]:
-    """Yield a text that is one sentence, and the white space around it. A longer text than LONGEST_SENTENCE is cut."""
+    """Yield white space and a text that is one sentence. A text of more than LONGEST_SENTENCE characters is cut."""
     return _merge_kept(chain.from_iterable(map(split_margins, _blocks(text))))
 
 
 def split_margins(text: str) -> list[TextPart]:
-    """Split a text into leading white space, one sentence, and trailing white space; the white space is kept."""
+    """Split a text into leading white space, one sentence, and trailing white space, as kept parts around a part."""
     sentence = text.strip()
     begin = text.index(sentence)
     end = begin + len(sentence)
@@ -64,7 +65,7 @@ def split_margins(text: str) -> list[TextPart]:
 
 
 def split_long_sentence(sentence: str, fits: Callable[[str], bool]) -> Iterator[TextPart]:
-    """Split a sentence into parts for which `fits` is true; kept parts and single characters need not fit.
+    """Split a sentence into parts for which `fits` is true, except that kept parts and single characters may not fit.
 
     A part that does not fit is cut near its middle: after a punctuation mark that ends a clause, else at white space,
     else between two characters that are not displayed as one.
@@ -75,14 +76,15 @@ def split_long_sentence(sentence: str, fits: Callable[[str], bool]) -> Iterator[
 def join_parts(parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str) -> str:
     """Return the text of the parts, with the translations in place of the parts that are not kept.
 
-    Kept text is unchanged, except spaces between sentences. If the target language has no such spaces, single spaces
-    between translations are dropped. If only the source language has none, a space is added between translations.
+    `source` and `target` are languages. Kept text is unchanged, except between sentences. If the target language has no
+    spaces between sentences, single spaces between translations are dropped. If only the source language has none, a
+    space is added between translations.
     """
     return "".join(part.text for part in lay_out(parts, translations, source, target))
 
 
 def sentence_ranges(parts: Sequence[TextPart]) -> list[tuple[int, int]]:
-    """Return the character range of each part that is not kept, in the text of all parts."""
+    """Return the character range of each part that is not kept, in the concatenation of all parts."""
     ends = accumulate(len(part.text) for part in parts)
     return [(end - len(part.text), end) for part, end in zip(parts, ends, strict=True) if not part.kept]
 
@@ -95,7 +97,7 @@ def translation_ranges(
 
 
 def lay_out(parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str) -> Iterator[TextPart]:
-    """Yield the parts of the translated text; `join_parts` concatenates them."""
+    """Yield the parts of the translated text, which `join_parts` concatenates, from the same arguments."""
     remaining = iter(translations)
     spaceless = [primary_language(language) in _SPACELESS for language in (source, target)]
     for place, part in enumerate(parts):
@@ -109,7 +111,7 @@ def lay_out(parts: Sequence[TextPart], translations: Sequence[str], source: str,
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yield the paragraphs of a text and, between two paragraphs, the line break."""
+    """Yield paragraphs and line breaks in turn: paragraph, line break, paragraph, ..., paragraph."""
     begin = 0
     for line_break in _LINE_BREAK.finditer(text):
         yield text[begin : line_break.start()]
@@ -119,7 +121,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _sentences(paragraph: str, language: str) -> Iterator[str]:
-    """Yield the sentences with the white space around them. A number such as `3.` belongs to the following sentence."""
+    """Yield the sentences of a paragraph, including white space. A number such as `3.` begins the next sentence."""
     begin = end = 0
     for sentence in _split_in_blocks(paragraph, language):
         end += len(sentence)
@@ -130,9 +132,10 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
 
 
 def _split_in_blocks(paragraph: str, language: str) -> Iterator[str]:
-    """Yield the sentences of a paragraph; sentencex, whose time is not linear, gets LONGEST_SENTENCE characters a time.
+    """Yield the sentences of a paragraph, which sentencex finds in blocks of LONGEST_SENTENCE characters.
 
-    The last sentence of a block begins the next block, because it may be incomplete. A longer sentence is cut.
+    The time of sentencex is not linear in the length. The last sentence of a block begins the next block, because it
+    may be incomplete. A sentence longer than a block is cut.
     """
     begin = 0
     while len(paragraph) - begin > LONGEST_SENTENCE:
@@ -145,10 +148,10 @@ def _split_in_blocks(paragraph: str, language: str) -> Iterator[str]:
 
 
 def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
-    """Return the sentences that sentencex finds; their lengths are those of the sentences of the paragraph.
+    """Return the sentences that sentencex finds, with some characters replaced by others of the same length.
 
-    Before the call, spaces replace other white space, because sentencex 1.0.32 panics on an initial after a no-break
-    space, and question marks replace lone surrogates. A Rust panic is a BaseException and must not end the service.
+    Spaces replace other white space, because sentencex 1.0.32 panics on an initial after a no-break space. Question
+    marks replace lone surrogates. A Rust panic is a BaseException and must not end the service.
     """
     plain = _SPACE.sub(lambda match: " " * len(match[0]), paragraph)
     plain = plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
@@ -162,7 +165,7 @@ def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
 
 
 def _halves(sentence: str, fits: Callable[[str], bool]) -> Iterator[TextPart]:
-    """Yield the parts of a sentence like `split_long_sentence`. Adjacent parts may be kept."""
+    """Yield the parts that `split_long_sentence` returns, before adjacent kept parts are merged."""
     for part in split_margins(sentence):
         if part.kept or len(part.text) == 1 or fits(part.text):
             yield part
@@ -184,9 +187,9 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _last_cut(text: str) -> int:
-    """Return the last place of a long text after a clause, else after white space, else between two characters.
+    """Return the last offset at which to cut a text: after a clause, else after white space, else between characters.
 
-    Return the end of the text if all its characters are displayed as one, so that each cut makes progress.
+    If all characters are displayed as one, the length of the text is returned, so that each cut makes progress.
     """
     for pattern in (_AFTER_CLAUSE, _SPACE):
         places = [match.end() for match in pattern.finditer(text)]
@@ -197,7 +200,7 @@ def _last_cut(text: str) -> int:
 
 
 def _best_cut(text: str) -> int:
-    """Return the place nearest to the middle at which a text of two or more characters may be cut."""
+    """Return the offset nearest to the middle at which a text of two or more characters may be cut."""
     for pattern in (_AFTER_CLAUSE, _SPACE):
         places = [match.end() for match in pattern.finditer(text)]
         if places:
@@ -211,12 +214,12 @@ def _best_cut(text: str) -> int:
 
 
 def _form_one(before: str, after: str) -> bool:
-    """Return whether two characters are displayed as one: with an accent, a joiner or a skin tone."""
+    """Return whether two adjacent characters are displayed as one, such as a letter and a combining accent."""
     return _JOINER in (before, after) or unicodedata.category(after) in ("Mn", "Mc", "Me", "Sk")
 
 
 def _merge_kept(parts: Iterable[TextPart]) -> Iterator[TextPart]:
-    """Yield the parts that are not empty. Adjacent kept parts are merged up to about LONGEST_SENTENCE characters."""
+    """Yield the non-empty parts. Adjacent kept parts are merged up to about LONGEST_SENTENCE characters."""
     kept: list[str] = []
     length = 0
     for part in parts:

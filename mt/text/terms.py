@@ -1,4 +1,4 @@
-"""Glossary terms and words that must not be translated: finds them in sentences and in translations."""
+"""Search for glossary terms and untranslatable words in sentences, and for their translations in translations."""
 
 import re
 from bisect import bisect_left, insort
@@ -15,15 +15,15 @@ from mt.text.alignment import WIDE, Range, is_wide
 from mt.text.inflection import forms_compounds, has_endings, inflected_forms, possible_stems
 
 MOST_TERMS = 20_000
-LONGEST_TERM = 500  # characters
-_MOST_PROBLEMS = 20  # most problems in an error message
+LONGEST_TERM = 500  # maximum number of characters of a term
+_MOST_PROBLEMS = 20  # maximum number of problems that an error lists
 
 _POSSESSIVE = re.compile(r"s\b")
 _TOKEN = re.compile(rf"[{WIDE}]|[^\W_{WIDE}]+|[^\w\s]|_")
 _QUIET = frozenset("\"'„“”«»‹›‘’([{¿¡-–—*_ ")
 """Characters that may precede the first word of a sentence."""
 
-_SEPARATOR = "\0"  # no term holds it
+_SEPARATOR = "\0"  # a character that no term contains
 
 _JOINS = frozenset("-_@/'’‐‑")
 """Characters that join the words around them into one."""
@@ -36,34 +36,37 @@ class TermMatch:
     begin: int
     end: int
     translation: str | None
-    inflected: bool = False  # whether the ending in the sentence differs from the ending in the glossary
+    inflected: bool = False  # whether the last word differs from the glossary's, apart from letter case
 
 
 class _Case(Enum):
-    """How the case of a term and the case of the words of a sentence are compared."""
+    """How letter case is compared when a term is searched for in a sentence."""
 
     EXACT = "exact"
-    CAPITAL = "capital"  # the first letter may be a capital in the sentence
+    CAPITAL = "capital"  # a term in lower case also matches with a capital first letter
     IGNORED = "ignored"
 
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    length: int  # characters
-    number: int
+    length: int  # in characters
+    number: int  # position in the glossary
     first: str
     last: str
     translation: str | None
 
 
 class _Ending:
-    """The preferred one of the terms with equal keys, by the spelling of the first token; key None: of all terms."""
+    """The preferred term among those with equal index keys: for each spelling of the first token, and None for any.
+
+    `any_form` holds only terms whose last word may have an inflectional ending in the sentence.
+    """
 
     __slots__ = ("any_form", "exact")
 
     def __init__(self) -> None:
         self.exact: dict[str | None, _Term] = {}
-        self.any_form: dict[str | None, _Term] = {}  # of those whose last word may have an ending
+        self.any_form: dict[str | None, _Term] = {}
 
     def add(self, term: _Term) -> None:
         for terms in (self.exact,) if term.translation is None else (self.exact, self.any_form):
@@ -73,18 +76,19 @@ class _Ending:
 
 
 class TermIndex:
-    """Index of the terms, first by all tokens except the last one, then by the last token.
+    """Index of the terms: by the keys of all tokens except the last one, then by the key of the last token.
 
-    The search for a term needs one look-up per possible number of tokens, independent of the number of terms.
+    At each token of a sentence, the search needs one look-up per possible number of tokens of a term, independent of
+    the number of terms.
     """
 
     def __init__(self, case: _Case) -> None:
         self.case = case
         self.heads: dict[str, dict[str, _Ending]] = {}
-        self.lengths: dict[str, list[int]] = {}  # numbers of tokens of the terms with this first token, largest first
+        self.lengths: dict[str, list[int]] = {}  # by first token: numbers of tokens of terms, in descending order
 
     def add(self, number: int, text: str, translation: str | None) -> None:
-        """Add a term. `number` is its place in the glossary."""
+        """Add the term `text`. `number` is its position in the glossary."""
         tokens = list(_TOKEN.finditer(text))
         term = _Term(len(text), number, tokens[0][0], tokens[-1][0], translation)
         keys = token_keys(tokens, self.case)
@@ -92,13 +96,17 @@ class TermIndex:
         for first in {keys[0], *(_SEPARATOR + way for way in ways)}:
             *head, last = [first, *keys[1:]]
             self.heads.setdefault("".join(head), {}).setdefault(last, _Ending()).add(term)
-            lengths = self.lengths.setdefault(first, [])  # at most one for each character of the longest term
+            lengths = self.lengths.setdefault(first, [])  # has at most LONGEST_TERM elements
             if len(keys) not in lengths:
                 insort(lengths, len(keys), key=lambda length: -length)
 
 
 def token_keys(tokens: Sequence[re.Match[str]], case: _Case) -> list[str]:
-    """Return the index keys of tokens. A key tells whether white space precedes the token, except in wide scripts."""
+    """Return the index keys of tokens.
+
+    A key is the text of the token after a space if white space precedes the token, otherwise after _SEPARATOR. White
+    space before a character of a script without spaces is ignored.
+    """
     texts = [token[0].casefold() if case is _Case.IGNORED else token[0] for token in tokens]
     spaced = [before.end() < token.start() and not is_wide(token[0]) for before, token in pairwise(tokens)]
     return [(" " if space else _SEPARATOR) + text for space, text in zip([False, *spaced], texts, strict=bool(tokens))]
@@ -108,11 +116,11 @@ def token_keys(tokens: Sequence[re.Match[str]], case: _Case) -> list[str]:
 class Terms:
     """A glossary of (term, translation) pairs, and words that must not be translated.
 
-    A term matches whole words, in scripts without spaces any characters; the longest term wins. A term in lower case
-    also matches with a capital at the beginning of a sentence. The last word of a term may have an inflectional ending
-    in the sentence.
+    A term matches whole words or, in scripts without spaces, any characters. If several terms match, the longest is
+    used. A term in lower case also matches with a capital at the beginning of a sentence. The last word of a glossary
+    term may have an inflectional ending in the sentence.
 
-    Raises: RequestError if terms cannot be used; the message lists them.
+    Raises: RequestError with a list of the invalid terms.
     """
 
     glossary: tuple[tuple[str, str], ...] = ()
@@ -139,18 +147,18 @@ class Terms:
     ) -> tuple[TermMatch, ...]:
         """Return the disjoint matches in a sentence, in order. No match overlaps a range of `taken`.
 
-        If `any_case` is true, case is ignored, as for a sentence in capitals or title case.
+        If `any_case` is true, letter case is ignored, for a sentence in ALL CAPS or Title Case.
         """
         if not self:
             return ()
         return tuple(_Search(self, sentence, language, taken, any_case).matches())
 
     def prepare(self) -> Iterator[None]:
-        """Build the indexes for `find`, in steps of bounded time. All calls return the same iterator."""
+        """Return the iterator, always the same one, that builds the indexes for `find` in steps of bounded time."""
         return self._preparation
 
     def index(self, case: _Case) -> TermIndex:
-        """Return the index of the terms for one way of comparing case. The first call builds what is not prepared."""
+        """Return the index of the terms for one way of comparing case. The first call completes `prepare`."""
         for _ in self.prepare():
             pass
         return self._indexes[case]
@@ -191,7 +199,7 @@ class Terms:
                 if len(side) > LONGEST_TERM
             )
             if any(character in "\n\r\t\0\u2028\u2029\x0b\x0c\x85" for character in text + (translation or "")):
-                yield f"{where}, {text[:40]!r}, holds a line break, a tab or NUL; accepted: one line"
+                yield f"{where}, {text[:40]!r}, contains a line break, a tab or NUL; accepted: one line"
             if text and known.setdefault(text, translation) != translation:
                 both = (known[text], translation)
                 listed = " and ".join("none" if one is None else repr(one[:40]) for one in both)
@@ -201,8 +209,8 @@ class Terms:
 class _Search:
     """The search for terms in one sentence.
 
-    Of the terms that begin at a token, the longest term with a permitted end is the match: whether a match is permitted
-    depends only on its first and last token.
+    At each token, the longest term is chosen whose last token may end a match. Whether a match is permitted depends
+    only on its first and last token.
     """
 
     def __init__(self, terms: Terms, sentence: str, language: str, taken: Sequence[Range], any_case: bool) -> None:
@@ -211,10 +219,9 @@ class _Search:
         self.tokens = list(_TOKEN.finditer(sentence))
         self.keys = {case: token_keys(self.tokens, case) for case in {_Case.EXACT, self._case(begins=False)}}
         self.keys[_Case.CAPITAL] = self.keys[_Case.EXACT]
-        self.places = {  # of the keys in their joined text
-            case: [0, *accumulate(map(len, keys))] for case, keys in self.keys.items()
-        }
         self.joined = {case: "".join(keys) for case, keys in self.keys.items()}
+        # The offset of each key in `joined`.
+        self.places = {case: [0, *accumulate(map(len, keys))] for case, keys in self.keys.items()}
         self.stems: dict[str, set[str]] = {}
         self.stop = self._free_ends(sorted(taken))
 
@@ -236,7 +243,7 @@ class _Search:
         return _Case.IGNORED if self.any_case else _Case.CAPITAL if begins else _Case.EXACT
 
     def _free_ends(self, taken: Sequence[Range]) -> list[int]:
-        """Return for each token the index of the first token, at or after it, that overlaps a taken range."""
+        """Return, for each token, the index of the first token from it on that overlaps a taken range."""
         ends, number, last = [], 0, 0
         blocked = []
         for token in self.tokens:
@@ -251,7 +258,10 @@ class _Search:
         return ends[::-1]
 
     def _longest(self, at: int, index: TermIndex) -> tuple[int, _Term | None]:
-        """Return the token after the term that begins at a token, and the term."""
+        """Return (index of the token after the match, term) of the longest term that begins at token `at`.
+
+        If no term begins there, return (at + 1, None).
+        """
         keys, places, joined = self.keys[index.case], self.places[index.case], self.joined[index.case]
         for length in index.lengths.get(_SEPARATOR + keys[at][1:], ()):
             end = at + length
@@ -263,7 +273,10 @@ class _Search:
         return at + 1, self._ending(at, at + 1, index.heads.get("", {}), _SEPARATOR, index.case)
 
     def _ending(self, at: int, end: int, endings: dict[str, _Ending], separator: str, case: _Case) -> _Term | None:
-        """Return the preferred term of `endings` that matches the tokens from `at` to `end`, or None."""
+        """Return the preferred term of `endings` whose last token matches token `end` - 1, or None.
+
+        `separator` is the first character of the key of that token. The match begins at token `at`.
+        """
         word, last = self.tokens[at][0], self.tokens[end - 1][0]
         if not endings or _joined(self.sentence, self.tokens[end - 1].end(), self.language):
             return None
@@ -280,8 +293,8 @@ class _Search:
 def missing_terms(matches: Iterable[TermMatch], text: str, language: str) -> list[TermMatch]:
     """Return the matches whose translations do not occur in `text`.
 
-    Inflected and capitalized forms of a translation count as occurrences. No part of the text counts for two matches.
-    If a translation is required several times but occurs less often, the last matches are returned.
+    Inflected and capitalized forms of a translation count as occurrences. Occurrences that overlap count once. If a
+    translation is required n times and occurs m < n times, the last n - m of its matches are returned.
     """
     wanted = [match for match in matches if match.translation is not None]
     if not wanted:
@@ -304,7 +317,7 @@ def missing_terms(matches: Iterable[TermMatch], text: str, language: str) -> lis
 
 
 def find_translation(translation: str, text: str, language: str) -> list[Range]:
-    """Return the ranges of `text` that hold a term's translation in any inflected form, also as begin of a compound."""
+    """Return the ranges of `text` that contain a form of a term's translation, or a compound that begins with one."""
     return [match.span() for match in _pattern(translation, language).finditer(text)]
 
 
@@ -324,13 +337,13 @@ def _pattern(translation: str, language: str) -> re.Pattern[str]:
 
 
 def case_variants(form: str) -> tuple[str, ...]:
-    """Return a word form, and the same form with a capital first letter if it differs."""
+    """Return `form` and, if its first letter is in lower case, the same form with a capital first letter."""
     capital = form[:1].upper() + form[1:]
     return (form,) if capital == form else (form, capital)
 
 
 def _joined(sentence: str, place: int, language: str = "") -> bool:
-    """Return whether the character at `place` joins the words around it; the English possessive does not."""
+    """Return whether the character at offset `place` joins two words into one, which an English possessive does not."""
     if not (0 <= place < len(sentence)) or sentence[place] not in _JOINS:
         return False
     around = sentence[place - 1 : place] + sentence[place + 1 : place + 2]

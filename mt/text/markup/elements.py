@@ -16,7 +16,7 @@ BLOCKS = frozenset(
         *("section", "select", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul"),
     }
 )
-"""HTML elements that end a text."""
+"""HTML elements whose tags end the text before them."""
 
 _VOID = frozenset(
     {
@@ -29,12 +29,12 @@ _CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "
 
 @dataclass(frozen=True)
 class Dialect:
-    """Properties of a kind of markup.
+    """Rules for one kind of markup: how elements divide it into texts to translate.
 
-    `splitting` elements end the current text. If `outline` is true, an element whose parent has no text of its own ends
-    it too, unless the element is in `non_splitting`. The content of `textless` elements is not part of a text. The
-    content of `kept` elements is part of a text, but is not translated. `attributes` are translated. If `collapse` is
-    true, runs of white space are collapsed as in HTML.
+    The tags of `splitting` elements end the current text. If `outline` is true, so do the tags of elements whose parent
+    contains no text directly, unless they are in `non_splitting`. The content of `textless` elements is not part of a
+    text. The content of `kept` elements is part of a text, but is not translated. The values of `attributes` are
+    translated. If `collapse` is true, runs of white space are collapsed as in HTML.
     """
 
     xml: bool
@@ -48,7 +48,7 @@ class Dialect:
 
 
 class _OpenElements:
-    """The open elements by their depth, with the depths of each name and those of blocks of HTML."""
+    """A stack of open elements: token number and name by depth, depths by name, and depths of HTML blocks."""
 
     def __init__(self) -> None:
         self.numbers: list[int] = []
@@ -65,7 +65,7 @@ class _OpenElements:
             self.blocks.append(depth)
 
     def close(self, depth: int) -> list[int]:
-        """Close the elements from a depth on; return their numbers, the outermost first."""
+        """Close all elements at `depth` or deeper, and return the numbers of their start tags, the outermost first."""
         for name in self.names[depth:]:
             self.depths[name].pop()
         while self.blocks and self.blocks[-1] >= depth:
@@ -77,20 +77,20 @@ class _OpenElements:
 
 @dataclass
 class ElementIndex:
-    """Pairs of tags: `partner[i]` is the token that closes or opens the element of token i, or -1."""
+    """Elements of a sequence of tokens. `partner[i]` is the other tag of the pair to which token i belongs, or -1."""
 
     tokens: Sequence[Token]
     dialect: Dialect
     partner: list[int] = field(init=False)
-    end: list[int] = field(init=False)  # the token after the element that begins at i
-    block: list[bool] = field(init=False)  # whether the tag ends a text
+    end: list[int] = field(init=False)  # end[i]: the token after the element that begins with token i
+    block: list[bool] = field(init=False)  # block[i]: whether token i is a tag that ends a text
 
     def __post_init__(self) -> None:
         count = len(self.tokens)
         self.partner, self.end, self.block = [-1] * count, list(range(1, count + 1)), [False] * count
         self._blocks_before: list[int] = []
         self._parent = [-1] * count
-        self._mixed = [False] * (count + 1)  # the last: tokens outside of all elements
+        self._mixed = [False] * (count + 1)  # element i contains text directly; the last: text outside of all elements
         stack = _OpenElements()
         for number, token in enumerate(self.tokens):
             if token.kind is TokenKind.START:
@@ -108,7 +108,7 @@ class ElementIndex:
         self._blocks_before = [0, *accumulate(self.block)]
 
     def untranslatable(self, number: int) -> bool:
-        """Return whether an element must not be translated, by its name or its attributes."""
+        """Return whether the name or an attribute of the element that begins at `number` forbids its translation."""
         token = self.tokens[number]
         if token.name in self.dialect.textless or token.name in self.dialect.kept:
             return True
@@ -123,7 +123,10 @@ class ElementIndex:
         return self._blocks_before[self.end[number]] > self._blocks_before[number]
 
     def _close(self, stack: _OpenElements, number: int) -> None:
-        """Close the innermost element of this name; in HTML, an inline end tag closes nothing outside of a block."""
+        """Close the innermost open element with the name of end tag `number`.
+
+        In HTML, the end tag of an inline element is ignored if a block inside that element is still open.
+        """
         name = self.tokens[number].name
         depths = stack.depths.get(name)
         if not depths:
@@ -139,7 +142,7 @@ class ElementIndex:
         self.end[opened] = number + 1
 
     def _close_implied(self, stack: _OpenElements, number: int) -> None:
-        """Close the elements whose optional end tags the start of an HTML element implies; all of them are blocks."""
+        """Close the blocks whose omitted end tags the HTML start tag `number` implies, such as <li> before <li>."""
         if self.dialect.xml:
             return
         closed = _closed_by(self.tokens[number].name)

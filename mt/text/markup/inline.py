@@ -12,26 +12,27 @@ from mt.text.markup.placement import place_marks
 
 PartType = TypeVar("PartType")
 Decode = Callable[[str], Iterator[tuple[str, str | None]]]
-"""A function that yields a text in pieces: (source, decoded text)."""
+"""A function that splits a source text into (source, decoded text); None for text that cannot be decoded."""
 
 _SPACES = re.compile(r"[ \t\n\f\r]+")
 
 
 class InlineKind(Enum):
-    """The kind of an inline item."""
+    """Kind of an inline item."""
 
-    TEXT = "text"
-    OPEN = "open"
-    CLOSE = "close"
-    EMPTY = "empty"
-    KEPT = "kept"
+    TEXT = "text"  # text to translate
+    OPEN = "open"  # start tag
+    CLOSE = "close"  # end tag
+    EMPTY = "empty"  # element without text
+    KEPT = "kept"  # text that is not translated
 
 
 @dataclass(frozen=True, slots=True)
 class InlineItem(Generic[PartType]):
-    """An inline item: `text` is the source of a TEXT, or the visible text of a KEPT item.
+    """An item within a text: a piece of text, a tag, an empty element, or an element that is not translated.
 
-    An OPEN and its CLOSE have the same `key`. `breaks`: an empty item that separates words, like white space.
+    `parts` are the source of the item. `text` is the source of a TEXT item, or the visible text of a KEPT item. The
+    OPEN and CLOSE items of an element have the same `key`. An EMPTY item with `breaks` separates words.
     """
 
     kind: InlineKind
@@ -47,7 +48,7 @@ class InlineItem(Generic[PartType]):
 
 @dataclass(frozen=True, slots=True)
 class BuiltSegment(Generic[PartType]):
-    """A segment, the source of its marks, and how the source writes the characters that it escapes (`forms`)."""
+    """A segment with the source of its marks. `forms` maps characters to their escaped form in the source."""
 
     segment: Segment
     openings: tuple[tuple[PartType, ...], ...]
@@ -55,7 +56,7 @@ class BuiltSegment(Generic[PartType]):
     forms: dict[str, str]
 
     def render(self, translated: TranslatedSegment, write: Callable[[str], PartType]) -> list[PartType]:
-        """Return the parts of the translation: `write` of its text, and the source of its marks."""
+        """Return the parts of the translation: pieces of text, converted by `write`, and the source of the marks."""
         parts: list[PartType] = []
         for piece in place_marks(self.segment, translated):
             if piece.opens >= 0:
@@ -69,7 +70,7 @@ class BuiltSegment(Generic[PartType]):
 
 @dataclass(frozen=True, slots=True)
 class InlineText(Generic[PartType]):
-    """The items of a text: those that its segment needs, and those before and after; `built` is None without words."""
+    """A text: the items of its segment, and the items before and after them. `built` is None if there are no words."""
 
     before: Sequence[InlineItem[PartType]]
     items: Sequence[InlineItem[PartType]]
@@ -77,15 +78,15 @@ class InlineText(Generic[PartType]):
     built: BuiltSegment[PartType] | None
 
     def sources(self) -> Iterator[list[PartType]]:
-        """Yield the source of the items before, of the text, and of the items after."""
+        """Yield three lists of parts: the source of `before`, of `items`, and of `after`."""
         return ([part for item in items for part in item.parts] for items in (self.before, self.items, self.after))
 
 
 def read_inline(items: Sequence[InlineItem[PartType]], decode: Decode, collapse: bool) -> InlineText[PartType]:
-    """Build the segment of a text without the items outside of all words, or around them all.
+    """Return a text with its segment. Items before, after or around all words are not part of the segment.
 
-    If there is neither letter nor digit to translate, there is no segment. If a tag lacks its partner, all tags become
-    empty marks and keep their order. `collapse`: white space counts as in HTML.
+    A text without letters and digits to translate has no segment. If a start or end tag is missing, all tags become
+    empty marks whose order is preserved. If `collapse` is true, runs of white space become single spaces, as in HTML.
     """
     begin, end = trim_items(items)
     inner = items[begin:end]
@@ -100,19 +101,19 @@ def read_inline(items: Sequence[InlineItem[PartType]], decode: Decode, collapse:
 
 
 def decode_nothing(text: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the text: a `Decode` for formats without escapes."""
+    """Yield the text unchanged. The function is a `Decode` for formats without escapes."""
     yield text, text
 
 
 def split_whitespace(text: str, space: str | None = None) -> tuple[str, str, str]:
-    """Return the white space before a text, the text, and the white space after it."""
+    """Return (leading white space, text, trailing white space). `space` gives the characters of white space."""
     left = text.lstrip(space)
     body = left.rstrip(space)
     return text[: len(text) - len(left)], body, left[len(body) :]
 
 
 def trim_items(items: Sequence[InlineItem[PartType]]) -> tuple[int, int]:
-    """Return begin and end of the items that lie between words, without tags around all words."""
+    """Return (begin, end) of the items from the first to the last word, without tags that enclose all words."""
     partner = _partners(items)
     words = [0, *accumulate(item.has_words for item in items)]
     begin, end = 0, len(items)
@@ -136,7 +137,7 @@ def trim_items(items: Sequence[InlineItem[PartType]]) -> tuple[int, int]:
 
 
 def _partners(items: Sequence[InlineItem[PartType]]) -> list[int]:
-    """Return for each tag the number of its partner, and -1 for other items."""
+    """Return, for each OPEN or CLOSE item, the index of the other item of its pair; -1 for all other items."""
     partner = [-1] * len(items)
     opened: dict[int, int] = {}
     for number, item in enumerate(items):
@@ -149,7 +150,7 @@ def _partners(items: Sequence[InlineItem[PartType]]) -> list[int]:
 
 
 def _is_loose(item: InlineItem[PartType], partner: int, begin: int, end: int) -> bool:
-    """Return whether an item at the edge belongs to no word: white space, an empty item, a tag without partner."""
+    """Return whether an outermost item contains no word: white space, an empty item, or a tag without partner."""
     if item.kind in (InlineKind.OPEN, InlineKind.CLOSE):
         return not begin <= partner < end
     return not item.has_words
@@ -175,7 +176,7 @@ def _merge_empty_pairs(items: Sequence[InlineItem[PartType]]) -> list[InlineItem
 
 
 class _Builder(Generic[PartType]):
-    """Builds a segment item by item."""
+    """A builder of one segment from inline items."""
 
     def __init__(self, decode: Decode, collapse: bool, ordered: bool) -> None:
         self.decode, self.collapse, self.ordered = decode, collapse, ordered
@@ -185,7 +186,7 @@ class _Builder(Generic[PartType]):
         self.openings: list[tuple[PartType, ...]] = []
         self.closings: list[PartType | None] = []
         self.forms: dict[str, str] = {}
-        self.open: list[int] = []  # numbers of marks
+        self.open: list[int] = []  # indices of the marks that are open
 
     def build(self, items: Sequence[InlineItem[PartType]]) -> BuiltSegment[PartType]:
         for number, item in enumerate(items):
@@ -227,7 +228,7 @@ class _Builder(Generic[PartType]):
     def _text(self, item: InlineItem[PartType], follows_empty: bool) -> None:
         for source, meaning in self.decode(item.text):
             text = meaning or ""
-            whole = source.endswith(";") or source.startswith("\\")  # an unterminated one could absorb letters
+            whole = source.endswith(";") or source.startswith("\\")  # an escape without ";" could absorb letters
             if source != text and len(text) == 1 and whole and not (text.isascii() and text.isalnum()):
                 self.forms[text] = source
             if self.collapse:
@@ -239,7 +240,7 @@ class _Builder(Generic[PartType]):
             self._append(text)
 
     def _glued(self, mark: Mark, text: str) -> Mark:
-        """Attach an empty mark to the word right before it, unless a word follows it directly."""
+        """Return an empty mark as `glued` if a word precedes it directly and no word follows it directly."""
         if not mark.empty or mark.glued or mark.begin == 0 or text[mark.begin - 1].isspace():
             return mark
         return replace(mark, glued=not text[mark.begin : mark.begin + 1].isalnum())

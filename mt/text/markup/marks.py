@@ -1,4 +1,4 @@
-"""Marks of a text, such as inline tags, and the order in which they are written with a translation."""
+"""Marks of a text, such as inline tags, and their combination with a translation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from mt.text.alignment import Link, Range
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A mark around `text[begin:end]`; `parent` is the number of the mark around it, or -1.
+    """A mark around `text[begin:end]`. `parent` is the index of the innermost mark around it, or -1.
 
-    `kept`: the range is not translated. `glued`: an empty mark that is attached to the word before it. `spaced`: an
-    empty mark in whose place the text has a space that the source does not have.
+    The range of a `kept` mark is not translated. A `glued` mark is empty and attached to the word before it. A `spaced`
+    mark is empty and stands for a word break, such as <br>; a space that the source lacks was added before it.
     """
 
     begin: int
@@ -30,7 +30,8 @@ class Mark:
 class Segment:
     """A text to translate, with its marks in the order of the source, parents first.
 
-    `ordered`: the marks keep their order in any translation, because tags lack partners; all are then empty or kept.
+    If `ordered` is true, a start or end tag is missing: all marks are empty or kept, and a translation keeps their
+    order.
     """
 
     text: str
@@ -39,13 +40,13 @@ class Segment:
 
     @property
     def kept(self) -> tuple[Range, ...]:
-        """The character ranges that should not be translated; they are rendered as in the source."""
+        """Character ranges that are not translated and are rendered as in the source."""
         return tuple((mark.begin, mark.end) for mark in self.marks if mark.kept)
 
 
 @dataclass(frozen=True, slots=True)
 class TranslatedSegment:
-    """The translation of a segment; `alignment` may be empty or partial."""
+    """The translation of a segment. `alignment` links source and target ranges; it may be empty or incomplete."""
 
     text: str
     alignment: tuple[Link, ...] = ()
@@ -53,7 +54,10 @@ class TranslatedSegment:
 
 @dataclass(frozen=True, slots=True)
 class MarkedPiece:
-    """Translated text, or the opening or closing of a mark; empty and kept marks are only opened."""
+    """A piece of translated text, or the index of a mark that begins (`opens`) or ends (`closes`), else -1.
+
+    Empty and kept marks have an opening, but no closing.
+    """
 
     text: str = ""
     opens: int = -1
@@ -61,7 +65,7 @@ class MarkedPiece:
 
 
 def interleave(target: str, marks: Sequence[Mark], places: Sequence[Range]) -> list[MarkedPiece]:
-    """Return text and marks in order of their places, which do not cross."""
+    """Return the text `target` with the marks at their character ranges `places`, which must not cross."""
     children: dict[int, list[int]] = {}
     for number, mark in enumerate(marks):
         children.setdefault(mark.parent, []).append(number)
@@ -92,7 +96,10 @@ def interleave(target: str, marks: Sequence[Mark], places: Sequence[Range]) -> l
 def _sort_siblings(
     numbers: Sequence[int], marks: Sequence[Mark], places: Sequence[Range], children: dict[int, list[int]]
 ) -> list[int]:
-    """Sort siblings by their place in the target, last first; an empty one within a range becomes its child."""
+    """Return marks with one parent in descending order of their places in the target.
+
+    An empty mark within the range of another mark is moved to the children of that mark.
+    """
     order = sorted(numbers, key=lambda n: (places[n][0], places[n][0] < places[n][1], n))
     siblings: list[int] = []
     open_until, outer = 0, -1
@@ -108,7 +115,7 @@ def _sort_siblings(
 
 
 def _write_whole(pieces: list[MarkedPiece], number: int, mark: Mark, target: str, place: Range) -> None:
-    """Append an empty or kept mark; kept text that replaces nothing is separated by spaces."""
+    """Append an empty or kept mark. Spaces separate kept text that replaces no target text from its neighbours."""
     replaces = place[0] < place[1]
     before, after = target[max(0, place[0] - 1) : place[0]], target[place[0] : place[0] + 1]
     if mark.spaced and pieces and pieces[-1].text.endswith(" "):

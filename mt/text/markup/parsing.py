@@ -1,9 +1,9 @@
 """Parsing of HTML and XML into segments, and rendering of their translations.
 
-Everything that is not translated is preserved byte for byte: markup, comments, scripts, styles, code, declarations, and
-white space between blocks; so is a segment whose translation equals its text. In a translated segment, `placement`
-places the tags, the white space is that of the translation, and `&`, `<` and the characters that the source escapes are
-escaped.
+Everything that is not translated is preserved byte for byte: markup, comments, scripts, styles, code, declarations,
+white space between blocks, and segments whose translation equals their text. In a translated segment, the module
+`placement` places the tags, the white space is that of the translation, and `&`, `<` and all characters that the source
+escapes are escaped.
 """
 
 import re
@@ -27,16 +27,17 @@ _TEXTLESS = frozenset(
 _HTML_SPACE = " \t\n\f\r"
 SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
 _NOTE = re.compile(r"\s*[\[(]?(?:\d{1,3}|[*†‡§]{1,3})[\])]?\s*")
-_NOTE_TOKENS = 8  # more than a footnote mark within links has
+_NOTE_TOKENS = 8  # read of an element to recognise a footnote mark, which has fewer tokens
 _LONG_WORD = re.compile(r"""[^\W\d_]{3}[.,;:!?"'”’»)\]]*$""")
 NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True)
 class MarkupOptions:
-    """DeepL's options: elements that are not translated, that do not end a text, and that end one.
+    """Options for markup, as in DeepL's API. Names of HTML elements are in lower case.
 
-    `outline_detection`: find out which elements of XML end a text. Names of HTML elements are in lower case.
+    Elements of `ignore_tags` are not translated. Elements of `splitting_tags` end a text, elements of
+    `non_splitting_tags` do not. With `outline_detection`, the structure of XML decides for all other elements.
     """
 
     ignore_tags: frozenset[str] = frozenset()
@@ -46,9 +47,10 @@ class MarkupOptions:
 
 
 def parse_html(text: str, options: MarkupOptions | None = None, segments: list[Segment] | None = None) -> "Markup":
-    """Parse HTML, a document or a fragment. Malformed markup keeps the order of its tags.
+    """Parse an HTML document or fragment. The order of the tags of malformed markup is preserved.
 
-    `segments`: an empty list to fill. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
+    The segments are appended to the list `segments`. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS
+    tokens.
     """
     options = options or MarkupOptions()
     dialect = Dialect(
@@ -62,9 +64,10 @@ def parse_html(text: str, options: MarkupOptions | None = None, segments: list[S
 
 
 def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Segment] | None = None) -> "Markup":
-    """Parse XML, well-formed or not: an element ends a text unless it has text beside it.
+    """Parse XML, well-formed or not. An element ends a text unless its parent also contains text directly.
 
-    `segments`: an empty list to fill. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
+    The segments are appended to the list `segments`. Raises: DocumentLimitExceeded if there are more than MAX_TOKENS
+    tokens.
     """
     options = options or MarkupOptions()
     dialect = Dialect(
@@ -78,14 +81,14 @@ def parse_xml(text: str, options: MarkupOptions | None = None, segments: list[Se
 
 
 def parse_dialect(text: str, dialect: Dialect, segments: list[Segment] | None = None) -> "Markup":
-    """Parse markup in a dialect of its own, such as XLIFF's."""
+    """Parse markup by the rules of `dialect`, such as those for XLIFF. The segments are appended to `segments`."""
     tokens = list(xml_tokens(text) if dialect.xml else html_tokens(text))
     return Markup(tokens, dialect, [] if segments is None else segments)
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A translatable attribute: the number of its segment, and its value as written, with quotes."""
+    """A translatable attribute: the index of its segment, and its value in the source, with quotes."""
 
     number: int
     source: str
@@ -96,7 +99,7 @@ Part = str | _Value
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A translatable text: the number of its segment, its source, and its segment with the source of its marks."""
+    """A translatable text: the index of its segment, its source, and the segment with the source of its marks."""
 
     number: int
     source: Sequence[Part]
@@ -104,7 +107,7 @@ class _Slot:
 
 
 class Markup:
-    """A marked-up text with the `segments` to translate, in order."""
+    """A parsed HTML or XML text. `segments` are the texts to translate, in order."""
 
     def __init__(self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment]) -> None:
         self.segments = segments
@@ -113,7 +116,7 @@ class Markup:
         _Reader(tokens, dialect, self.segments, self._parts).read()
 
     def render(self, translations: Sequence[TranslatedSegment]) -> str:
-        """Return the text with a translation for each segment."""
+        """Return the markup with each segment replaced by its translation."""
         assert len(translations) == len(self.segments)
         return "".join(
             self._slot(part, translations) if isinstance(part, _Slot) else self._part(part, translations)
@@ -139,7 +142,7 @@ class Markup:
 
 
 def escape(text: str, forms: dict[str, str], xml: bool) -> str:
-    """Escape `&`, `<` and the characters in `forms`; remove the characters that XML cannot hold."""
+    """Escape `&`, `<` and the keys of `forms`. If `xml` is true, remove characters that XML does not allow."""
     table = str.maketrans({"&": "&amp;", "<": "&lt;", **forms})
     if not xml:
         return text.translate(table)
@@ -147,7 +150,7 @@ def escape(text: str, forms: dict[str, str], xml: bool) -> str:
 
 
 class _Reader:
-    """Reads the tokens once, and fills segments and parts."""
+    """A reader that goes through the tokens once and fills the lists `segments` and `parts`."""
 
     def __init__(
         self, tokens: Sequence[Token], dialect: Dialect, segments: list[Segment], parts: list[Part | _Slot]
@@ -171,7 +174,7 @@ class _Reader:
         return self.states[-1][1] if self.states else True
 
     def _token(self, number: int) -> int:
-        """Read a token, or a whole element; return the number of the next."""
+        """Read token `number`, or the whole element that it begins; return the number of the next token to read."""
         token, elements = self.tokens[number], self.elements
         starts = token.kind in (TokenKind.START, TokenKind.EMPTY)
         if starts and self._translating and elements.untranslatable(number):
@@ -195,9 +198,10 @@ class _Reader:
         return number + 1
 
     def _keep_element(self, number: int) -> bool:
-        """Add an element that stays as it is within a text; return False if it contains a block or lacks its end tag.
+        """Add an element that is part of a text but is not translated, and return True.
 
-        Behind an element without its end tag, another place could make text a part of the element.
+        Return False if the element contains a block or has no end tag. Without an end tag, the element would absorb the
+        text after it wherever it is placed.
         """
         elements, token = self.elements, self.tokens[number]
         end = elements.end[number]
@@ -213,7 +217,7 @@ class _Reader:
         return True
 
     def _is_note(self, number: int) -> bool:
-        """Return whether an element is a footnote mark, and not an exponent or a part of a formula."""
+        """Return whether an element is a footnote mark. Exponents and parts of formulas are not."""
         token = self.tokens[number]
         if token.name != "sup" or token.kind is not TokenKind.START or self.dialect.xml or not self.items:
             return False
@@ -223,7 +227,7 @@ class _Reader:
         return bool(_NOTE.fullmatch(text) and _LONG_WORD.search(before))
 
     def _text(self, source: str) -> None:
-        """Add text; white space at its ends and unknown entities become items of their own."""
+        """Add text as items. White space at either end and each unknown entity become separate items."""
         before, body, after = split_whitespace(source, _HTML_SPACE)
         self._append_text(before)
         if self.dialect.xml:
@@ -261,7 +265,7 @@ class _Reader:
             self.items.append(InlineItem(InlineKind.OPEN if lost else InlineKind.EMPTY, parts, key=-1))
 
     def _tag(self, number: int) -> tuple[Part, ...]:
-        """Return the source of a tag; its translatable attributes become segments."""
+        """Return the source of a tag, and append the values of its translatable attributes to the segments."""
         token = self.tokens[number]
         parts: list[Part] = []
         place = 0

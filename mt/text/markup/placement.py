@@ -1,9 +1,9 @@
 """Placement of the marks of a source text, such as inline tags, in its translation.
 
-A mark around words encloses the target words that are aligned to them, as one range. An empty mark precedes the target
-word that is aligned to the word after it. Nested marks stay nested, and none cross. Marks without an alignment are
-placed between their neighbours, or in proportion. Punctuation is inside a mark only if it is in the source:
-`<b>here</b>,` keeps its comma outside.
+A mark around words encloses the target words that are aligned to these words, as one range. An empty mark precedes the
+target word that is aligned to the next source word. Nested marks stay nested, and no marks cross. A mark without
+aligned words is placed between its neighbours, or at the same relative position. Punctuation is inside a mark of the
+translation only if it is inside the mark of the source: the comma of `<b>here</b>,` stays outside.
 """
 
 import re
@@ -15,11 +15,11 @@ from mt.text.alignment import Range
 from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, interleave
 from mt.text.markup.units import MAX_RUN, UnitAlignment, find_units
 
-MAX_WORK = 500_000  # marks times characters of a text; beyond it, in linear time, marks are placed in proportion
+MAX_WORK = 500_000  # marks * (characters + marks), above which marks are placed by relative position, in linear time
 
 
 def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedPiece]:
-    """Return a translation with the marks of its source, each exactly once."""
+    """Return the pieces of a translation with the marks of its source; each mark occurs exactly once."""
     source, marks, target = segment.text, segment.marks, translated.text
     if not marks:
         return [MarkedPiece(target)]
@@ -34,7 +34,7 @@ def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedP
 
 
 class _Placement:
-    """The places so far: characters (`places`), and target units of marks that are not empty (`spans`)."""
+    """Placement of marks. `places` has the target characters of each placed mark, `spans` its target units if any."""
 
     def __init__(self, marks: Sequence[Mark], units: UnitAlignment) -> None:
         self.marks, self.units = list(marks), units
@@ -56,17 +56,17 @@ class _Placement:
             level = [number for parent in level for number in children[parent] if number in children]
 
     def room(self, parent: int) -> range:
-        """Return the target units in which the children of a mark may be placed."""
+        """Return the target units among which the children of mark `parent` may be placed; -1 means all units."""
         return range(len(self.units.right)) if parent < 0 else self.spans[parent]
 
     def outer(self, mark: Mark) -> Range:
-        """Return the character range of the source around a mark."""
+        """Return the source range of the parent of a mark, or the whole source if the mark has no parent."""
         if mark.parent < 0:
             return 0, len(self.units.source)
         return self.marks[mark.parent].begin, self.marks[mark.parent].end
 
     def _place_spans(self, parent: int, numbers: Sequence[int]) -> None:
-        """Place siblings that are not empty, in the order of their scores."""
+        """Place non-empty marks with the same parent: copied ones, then by descending score, then those to guess."""
         room = self.room(parent)
         free = set(room)
         copies = {number: self._copy(self.marks[number], room, free) for number in numbers}
@@ -85,7 +85,7 @@ class _Placement:
         for number in last:
             mark = self.marks[number]
             sibling = self._taken_by(mark, numbers)
-            if sibling is not None:  # one target word translates both
+            if sibling is not None:  # one target word translates the words of both marks
                 self.marks[number] = replace(mark, parent=sibling)
                 self._settle(number, self.spans[sibling], free)
             else:
@@ -97,7 +97,7 @@ class _Placement:
         free.difference_update(span)
 
     def _copy(self, mark: Mark, room: range, free: set[int]) -> range | None:
-        """Return the copy of a kept text in the target that is nearest to its expected place."""
+        """Return the target units of the copy of a kept text that is nearest to its relative position, or None."""
         text = self.units.source[mark.begin : mark.end].strip()
         if not mark.kept or not text or not room:
             return None
@@ -119,10 +119,11 @@ class _Placement:
         return mark.begin / max(1, len(self.units.source)) * len(self.units.target)
 
     def _best(self, mark: Mark, room: range, free: set[int]) -> tuple[float, range] | None:
-        """Return the range of free target units with most of a mark's words and fewest others, and its score.
+        """Return (score, range) of the range of free target units that best translates the words of a mark, or None.
 
-        A unit counts +1 if all of its source words lie in the mark, -1 if none does, 0 if it is not aligned. Of ranges
-        with equal scores, the longest is chosen: one other word does not separate two words of a mark.
+        The score of a range is the sum of the scores of its units: +1 if all aligned source words are in the mark, -1
+        if none is, 0 without alignment. Of ranges with equal scores, the longest is chosen, so that one other word does
+        not separate two words of a mark.
         """
         covered = self.units.covered(mark.begin, mark.end)
         inside = [j for j in self.units.aligned(covered, room) if j in free]
@@ -130,8 +131,8 @@ class _Placement:
             return None
         inside_units = set(inside)
         weights: dict[int, float] = {}
-        best = (-2.0, 0, inside[0])  # score, units, first
-        lowest, start, total = 0.0, -1, 0.0  # the lowest sum before a possible begin
+        best = (-2.0, 0, inside[0])  # (score, number of units, first unit)
+        lowest, start, total = 0.0, -1, 0.0  # `lowest` is the smallest prefix sum before a possible first unit
         for j in range(inside[0], inside[-1] + 1):
             if j not in free:
                 start = -1
@@ -147,13 +148,13 @@ class _Placement:
         return best[0], range(good[0], good[-1] + 1)
 
     def _taken_by(self, mark: Mark, siblings: Sequence[int]) -> int | None:
-        """Return the sibling whose target units include the words of a mark."""
+        """Return the sibling whose target units are aligned to words of a mark, or None."""
         covered = self.units.covered(mark.begin, mark.end)
         others = (n for n in siblings if n in self.spans and not self.marks[n].kept and not mark.kept)
         return next((n for n in others if self.units.aligned(covered, self.spans[n])), None)
 
     def _guess(self, mark: Mark, room: range, free: set[int]) -> range:
-        """Return units for a mark without aligned words: in proportion between its nearest aligned neighbours.
+        """Return target units for a mark without aligned words, by its relative position between aligned neighbours.
 
         The range is empty for kept text, so that a guess replaces no word.
         """
@@ -181,9 +182,9 @@ class _Placement:
         return range(chosen[0], next(ends, chosen[-1] + 1))
 
     def _anchors(self, among: Sequence[int], first: int, last: int, room: range) -> tuple[int, int, int, int]:
-        """Return the nearest aligned words before and after, each as its place in `among` and its target unit.
+        """Return (index in `among`, target unit) of the nearest aligned words before `first` and after `last`.
 
-        They are the edges of the room if there is none, or if the two are reordered.
+        Both are the edges of `room` if the two target units are not in order. A missing word is one edge of `room`.
         """
         before = next((k for k in range(first - 1, -1, -1) if self.units.aligned(among[k : k + 1], room)), -1)
         after = next((k for k in range(last + 1, len(among)) if self.units.aligned(among[k : k + 1], room)), len(among))
@@ -192,7 +193,7 @@ class _Placement:
         return (before, low, after, high) if low < high else (-1, room.start - 1, len(among), room.stop)
 
     def _guess_punctuation(self, mark: Mark, room: range, free: set[int]) -> range:
-        """Return the same punctuation in the target for a mark around punctuation only, or an empty range."""
+        """Return the target units of equivalent punctuation, for a mark around punctuation only, or an empty range."""
         kinds = self.units.kinds(mark.begin, mark.end)
         same = [j for j in room if j in free and self.units.kind(j) in kinds]
         expected = self._expected(mark)
@@ -206,7 +207,7 @@ class _Placement:
         return range(begin, end)
 
     def _with_punctuation(self, mark: Mark, span: range, room: range, free: set[int]) -> range:
-        """Extend a range by the punctuation that the source has at the edges of the mark."""
+        """Return `span` extended by adjacent punctuation, if the source mark begins or ends with such punctuation."""
         words = self.units.words(mark.begin, mark.end)
         if not words or not span:
             return span
@@ -217,7 +218,10 @@ class _Placement:
         )
 
     def _reach(self, unit: int, step: int, kinds: set[str], room: range, free: set[int] | range) -> int:
-        """Return the farthest unit of some kinds that only a little punctuation separates from a unit."""
+        """Return the farthest punctuation of `kinds` in the run of punctuation beside `unit`, or `unit` itself.
+
+        `step` is 1 for the run after the unit and -1 for the run before it. At most MAX_RUN characters are searched.
+        """
         reached = unit
         for at in range(unit + step, unit + step * (MAX_RUN + 1), step):
             if at not in room or at not in free or self.units.right[at].word:
@@ -226,7 +230,7 @@ class _Placement:
         return reached
 
     def empty_place(self, number: int) -> int:
-        """Return the character of the target at which an empty mark is placed."""
+        """Return the offset in the target at which the empty mark `number` is placed."""
         mark = self.marks[number]
         begin, end = self.outer(mark)
         preceding, following = self.units.words(begin, mark.begin), self.units.words(mark.begin, end)
@@ -244,7 +248,7 @@ class _Placement:
         return self.units.right[words[at]].begin if at < len(words) else self.units.characters(room)[1]
 
     def _before(self, number: int, following: Sequence[int]) -> int | None:
-        """Return the place before the translation of the next word with its punctuation and mark."""
+        """Return the offset before the translation of the next source word, its punctuation and its mark, or None."""
         if not following:
             return None
         mark, word = self.marks[number], self.units.left[following[0]]
@@ -261,13 +265,13 @@ class _Placement:
         return self._between_spaces(mark.begin, self.units.right[self._reach(rights[0], -1, kinds, room, room)].begin)
 
     def _between_spaces(self, source_place: int, place: int) -> int:
-        """Return the place between two spaces of the target if a space follows the mark in the source."""
+        """Return `place` or, if two spaces precede it and a space follows the mark in the source, `place` - 1."""
         source, target = self.units.source, self.units.target
         spaced = source[source_place : source_place + 1].isspace()
         return place - 1 if spaced and place > 1 and target[place - 2 : place].isspace() else place
 
     def _after(self, number: int, preceding: Sequence[int], followed: bool) -> int | None:
-        """Return the place after the translation of the previous word with its punctuation and mark."""
+        """Return the offset after the translation of the last source word, its punctuation and its mark, or None."""
         if not preceding:
             return None
         mark, word = self.marks[number], self.units.left[preceding[-1]]

@@ -1,9 +1,10 @@
-"""Tokens of HTML and XML that join to the source exactly.
+"""Tokenisation of HTML and XML. The concatenation of all tokens is exactly the source.
 
 A translator must preserve every byte that it does not translate. Tree builders (selectolax, lxml, html5lib) close tags,
 re-quote attributes, decode entities and drop misplaced content; `html.parser` resolves references and splits malformed
-declarations. So this module implements where tokens end in the tokenisation states of the HTML standard (section
-13.2.5) and in XML 1.0. Every pattern is linear: a token that is never closed extends to the end of the text.
+declarations. Therefore this module finds the ends of tokens itself, by the tokenisation states of the HTML standard
+(section 13.2.5) and by XML 1.0. All patterns match in linear time. A token that is never closed extends to the end of
+the text.
 """
 
 import html
@@ -15,9 +16,9 @@ from itertools import islice
 
 from mt.errors import DocumentLimitExceeded
 
-MAX_TOKENS = 1_000_000  # of a text; each takes some 300 bytes
+MAX_TOKENS = 1_000_000  # maximum number of tokens of a text; a token takes about 300 bytes of memory
 RAW_TEXT = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "textarea", "title"})
-"""HTML elements that contain no tag but their end tag (the standard's RAWTEXT, RCDATA and script data)."""
+"""HTML elements whose content has no tags (RAWTEXT, RCDATA and script data in the standard)."""
 
 _TAG_NAME = re.compile(r"[^\t\n\f\r />]*")
 _ATTRIBUTE = re.compile(
@@ -32,11 +33,11 @@ _SCRIPT_MARK = re.compile(r"<!--|-->|<(/?)script(?=[\t\n\f\r />])", re.IGNORECAS
 _HTML_REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][A-Za-z0-9]{0,31};?)")
 _XML_REFERENCE = re.compile(r"&(?:#[0-9]+|#x[0-9a-fA-F]+|[A-Za-z_:][\w:.-]*);")
 _XML_NAMED = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
-_MAX_DIGITS = 8  # of a numeric reference; more than any character needs
+_MAX_DIGITS = 8  # maximum number of digits of a numeric reference; no character needs more
 
 
 class TokenKind(Enum):
-    """The kind of a token."""
+    """Kind of a token."""
 
     TEXT = "text"
     START = "start"
@@ -47,7 +48,7 @@ class TokenKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute; its value with quotes is `source[begin:end]` of the tag, empty if it has none."""
+    """An attribute of a tag. Its value with quotes is `source[begin:end]` of the tag; without a value, it is empty."""
 
     name: str
     value: str  # decoded
@@ -57,7 +58,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token; `name` is that of a tag, in lower case in HTML."""
+    """A token of HTML or XML. `name` is the name of a tag, in lower case in HTML, and empty for other tokens."""
 
     kind: TokenKind
     source: str
@@ -69,9 +70,9 @@ class Token:
 
 
 def html_tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of HTML; the content of a raw text element is one TEXT token.
+    """Yield the tokens of HTML. The content of an element of RAW_TEXT is one TEXT token.
 
-    Raises: DocumentLimitExceeded if there are more than MAX_TOKENS.
+    Raises: DocumentLimitExceeded if there are more than MAX_TOKENS tokens.
     """
     return _counted(_html_tokens(text))
 
@@ -84,7 +85,9 @@ def xml_tokens(text: str) -> Iterator[Token]:
 def _counted(tokens: Iterator[Token]) -> Iterator[Token]:
     yield from islice(tokens, MAX_TOKENS)
     if next(tokens, None) is not None:
-        raise DocumentLimitExceeded(f"the markup has more than {MAX_TOKENS:,} tags and texts, the most accepted")
+        raise DocumentLimitExceeded(
+            f"the markup has more than {MAX_TOKENS:,} tags and texts; accepted: at most {MAX_TOKENS:,}"
+        )
 
 
 def _html_tokens(text: str) -> Iterator[Token]:
@@ -109,7 +112,7 @@ def _xml_tokens(text: str) -> Iterator[Token]:
 
 
 def references(text: str, xml: bool) -> Iterator[tuple[str, str | None]]:
-    """Yield a text in pieces: (source, decoded text); None for an entity that only a DTD could define."""
+    """Yield (source, decoded text) of each piece of a text; None for an entity that only a DTD could define."""
     place = 0
     for match in (_XML_REFERENCE if xml else _HTML_REFERENCE).finditer(text):
         source = match[0]
@@ -125,7 +128,7 @@ def references(text: str, xml: bool) -> Iterator[tuple[str, str | None]]:
 
 
 def decode(text: str, xml: bool) -> str:
-    """Return the text with its references decoded, except unknown ones."""
+    """Return the text with its character and entity references decoded. Unknown entities are unchanged."""
     return "".join(source if meaning is None else meaning for source, meaning in references(text, xml))
 
 
@@ -175,9 +178,9 @@ def _after(text: str, mark: str, place: int) -> int:
 
 
 def _declaration_end(text: str, place: int, last_cdata: int, xml: bool) -> int:
-    """Return the end of the comment, CDATA, doctype or bogus comment whose `<!` is at `place`.
+    """Return the offset after the comment, CDATA, doctype or bogus comment whose `<!` is at `place`.
 
-    `last_cdata`: the place of the last `]]>`, so that no unclosed CDATA is searched to the end of the text.
+    `last_cdata` is the offset of the last `]]>`, so that each unclosed CDATA does not cause a search to the end.
     """
     if text.startswith("<!--", place):
         for abrupt in () if xml else ("<!-->", "<!--->"):
@@ -237,7 +240,7 @@ def _attribute(match: re.Match[str], place: int, xml: bool) -> Attribute:
 
 
 def _raw_end(text: str, place: int, name: str) -> int:
-    """Return the place of the end tag of a raw text element; in a script, not within `<!-- <script> ... -->`."""
+    """Return the offset of the end tag of a raw text element. In a script, `<!-- <script> ... -->` has no end tag."""
     if name != "script":
         match = re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE).search(text, place)
         return match.start() if match else len(text)

@@ -1,4 +1,4 @@
-"""Words and punctuation of a source and its translation, and the alignment of words."""
+"""Units (words and punctuation characters) of a source and its translation, and the alignment of words."""
 
 import re
 import unicodedata
@@ -29,7 +29,7 @@ class TextUnit:
 
 
 def find_units(text: str, cuts: Collection[int] = ()) -> list[TextUnit]:
-    """Return the units of a text; words are also cut at `cuts`, and at each character in scripts without spaces."""
+    """Return the units of a text. Words are cut at the offsets `cuts`, and after each character of unspaced scripts."""
     places = sorted(cuts)
     units: list[TextUnit] = []
     for token in _TOKEN.finditer(text):
@@ -44,15 +44,18 @@ def find_units(text: str, cuts: Collection[int] = ()) -> list[TextUnit]:
 
 
 MAX_RUN = 50
-"""Signs between two words that are looked at for a mark: each of many marks may stand before the same long run."""
+"""Maximum number of punctuation characters between two words that are searched for one mark.
+
+Without the limit, many marks before one long run of punctuation would take quadratic time.
+"""
 
 
 MAX_PAIRS = 400
-"""Unit pairs of one link. A link between longer texts, such as 2,000 Chinese characters, does not tell their units."""
+"""Maximum number of unit pairs of one link; a link of longer texts says little about the alignment of their units."""
 
 
 def punctuation_kind(character: str) -> str:
-    """Return a key that equivalent punctuation of different languages shares; "" for other characters."""
+    """Return a key that is equal for equivalent punctuation of different languages, or "" for other characters."""
     if character in _QUOTES:
         return '"'
     category = unicodedata.category(character)
@@ -64,14 +67,14 @@ def punctuation_kind(character: str) -> str:
 
 
 class UnitAlignment:
-    """Aligned units of source and target: `towards[i]` are the target units of source unit i, and `back` vice versa."""
+    """Alignment of units: `towards[i]` are the target units of source unit i, and `back[j]` vice versa."""
 
     def __init__(self, source: str, target: str, alignment: Sequence[Link], cuts: Collection[int]) -> None:
-        """Align the units; words of the source are cut at `cuts`.
+        """Find the units of both texts and align them. Words of the source are cut at the offsets `cuts`.
 
-        Words that occur once on both sides, and were surely copied, are aligned part by part. A word without a partner
-        takes one from a neighbour with several: an aligner that searches the source of each target word assigns
-        articles and prepositions to the noun.
+        A word that was evidently copied, because it occurs once in both texts, is aligned to its copy. A source word
+        without an aligned target word takes one from a neighbour with several: an aligner that finds the source of each
+        target word aligns articles and prepositions to the noun.
         """
         self.source, self.target = source, target
         links = _with_copies(source, target, alignment)
@@ -89,14 +92,17 @@ class UnitAlignment:
                 self.towards[i].add(j)
                 self.back[j].add(i)
         words = [i for i, unit in enumerate(self.left) if unit.word]
-        self._rank = [0, *accumulate(unit.word for unit in self.right)]  # words before each unit
+        self._rank = [0, *accumulate(unit.word for unit in self.right)]  # number of target words before each unit
         for before, after in pairwise(reversed(words)):
             self._share(after, before, first=True)
         for before, after in pairwise(words):
             self._share(after, before, first=False)
 
     def _share(self, lonely: int, neighbour: int, first: bool) -> None:
-        """Give a source word without a partner the first, or last, of its neighbour's consecutive partners."""
+        """Align `lonely`, if it is not aligned, to one of several consecutive target words of its source `neighbour`.
+
+        The target word is the first of them if `first` is true, otherwise the last.
+        """
         if self.towards[lonely] or len(self.towards[neighbour]) < 2:
             return
         ranked = {self._rank[j]: j for j in self.towards[neighbour] if self.back[j] == {neighbour}}
@@ -108,36 +114,36 @@ class UnitAlignment:
             self.back[edges[0]] = {lonely}
 
     def covered(self, begin: int, end: int) -> range:
-        """Return the source units within a character range."""
+        """Return the source units that overlap a character range."""
         return _overlapping(self._begins, self._ends, (begin, end))
 
     def words(self, begin: int, end: int) -> list[int]:
-        """Return the source words within a character range."""
+        """Return the source words that overlap a character range."""
         return [i for i in self.covered(begin, end) if self.left[i].word]
 
     def aligned(self, source_units: Collection[int], room: range) -> list[int]:
-        """Return the target units in `room` that are aligned to source units, in order."""
+        """Return the target units in `room` that are aligned to any of `source_units`, in order."""
         return sorted({j for i in source_units for j in self.towards[i] if j in room})
 
     def characters(self, span: range) -> Range:
-        """Return the character range of target units."""
+        """Return the character range of a range of target units."""
         if not span:
             at = self.right[span.start].begin if span.start < len(self.right) else len(self.target)
             return at, at
         return self.right[span.start].begin, self.right[span.stop - 1].end
 
     def kind(self, unit: int) -> str:
-        """Return the kind of punctuation of a target unit; "" for a word."""
+        """Return the `punctuation_kind` of a target unit, or "" for a word."""
         right = self.right[unit]
         return "" if right.word else punctuation_kind(self.target[right.begin])
 
     def kinds(self, begin: int, end: int) -> set[str]:
-        """Return the kinds of punctuation in a character range of the source, or in its first characters."""
+        """Return the kinds of punctuation in the first MAX_RUN characters of a source range."""
         return {punctuation_kind(character) for character in self.source[begin : min(end, begin + MAX_RUN)]} - {""}
 
 
 def _pairs(lefts: Sequence[int], rights: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of units of a link: all pairs or, if these are more than MAX_PAIRS, the pairs in proportion."""
+    """Yield all pairs of units of a link or, if there are more than MAX_PAIRS, pairs at the same relative position."""
     if len(lefts) * len(rights) <= MAX_PAIRS:
         yield from product(lefts, rights)
         return
@@ -164,10 +170,10 @@ def _overlapping(begins: Sequence[int], ends: Sequence[int], place: Range) -> ra
 
 
 def _with_copies(source: str, target: str, alignment: Sequence[Link]) -> list[Link]:
-    """Add links between words that occur once on both sides.
+    """Return the alignment with added links between equal words that occur once in both texts.
 
-    Words with digits or punctuation override the alignment. Other words only fill its gaps, and only if their length or
-    case makes a coincidence unlikely.
+    Links of words with digits or punctuation replace links of the alignment that overlap them. Other words are linked
+    only where the alignment has no link, and if their length or case makes a coincidence unlikely.
     """
     places = [
         {text[u.begin : u.end]: (u.begin, u.end) for u in find_units(text) if u.word} for text in (source, target)
@@ -196,7 +202,7 @@ def _is_taken(taken: tuple[bytearray, bytearray], link: Link) -> bool:
 
 
 def _parts(source: str, target: str, link: Link, cuts: Sequence[int]) -> list[Link]:
-    """Return a link between copies of a word, cut where the source word is cut; otherwise the link."""
+    """Return the links of the pieces of a word that is cut at `cuts`, if the target has a copy of it, else `[link]`."""
     (a, b), (c, d) = link
     words = [unit for unit in find_units(source[a:b]) if unit.word]
     inside = cuts[bisect_right(cuts, a) : bisect_left(cuts, b)]

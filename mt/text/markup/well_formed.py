@@ -2,13 +2,13 @@
 
 from xml.parsers import expat
 
-WRAPPED = "<x>{}</x>"  # a fragment may have several elements, or text outside of elements
+WRAPPED = "<x>{}</x>"  # makes a document of a fragment, which may have several elements or text outside of elements
 
 
 def xml_problem(text: str) -> str:
-    """Return where and why the tags of an XML text or fragment are wrong; "" if they are well-formed.
+    """Return a message with the first error, line and column of an XML document or fragment, "" if it is well-formed.
 
-    Entities are not checked, because the texts of clients contain names of HTML and single ampersands.
+    Entities are not checked, because the texts of clients contain entities of HTML and single ampersands.
     """
     document = text.lstrip().startswith(("<?xml", "<!DOCTYPE"))
     parser = expat.ParserCreate()

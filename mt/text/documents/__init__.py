@@ -37,12 +37,12 @@ SUFFIXES = tuple(_OPENERS)
 
 
 def open_document(name: str, content: bytes, options: DocumentOptions | None = None) -> Document:
-    """Open a file of the kind that its suffix names.
+    """Parse the content of a file in the format that the suffix of its name stands for.
 
-    If every translation equals its segment, .txt, .html, .xml, .md, .srt, .vtt and .json are rendered byte for byte
-    the same, .xliff outside of its targets, .docx and .po with the same content.
+    If every translation equals its segment, rendering returns the same bytes for .txt, .html, .xml, .md, .srt, .vtt and
+    .json, the same bytes outside of targets for .xliff, and the same content for .docx and .po.
 
-    Raises: DocumentError if the suffix is not in SUFFIXES, the content is not of this kind, or a limit is exceeded.
+    Raises: DocumentError if the suffix is not in SUFFIXES, the content is not in this format, or a limit is exceeded.
     """
     options = options or DocumentOptions()
     suffix = PurePath(name.replace("\\", "/")).suffix.lower()

@@ -1,4 +1,4 @@
-"""The document protocol, its options, and documents of text."""
+"""The protocol of documents, their options, and documents that consist of text."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -14,17 +14,19 @@ _ENCODING = re.compile(
     r"|shift-?jis|euc-?(?:jp|kr|cn)|gb-?2312|gbk|gb-?18030|big5(?:-?hkscs)?",
     re.IGNORECASE,
 )
-"""Encodings that a file may declare: Python has more, some of which need quadratic time or decode to anything."""
+"""Encodings that a file may declare. Other codecs of Python need quadratic time or accept any bytes."""
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
 @dataclass(frozen=True)
 class DocumentOptions:
-    """Limits of bytes, as sent and unpacked, of segments and of their characters; and options of formats.
+    """Limits of documents, and options of single formats.
 
-    `retranslate`: also translate entries of .po and units of .xliff that have a translation. `mark_fuzzy`: flag new
-    translations in .po for review. `markup`: options of .html and .xml.
+    `max_bytes` limits the size of a file, `max_unpacked_bytes` its size after unpacking, `max_segments` the number of
+    segments, and `max_characters` the sum of their lengths. With `retranslate`, entries of .po and units of .xliff that
+    already have a translation are translated, too. With `mark_fuzzy`, new translations in .po are flagged for review.
+    `markup` has options of .html and .xml.
     """
 
     max_bytes: int = 20_000_000
@@ -37,9 +39,9 @@ class DocumentOptions:
 
 
 class SegmentList(list[Segment]):
-    """The segments of a file; it stays within the limits.
+    """A list of the segments of a file, limited in segments and characters.
 
-    Raises: DocumentLimitExceeded from `append` and `extend` if a segment exceeds a limit.
+    Raises: DocumentLimitExceeded from `append` and `extend` if a segment would exceed a limit.
     """
 
     def __init__(self, name: str, options: DocumentOptions) -> None:
@@ -51,11 +53,13 @@ class SegmentList(list[Segment]):
         self._characters += len(segment.text)
         if len(self) >= self._options.max_segments:
             raise DocumentLimitExceeded(
-                f"{self._name} has more than {self._options.max_segments:,} texts, the most accepted"
+                f"{self._name} has more than {self._options.max_segments:,} texts; accepted: at most this number"
             )
         if self._characters > self._options.max_characters:
             most = f"{self._options.max_characters:,}"
-            raise DocumentLimitExceeded(f"{self._name} has more than {most} characters to translate, the most accepted")
+            raise DocumentLimitExceeded(
+                f"{self._name} has more than {most} characters to translate; accepted: at most this number"
+            )
         super().append(segment)
 
     def extend(self, segments: Iterable[Segment]) -> None:
@@ -63,7 +67,7 @@ class SegmentList(list[Segment]):
             self.append(segment)
 
     def empty_copy(self) -> "SegmentList":
-        """Return a list with the same limits."""
+        """Return an empty list with the same limits."""
         return SegmentList(self._name, self._options)
 
 
@@ -73,25 +77,25 @@ class Document(Protocol):
     segments: list[Segment]
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
-        """Return the file with a translation for each segment."""
+        """Return the content of the file, with each segment replaced by its translation."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TextEncoding:
-    """The codec of a text, and the byte order mark before it."""
+    """The codec of a file, and the byte order mark at its beginning, if any."""
 
     codec: str = "utf-8"
     mark: bytes = b""
 
     def encode(self, text: str, errors: str = "replace") -> bytes:
-        """Encode a text; `errors` handles characters that the codec lacks, which only a translation can have."""
+        """Encode a text. `errors` names the handler for characters that the codec lacks, as in `str.encode`."""
         return self.mark + text.encode(self.codec, errors)
 
 
 @dataclass(frozen=True, slots=True)
 class TextSlot:
-    """A translatable text: the number of its segment, its source, and a function that writes its translation."""
+    """A translatable text: the index of its segment, its source, and a function that returns its translated source."""
 
     number: int
     source: str
@@ -100,14 +104,14 @@ class TextSlot:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedMarkup:
-    """Markup within a document, with the number of its first segment."""
+    """Markup within a document. `number` is the index of the first segment of the markup in the document."""
 
     number: int
     markup: Markup
 
 
 class TextDocument:
-    """A document of text: kept parts, and translatable parts between them."""
+    """A document that consists of text: kept parts, and translatable parts between them."""
 
     def __init__(self, segments: SegmentList, encoding: TextEncoding, errors: str = "replace") -> None:
         self.segments: list[Segment] = segments
@@ -118,12 +122,15 @@ class TextDocument:
         self.parts.append(source)
 
     def add(self, segment: Segment, source: str, write: Callable[[Segment, TranslatedSegment], str]) -> None:
-        """Add a translatable text; it is written as `source` if its translation equals it."""
+        """Add a translatable text, rendered as `source` if its translation equals it, otherwise by `write`."""
         self.parts.append(TextSlot(len(self.segments), source, write))
         self.segments.append(segment)
 
     def add_stripped(self, text: str, source: str, write: Callable[[str], str]) -> None:
-        """Add a plain text with the white space around it; keep a text without letters and digits."""
+        """Add a plain text as a segment without surrounding white space; keep a text without letters and digits.
+
+        `write` returns the source of a translation with its white space.
+        """
         if not any(map(str.isalnum, text)):
             self.keep(source)
             return
@@ -137,7 +144,11 @@ class TextDocument:
     def add_items(
         self, items: Sequence[InlineItem[str]], decode: Decode, write: Callable[[str, Segment, dict[str, str]], str]
     ) -> None:
-        """Add a text with inline marks; `write` escapes translated text, given the segment and its escaped forms."""
+        """Add a text with inline marks.
+
+        `write` escapes translated text. Its arguments are the text, the segment, and the escaped forms of characters in
+        the source.
+        """
         inline = read_inline([part for item in items for part in _split_item(item)], decode, collapse=True)
         before, source, after = inline.sources()
         built = inline.built
@@ -178,9 +189,9 @@ def _split_item(item: InlineItem[str]) -> list[InlineItem[str]]:
 
 
 def decode_text(name: str, content: bytes, declared: str | None = None) -> tuple[str, TextEncoding]:
-    """Decode a file by its byte order mark, its declared encoding, or UTF-8.
+    """Decode a file by its byte order mark, else by its declared encoding, else as UTF-8.
 
-    Raises: DocumentError, with the place, if the content is not such a text.
+    Raises: DocumentError, with the offset of the first invalid byte, if the content cannot be decoded.
     """
     declared = declared if declared and _ENCODING.fullmatch(declared.replace("_", "-")) else None
     mark, codec = next(((mark, codec) for mark, codec in _BOMS if content.startswith(mark)), (b"", declared or "utf-8"))
@@ -194,6 +205,6 @@ def decode_text(name: str, content: bytes, declared: str | None = None) -> tuple
             return decode_text(name, content)
         where = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
         raise DocumentError(
-            f"{name} is not text in {codec.upper()}{where}; accepted: UTF-8, or UTF-16 with its mark"
+            f"{name} is not text in {codec.upper()}{where}; accepted: UTF-8, or UTF-16 with a byte order mark"
         ) from error
     return text, TextEncoding(codec, mark)

@@ -10,36 +10,38 @@ from mt.text.documents.base import DocumentOptions, SegmentList, decode_text
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.inline import split_whitespace
 
-_WRAP = 78  # gettext's own width
-_MAX_LINES = 4000  # of an entry, with those within its texts; a license has 700
+_WRAP = 78  # line width of gettext's tools
+_MAX_LINES = 4000  # maximum number of lines of an entry, counting "\n" in its texts; a license has 700
 _NUMBER = re.compile(r"line (\d+)")
 
 
 class PoDocument:
-    """The entries without a translation or with a fuzzy one; with `retranslate`, all entries that are not obsolete.
+    """A .po file. Segments are the entries whose translation is missing or fuzzy or, with `retranslate`, all entries.
 
-    The first form of a plural gets the translation of the singular, and the others that of the plural; a single form
-    gets that of the plural. A new translation is flagged fuzzy only with `mark_fuzzy`. Comments, references, flags,
-    contexts, the header and obsolete entries are kept. Lines are wrapped anew.
+    Obsolete entries are never translated. In an entry with plural forms, the translation of the singular becomes the
+    first form, and the translation of the plural becomes all other forms, or the only form. New translations are
+    flagged fuzzy only with `mark_fuzzy`. Comments, references, flags, contexts and the header are kept. Lines are
+    wrapped anew.
     """
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
-        """Raise DocumentError, with the line, if polib cannot read the content."""
+        """Parse the content. Raises: DocumentError, with the line, if polib cannot read it."""
         text, self._encoding = decode_text(name, content)
         text = text.replace("\r\n", "\n")
         _check_entries(name, text, options)
         try:
-            # polib would open a file of this name; no file name begins with a line break
+            # The line break keeps polib from opening a file whose name is `text`.
             width = max([_WRAP, *map(len, text.split("\n"))])
-            self._file = polib.pofile("\n" + text, wrapwidth=width, encoding="utf-8")  # else polib searches for one
+            # Without an encoding, polib would search for a declared one.
+            self._file = polib.pofile("\n" + text, wrapwidth=width, encoding="utf-8")
         except (OSError, ValueError, UnicodeError, IndexError, KeyError) as error:
             problem = _NUMBER.sub(lambda match: f"line {int(match[1]) - 1}", str(error))
             raise DocumentError(f"{name} is not a .po file: {problem}") from error
         if not self._file and "msgid" not in text:
-            raise DocumentError(f"{name} is not a .po file: it has no entry")
+            raise DocumentError(f"{name} is not a .po file: it has no entry; accepted: at least one msgid")
         self.segments: list[Segment] = SegmentList(name, options)
         self._fuzzy = options.mark_fuzzy
-        self._slots: list[tuple[polib.POEntry, int, int]] = []  # segments of singular and plural, -1 for none
+        self._slots: list[tuple[polib.POEntry, int, int]] = []  # indices of the segments of singular and plural, or -1
         for entry in self._file:
             if not entry.obsolete and (options.retranslate or not entry.translated()):
                 self._slots.append((entry, self._add(entry.msgid), self._add(entry.msgid_plural or "")))
@@ -51,7 +53,7 @@ class PoDocument:
         return len(self.segments) - 1
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
-        """Return the file with its translations."""
+        """Return the content of the file, with new translations."""
         assert len(translations) == len(self.segments)
         for entry, singular, plural in self._slots:
             first = _translate(entry.msgid, singular, translations)
@@ -71,17 +73,24 @@ class PoDocument:
 
 
 def _check_entries(name: str, text: str, options: DocumentOptions) -> None:
-    """Check the numbers of entries and of their lines: polib copies what it has of an entry for each line of it."""
+    """Check the number of entries, and of the lines of each entry, because polib takes quadratic time in the lines.
+
+    Raises: DocumentLimitExceeded if there are too many.
+    """
     entries = lines = 0
     for number, line in enumerate(text.splitlines(), 1):
         lines += 1 + line.count("\\n")
         if lines > _MAX_LINES:
-            raise DocumentLimitExceeded(f"{name}, line {number}: accepted: at most {_MAX_LINES:,} lines of an entry")
+            raise DocumentLimitExceeded(
+                f"{name}, line {number}: the entry is too long; accepted: at most {_MAX_LINES:,} lines of an entry"
+            )
         if line.lstrip("#~ \t").startswith("msgstr"):
             entries += 1
             lines = 0
         if entries > options.max_segments:
-            raise DocumentLimitExceeded(f"{name} has more than {options.max_segments:,} entries, the most accepted")
+            raise DocumentLimitExceeded(
+                f"{name} has more than {options.max_segments:,} entries; accepted: at most this number"
+            )
 
 
 def _translate(source: str, number: int, translations: Sequence[TranslatedSegment]) -> str:

@@ -1,8 +1,8 @@
 """Markdown: CommonMark with tables and strikethrough, as parsed by markdown-it.
 
-markdown-it reports the lines of each block and the inline tokens of a text, but not the characters of inline tokens.
-`_InlineReader` finds them by reading the source along with the tokens; a block in which they do not match is left
-untranslated. Code, URLs, link references and front matter are kept.
+markdown-it reports the lines of each block and its inline tokens, but not the positions of inline tokens in the source.
+`_InlineReader` finds these positions by comparing tokens and source. A block whose tokens do not match the source is
+left untranslated. Code, URLs, link references and front matter are kept.
 """
 
 import re
@@ -32,7 +32,7 @@ _SPECIAL = "\\`*_[]<~"
 
 
 def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Open Markdown: headings, paragraphs, items and cells are segments; a translated paragraph becomes one line."""
+    """Parse Markdown. Each heading, paragraph, list item and table cell is a segment, translated into one line."""
     text, encoding = decode_text(name, content)
     document = TextDocument(SegmentList(name, options), encoding)
     front = _FRONT_MATTER.match(text)
@@ -61,14 +61,17 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
 
 
 class _Lines:
-    """The lines of a text."""
+    """The lines of a text, in which the content of a block is searched for."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.starts = [0, *(match.end() for match in _LINE.finditer(text)), len(text)]
 
     def find(self, content: str, line: int, done: int) -> list[int]:
-        """Return the place of each character of a content in the text, and the end; empty if it is not found."""
+        """Return the offset in the text of each character of `content`, and the end; an empty list if not found.
+
+        `line` is the first line of the block, and `done` an offset before which nothing is searched.
+        """
         places: list[int] = []
         for number, part in enumerate(content.split("\n"), start=line):
             if number + 1 >= len(self.starts):
@@ -82,14 +85,14 @@ class _Lines:
             if at < 0 or raw != part:
                 return []
             if places:
-                places.append(places[-1] + 1)  # the line break includes the text before the content of the next line
+                places.append(places[-1] + 1)  # the line break extends to the content of the next line
             places += range(at, at + len(part))
         return [*places, places[-1] + 1] if places else []
 
 
 @dataclass
 class _InlineReader:
-    """Reads the inline items of a block: `places` are the characters of its content in the source."""
+    """A reader of the inline items of a block. `places` are the offsets of its characters in the source `text`."""
 
     parser: MarkdownIt
     token: Token
@@ -97,7 +100,7 @@ class _InlineReader:
     places: Sequence[int]
 
     def items(self) -> list[InlineItem[str]] | None:
-        """Return the items, which join to the source; None if the tokens do not match it."""
+        """Return the items, whose concatenation is the source, or None if the tokens do not match the source."""
         self.at = 0
         self.collected: list[InlineItem[str]] = []
         self.open: list[tuple[int, str]] = []
@@ -206,7 +209,7 @@ class _InlineReader:
         return -1
 
     def _target_end(self, close: int) -> int:
-        """Return the end of a link whose text ends at `close`: after (url "title"), after [label], or after the `]`."""
+        """Return the end of a link whose text ends with the `]` at `close`: after (url "title"), [label] or the `]`."""
         content, place = self.token.content, close + 1
         if content.startswith("(", place):
             end = self._address_end(place + 1)
@@ -236,7 +239,7 @@ class _InlineReader:
 
 
 def _add(document: TextDocument, items: Sequence[InlineItem[str]]) -> None:
-    """Add a text whose translation must not look like the beginning of another block."""
+    """Add a text to a document. If its translation would begin a list, heading or quote, this beginning is escaped."""
     first = len(document.parts)
     document.add_items(items, _decode, _escape)
     for number, part in enumerate(document.parts[first:], start=first):
@@ -259,7 +262,7 @@ def _decode(source: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _escape(text: str, segment: Segment, forms: dict[str, str]) -> str:
-    """Escape the special characters, except those that the source has unescaped."""
+    """Return `text` in one line with special characters escaped, except those that are not escaped in the source."""
     unescaped = _characters(segment.text) - set(forms)
     escaped: dict[str, str | int | None] = {
         character: f"\\{character}" for character in _SPECIAL if character not in unescaped
@@ -267,6 +270,6 @@ def _escape(text: str, segment: Segment, forms: dict[str, str]) -> str:
     return " ".join(text.splitlines()).translate(str.maketrans({**escaped, **forms}))
 
 
-@lru_cache(2)  # called for each text between the marks of a segment
+@lru_cache(2)  # called for each piece of text between the marks of a segment
 def _characters(text: str) -> frozenset[str]:
     return frozenset(text)

@@ -9,18 +9,21 @@ _DECLARED = re.compile(
     rb"""<\?xml[^>]*?\sencoding=["']([\w.:-]+)|<meta[^>]*?\scharset=["']?\s*([\w.:-]+)""", re.IGNORECASE
 )
 _META = re.compile(rb"""<meta[^>]*?\scontent=["'][^"'>]*?charset=([\w.:-]+)""", re.IGNORECASE)
-_DECLARED_WITHIN = 1024  # bytes, as in the HTML standard
+_DECLARED_WITHIN = 1024  # number of bytes that are searched for a declaration, as in the HTML standard
 
 
 def declared_encoding(content: bytes) -> str | None:
-    """Return the encoding that HTML or XML declares."""
+    """Return the encoding that an HTML or XML file declares, or None."""
     head = content[:_DECLARED_WITHIN]
     match = _DECLARED.search(head) or _META.search(head)
     return next(name for name in match.groups() if name).decode("ascii") if match else None
 
 
 def open_markup(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Open HTML, or XML by its suffix; characters that its encoding lacks become references."""
+    """Parse a file as XML if its suffix is .xml, otherwise as HTML.
+
+    Characters of a translation that the encoding of the file lacks are written as numeric references.
+    """
     text, encoding = decode_text(name, content, declared_encoding(content))
     segments = SegmentList(name, options)
     document = TextDocument(segments, encoding, "xmlcharrefreplace")

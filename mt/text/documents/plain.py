@@ -26,7 +26,7 @@ _JSON_COLON = re.compile(r"[ \t\r\n]*:")
 
 
 def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Open plain text: each line is a segment, without the white space around it."""
+    """Parse plain text. Each line, without the white space around it, is a segment."""
     text, encoding = decode_text(name, content)
     document = TextDocument(SegmentList(name, options), encoding)
     done = 0
@@ -40,16 +40,16 @@ def open_text(name: str, content: bytes, options: DocumentOptions) -> TextDocume
 
 
 def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Open SubRip or WebVTT: a segment for each cue, or for each speaker and each line that is a sentence.
+    """Parse SubRip or WebVTT. Each cue is a segment; a cue with several speakers or sentences is split at line breaks.
 
-    pysubs2 would drop notes, styles, regions and the settings of cues, and reformat times. Line breaks are placed by
-    alignment, like tags. Raises: DocumentError if there are no cues.
+    Other line breaks are placed by alignment, like tags. pysubs2 is not used, because it drops notes, styles, regions
+    and settings of cues, and reformats times. Raises: DocumentError if there are no cues.
     """
     text, encoding = decode_text(name, content)
     document = TextDocument(SegmentList(name, options), encoding)
     vtt = name.lower().endswith(".vtt")
     if text.count("\n") + text.count("\r") > MAX_TOKENS:
-        raise DocumentLimitExceeded(f"{name} has more than {MAX_TOKENS:,} lines, the most accepted")
+        raise DocumentLimitExceeded(f"{name} has more than {MAX_TOKENS:,} lines; accepted: at most this number")
     lines = [match.span() for match in _LINE.finditer(text) if match[0]]
     timings = [bool(_TIMING.match(text, begin)) for begin, _ in lines]
     if not any(timings) and not (vtt and text.startswith("WEBVTT")):
@@ -71,16 +71,16 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
 
 
 def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Open JSON: each string value is a segment. Raises: DocumentError with line and column if it is not JSON."""
+    """Parse JSON. Each string value is a segment. Raises: DocumentError with line and column if it is not JSON."""
     text, encoding = decode_text(name, content)
-    if sum(map(text.count, "[{,")) > MAX_TOKENS:  # counted before a tree of them is built
-        raise DocumentLimitExceeded(f"{name} has more than {MAX_TOKENS:,} values, the most accepted")
+    if sum(map(text.count, "[{,")) > MAX_TOKENS:  # counted before json.loads, which takes memory for each value
+        raise DocumentLimitExceeded(f"{name} has more than {MAX_TOKENS:,} values; accepted: at most this number")
     try:
-        json.loads(text, parse_int=str, parse_float=str)  # only checked
+        json.loads(text, parse_int=str, parse_float=str)  # only to check the syntax
     except json.JSONDecodeError as error:
         raise DocumentError(f"{name} is not JSON: {error.msg}, line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
-        raise DocumentLimitExceeded(f"{name} is nested too deeply") from error
+        raise DocumentLimitExceeded(f"{name} is nested too deeply; accepted: fewer arrays in one another") from error
     ascii_only = text.isascii() and "\\u" in text
     document = TextDocument(SegmentList(name, options), encoding)
     place = 0
@@ -105,7 +105,7 @@ def _add_cue(document: TextDocument, cue: str, vtt: bool) -> None:
         items.clear()
         opened.clear()
 
-    place, ended = 0, False  # whether the text so far ends a sentence
+    place, ended = 0, False  # `ended`: whether the text before `place` ends a sentence
     for match in _INLINE.finditer(cue):
         if not items:
             ended = False
@@ -129,7 +129,7 @@ def _add_cue(document: TextDocument, cue: str, vtt: bool) -> None:
 
 
 def _read_text(text: str, begins: bool) -> list[InlineItem[str]]:
-    """Return the items of a text; at the beginning of a cue, the dash of a new speaker is an empty item."""
+    """Return the items of a text. If `begins` is true, a dash at the beginning, for a new speaker, is an EMPTY item."""
     dash = _DIALOGUE.match(text) if begins else None
     place = dash.end() if dash else 0
     items = [InlineItem(InlineKind.EMPTY, (text[:place],))] if place else []
@@ -137,7 +137,7 @@ def _read_text(text: str, begins: bool) -> list[InlineItem[str]]:
 
 
 def _tag(source: str, place: int, opened: list[tuple[str, int]]) -> InlineItem[str]:
-    """Return the item of a tag; an end tag that does not close the innermost element has no partner."""
+    """Return the item of a tag at offset `place`. An end tag gets a key only if it closes the last of `opened`."""
     match = _TAG_NAME.search(source)
     assert match is not None
     name = match[0].lower()

@@ -31,30 +31,29 @@ from mt.text.markup.parsing import NOT_XML
 
 Element = BaseOxmlElement
 _PARTS = ("document.main+xml", "header+xml", "footer+xml")
-_MAX_PROPERTIES, _MAX_VALUES = 200, 10_000  # elements and characters of a run's format; Word knows 40 properties
-_MAX_TAGS = 4_000_000  # of an archive's XML; an element takes some 200 bytes
-_INVISIBLE = ("lang", "noProof", "rtl", "webHidden")  # properties of a run that a reader does not see
+_MAX_PROPERTIES, _MAX_VALUES = 200, 10_000  # most elements and characters of a run's format; Word has 40 properties
+_MAX_TAGS = 4_000_000  # most tags in the XML of an archive; an element takes about 200 bytes of memory
+_INVISIBLE = ("lang", "noProof", "rtl", "webHidden")  # properties of a run that do not change its appearance
 
 
 @dataclass(frozen=True)
 class _Slot:
-    """A text of a paragraph, and the number of its segment."""
+    """A text of a paragraph, and the index of its segment."""
 
     inline: InlineText[Element]
     number: int
 
 
 class WordDocument:
-    """The paragraphs of the body, its tables and text boxes, headers and footers; a tab ends a segment.
+    """A .docx file. Segments are the paragraphs of body, tables, text boxes, headers and footers, split at tabs.
 
-    Formatting is placed by alignment, like tags: the format of most of a paragraph's text is the base format, and runs
-    in other formats are marks. Links keep their address; pictures, breaks, fields, bookmarks and notes keep their place
-    among the words. Tracked changes and embedded controls are kept. A paragraph is unchanged if no translation differs
-    from its segment; the archive is written anew.
+    The format of most of the text of a paragraph is its base format. Runs in other formats are marks, which are placed
+    by alignment, as are links, pictures, breaks, fields, bookmarks and notes. Tracked changes and embedded controls are
+    kept. A paragraph is unchanged if all its translations equal their segments. The archive is written anew.
     """
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
-        """Raise DocumentError if the content is not a .docx, or would unpack to more than the limit."""
+        """Parse the content. Raises: DocumentError if it is not a .docx file, or exceeds a limit."""
         _check_archive(name, content, options)
         try:
             self._document = docx.Document(BytesIO(content))
@@ -81,7 +80,7 @@ class WordDocument:
             self._paragraphs.append((paragraph, base, slots))
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
-        """Return the file with a translation for each segment."""
+        """Return the content of the file, with each segment replaced by its translation."""
         assert len(translations) == len(self.segments)
         for paragraph, base, slots in self._paragraphs:
             numbers = [slot.number for slot in slots if slot.inline.built]
@@ -93,7 +92,7 @@ class WordDocument:
 
 
 class _Writer:
-    """Writes the content of a paragraph: runs of text, and the elements between them."""
+    """A writer of the new content of a paragraph: runs of text, and the elements between the runs."""
 
     def __init__(self, paragraph: Element, base: Element | None) -> None:
         self.base = base
@@ -138,7 +137,7 @@ class _Writer:
                 self._append(item.parts)
 
     def _open(self, element: Element) -> None:
-        """Open a link as the parent of the text that follows, or the properties of a run as its format."""
+        """Begin a mark: a link becomes the parent of the following text, run properties become its format."""
         if element.tag != qn("w:hyperlink"):
             self.formats.append(element)
             return
@@ -150,7 +149,7 @@ class _Writer:
         (self.containers if element.tag == qn("w:hyperlink") else self.formats).pop()
 
     def _append(self, elements: Sequence[Element]) -> None:
-        """Append empty elements, each from a run in a run of its own; drop run properties and links without text."""
+        """Append elements without text. An element of a run gets a new run; run properties and links are dropped."""
         for element in elements:
             if element.tag in (qn("w:rPr"), qn("w:hyperlink")):
                 continue
@@ -174,11 +173,11 @@ class _Writer:
 
 
 _Fields = dict[Element, int]
-"""For each element with ends of fields of its paragraph: the number of fields that it begins less those it ends."""
+"""Maps elements to the number of fields that begin in them minus the number of fields that end in them."""
 
 
 def _field_marks(root: Element) -> _Fields:
-    """Count the ends of fields in one pass, however deep text boxes with paragraphs of their own are nested."""
+    """Return the `_Fields` of a tree, in one pass even if text boxes are nested. Paragraphs are counted separately."""
     marks: _Fields = {}
     if next(root.iter(qn("w:fldChar")), None) is None:
         return marks
@@ -191,15 +190,18 @@ def _field_marks(root: Element) -> _Fields:
 
 
 def _check_formats(name: str, root: Element) -> None:
-    """Refuse formats that are too large to be copied to each text that has them."""
+    """Raise DocumentLimitExceeded for a run format that is too large to be copied to each of its texts."""
     for properties in root.iter(qn("w:rPr")):
         size = sum(1 for _ in islice(properties.iter(), _MAX_PROPERTIES + 1))
         if size > _MAX_PROPERTIES or sum(len(v) for child in properties.iter() for v in child.values()) > _MAX_VALUES:
-            raise DocumentLimitExceeded(f"{name} has a text format with more than {_MAX_PROPERTIES} properties")
+            raise DocumentLimitExceeded(
+                f"{name} has a text format that is too large; accepted: at most {_MAX_PROPERTIES} properties with "
+                f"{_MAX_VALUES:,} characters"
+            )
 
 
 def _items(parent: Element, base: bytes, fields: _Fields) -> Iterator[InlineItem[Element]]:
-    """Yield the items of a paragraph or link; a format other than the base format encloses its text."""
+    """Yield the items of a paragraph or link. OPEN and CLOSE items enclose text in another format than `base`."""
     field: list[Element] = []
     depth = 0
     for child in parent:
@@ -225,7 +227,7 @@ def _items(parent: Element, base: bytes, fields: _Fields) -> Iterator[InlineItem
 
 
 def _run(run: Element, base: bytes) -> Iterator[InlineItem[Element]]:
-    """Yield the texts of a run and its other elements, which stay in place: a text box has paragraphs to read."""
+    """Yield the items of a run: its texts, and its other elements as EMPTY items."""
     properties = run.find(qn("w:rPr"))
     marked = _format_key(properties) != base
     run_format: Element = OxmlElement("w:rPr") if properties is None else properties
@@ -245,7 +247,7 @@ def _run(run: Element, base: bytes) -> Iterator[InlineItem[Element]]:
 
 
 def _runs(parent: Element) -> Iterator[Element]:
-    """Yield the runs of a paragraph or link, without those of text boxes within them."""
+    """Yield the runs of a paragraph or link, except the runs in text boxes."""
     for child in parent:
         if child.tag == qn("w:r"):
             yield child
@@ -265,7 +267,7 @@ def _base_format(paragraph: Element) -> Element | None:
 
 
 def _format_key(properties: Element | None) -> bytes:
-    """Return a key that is equal for run properties that look alike."""
+    """Return a key that is equal for run properties with the same appearance."""
     if properties is None:
         return b""
     invisible = {qn(f"w:{name}") for name in _INVISIBLE}
@@ -273,7 +275,7 @@ def _format_key(properties: Element | None) -> bytes:
 
 
 def _split_at_tabs(items: Sequence[InlineItem[Element]]) -> Iterator[list[InlineItem[Element]]]:
-    """Yield the groups of items between tabs outside of links and marked runs."""
+    """Yield groups of items. A group ends after each tab that is not in a link or a marked run."""
     group: list[InlineItem[Element]] = []
     depth = 0
     for item in items:
@@ -286,7 +288,10 @@ def _split_at_tabs(items: Sequence[InlineItem[Element]]) -> Iterator[list[Inline
 
 
 def _check_archive(name: str, content: bytes, options: DocumentOptions) -> None:
-    """Check the declared sizes before unpacking; zipfile reads no more than is declared."""
+    """Check the declared sizes before unpacking, which zipfile never exceeds, and the number of XML tags.
+
+    Raises: DocumentError if the content is not a zip archive, or exceeds a limit.
+    """
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             sizes = [info.file_size for info in archive.infolist()]
@@ -297,11 +302,11 @@ def _check_archive(name: str, content: bytes, options: DocumentOptions) -> None:
             f"{name} would unpack to {sum(sizes)} bytes; accepted: at most {options.max_unpacked_bytes}"
         )
     if _count_tags(content) > _MAX_TAGS:
-        raise DocumentLimitExceeded(f"{name} has more than {_MAX_TAGS:,} XML tags, the most accepted")
+        raise DocumentLimitExceeded(f"{name} has more than {_MAX_TAGS:,} XML tags; accepted: at most this number")
 
 
 def _count_tags(content: bytes) -> int:
-    """Count the tags of an archive's XML without keeping it; pictures have few bytes that look like tags."""
+    """Return the number of tags in the XML files of an archive, read block by block to save memory."""
     count = 0
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
@@ -310,6 +315,6 @@ def _count_tags(content: bytes) -> int:
                     with archive.open(info) as member:
                         while block := member.read(1 << 20):
                             count += block.count(b"<")
-    except Exception:  # a damaged archive, which python-docx names
+    except Exception:  # a damaged archive, for which python-docx raises an error later
         return count
     return count

@@ -1,4 +1,4 @@
-"""XLIFF 1.2 and 2: writes the target of each unit beside its source."""
+"""XLIFF 1.2 and 2. The translation of a unit is written into its <target>."""
 
 import re
 
@@ -9,16 +9,16 @@ from mt.text.markup.elements import Dialect, ElementIndex
 from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.tokens import Token, TokenKind, xml_tokens
 
-_UNITS = frozenset({"trans-unit", "segment"})  # of version 1.2, and of 2
+_UNITS = frozenset({"trans-unit", "segment"})  # of version 1.2 and of version 2
 _CODES = frozenset({"bpt", "bx", "cp", "ec", "ept", "ex", "it", "ph", "sc", "x"})
 _NEW_STATE = re.compile(r"""(\sstate=["'])(?:new|initial|needs-translation|needs-l10n)(?=["'])""")
 
 
 def open_xliff(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
-    """Open the translatable units without a target; with `retranslate`, all translatable units.
+    """Parse XLIFF. Segments are the translatable units without a target or, with `retranslate`, all translatable units.
 
-    Only targets and their states change. Each `mrk` element of a segmented source is a segment. Inline codes are placed
-    like tags. Raises: DocumentError if there is no unit.
+    Rendering changes only targets and their states. Each `mrk` element of a segmented source is a segment. Inline codes
+    are placed by alignment, like tags. Raises: DocumentError if there is no unit.
     """
     text, encoding = decode_text(name, content, declared_encoding(content))
     tokens = list(xml_tokens(text))
@@ -75,7 +75,7 @@ def _add_unit(
 
 
 def _children(tokens: list[Token], elements: ElementIndex, unit: int) -> dict[str, int]:
-    """Return the first child of each name; those of alternatives are deeper."""
+    """Return the first child of a unit for each element name, without deeper elements such as alternative targets."""
     children: dict[str, int] = {}
     number = unit + 1
     while number < elements.end[unit] - 1:

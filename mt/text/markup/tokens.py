@@ -86,7 +86,7 @@ def _counted(tokens: Iterator[Token]) -> Iterator[Token]:
     yield from islice(tokens, MAX_TOKENS)
     if next(tokens, None) is not None:
         raise DocumentLimitExceeded(
-            f"the markup has more than {MAX_TOKENS:,} tags and texts; accepted: at most {MAX_TOKENS:,}"
+            f"the markup has more than {MAX_TOKENS:,} tags and texts; accepted: at most this number"
         )
 
 

@@ -1,4 +1,4 @@
-"""Compiler of required and banned words into automata over ids that accept all forms and spellings of a word."""
+"""Compilation of required and banned words into automata over token ids, which accept all spellings of the words."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,13 +16,16 @@ from mt.text.terms import case_variants
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
 OTHER_FORM_COST = -2.0
-"""Added to the log-probability of inflected forms if the source contains the term exactly as in the glossary."""
+"""Cost that is added to the log-probability of an inflected form if the source contains the uninflected term."""
 
 _PIECE_CLASSES = 4
-"""Number of columns for ids that are in no word: two properties, ends the word before it and ends with a letter."""
+"""Number of columns of ids that occur in no required or banned word.
 
-_FIRST_COLUMN = 1 + _PIECE_CLASSES  # first column of ids that are in a word; column 0 is padding
-_CACHED_AUTOMATA = 256  # each has some kilobytes
+There is one column for each combination of two properties of a piece: it ends the previous word; it ends with a letter.
+"""
+
+_FIRST_COLUMN = 1 + _PIECE_CLASSES  # first column of ids that occur in required or banned words; column 0 is padding
+_CACHED_AUTOMATA = 256  # number of cached automata; each takes some kilobytes
 
 
 @dataclass(frozen=True)
@@ -35,23 +38,24 @@ class InflectionPolicy:
 
 @dataclass(frozen=True)
 class RequiredTerm:
-    """Translation of a term, which a target sentence must contain `count` times; if `repeatable`, at least so often."""
+    """Translation that a target sentence must contain exactly `count` times, or at least that often if `repeatable`."""
 
     translation: str
     count: int
     repeatable: bool
-    displaced: tuple[str, ...] = ()  # words that the model would write instead
+    displaced: tuple[str, ...] = ()  # words that the model wrote in place of the translation
     policy: InflectionPolicy = InflectionPolicy()
 
 
 @dataclass(eq=False)
 class Automaton:
-    """Automaton over ids that accepts a word in all its forms and spellings. Each node is a prefix of a form.
+    """Automaton over token ids that accepts a word in all its forms and spellings. Each node is a prefix of a form.
 
-    Node 0 is the start of a word. Node 1 is the inside of another word.
+    Node 0 is the state before a word, and node 1 the state within another word. `arcs` maps a node and an id to the
+    next node, `proposed` has the usual next ids of a node, and `full` has the nodes at which a form is complete.
     """
 
-    open_ended: bool  # whether any continuation still counts as the word
+    open_ended: bool  # whether a longer word that begins with a form is accepted, too
     nodes: dict[str, int] = field(default_factory=dict)
     arcs: dict[int, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
     proposed: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -75,9 +79,9 @@ class ConstraintCompiler:
     def compile(
         self, required: Sequence[RequiredTerm], banned: Iterable[str], language: str, patience: int
     ) -> TermConstraints:
-        """Return constraints that require terms in the forms of a language and ban words in exactly the given form.
+        """Return constraints that require terms in any form of `language` and ban words in exactly the given form.
 
-        After `patience` steps, a search that has a hypothesis with all terms does not wait for other hypotheses.
+        After `patience` steps, a search stops as soon as it has one hypothesis with all terms.
         """
         automata = [self._automaton(term.translation, language, term.policy) for term in required]
         automata += [self._automaton(word, "", InflectionPolicy()) for word in banned]
@@ -110,7 +114,7 @@ class ConstraintCompiler:
         )
 
     def length(self, translation: str) -> int:
-        """Return the approximate number of ids of a translation within a sentence."""
+        """Return the approximate number of token ids of a term's translation within a sentence."""
         return len(self._tokenizer.encode(translation)) + 1
 
     def _first_ids(self, word: str) -> list[int]:
@@ -128,7 +132,7 @@ class ConstraintCompiler:
 
     @cached_property
     def _classes(self) -> npt.NDArray[np.int16]:
-        """Columns [V] of the ids for the case that they are in no word."""
+        """Columns [V] of all ids, for ids that occur in no required or banned word."""
         columns = np.full(len(self._tokenizer), 1 + 2, dtype=np.int16)
         for piece, id in self._pieces.items():
             if not (piece.startswith("<") and piece.endswith(">") and len(piece) > 2):
@@ -136,7 +140,7 @@ class ConstraintCompiler:
         return columns
 
     def _build(self, word: str, language: str, policy: InflectionPolicy) -> Automaton:
-        """Return the automaton of a word with its forms in a language; if `language` is empty, of the word alone."""
+        """Return the automaton of all forms of a word in a language, or of the word alone if `language` is empty."""
         automaton = Automaton(open_ended=policy.compound or bool(language and not has_endings(language)))
         for form in inflected_forms(word, language, not policy.inflected):
             for variant in case_variants(form):
@@ -158,13 +162,13 @@ class ConstraintCompiler:
                 for start in starts:
                     node = start
                     for number, id in enumerate(ids, 1) if start >= 0 else ():
-                        # separate nodes for the bytes of a character that is not a piece
+                        # Each byte of a character that is not a piece has a node.
                         written = text[:end] if number == len(ids) else f"{text[:place]}\0{text[place]}{number}"
                         automaton.arcs[node][id] = node = automaton.node(written)
         automaton.full.add(automaton.node(text))
 
     def _arcs(self, text: str, place: int) -> Iterator[tuple[list[int], int]]:
-        """Yield the ids of each piece, or of the character's bytes, at `place` in a text, and its end in the text."""
+        """Yield (ids, end) of each piece at offset `place` of a text, or of the bytes of the character there."""
         for end in range(place + 1, min(len(text), place + self._longest_piece) + 1):
             if (id := self._pieces.get(text[place:end])) is not None:
                 yield [id], end
@@ -174,7 +178,7 @@ class ConstraintCompiler:
                 yield ids, place + 1
 
     def _usual_spellings(self, word: str, language: str, singular: bool) -> Iterator[list[int]]:
-        """Yield the ids of the forms that the model probably knows: forms with the word's pieces or with an umlaut."""
+        """Yield the ids of forms that the model probably knows: forms with the pieces of `word`, or with an umlaut."""
         base = self._encode(word)
         umlaut = add_umlaut(word, language)
         for form in inflected_forms(word, language, singular):
@@ -194,7 +198,7 @@ class ConstraintCompiler:
         return ids[1:] if len(first) == 1 else [bare, *ids[1:]] if bare is not None else ids
 
     def _propose(self, automaton: Automaton, ids: Sequence[int]) -> None:
-        """Record these ids as proposals for the search, up to the first id that the automaton lacks."""
+        """Record `ids` as proposals for the search, up to the first id that the automaton does not accept."""
         node = 1 if ids and ids[0] in automaton.arcs[1] else 0
         for number, id in enumerate(ids):
             following = automaton.arcs[node].get(id)
@@ -217,13 +221,13 @@ class _Tables:
         self.proposals: list[list[int]] = [[]]
         self.completions: list[list[int]] = [[]]
         self._place = {int(id): _FIRST_COLUMN + number for number, id in enumerate(ids)}
-        classes_of = np.concatenate((np.arange(_FIRST_COLUMN), classes[ids])) - 1  # of each column
+        classes_of = np.concatenate((np.arange(_FIRST_COLUMN), classes[ids])) - 1  # piece class of each column
         self._ends_word, self._in_word = classes_of // 2 == 1, classes_of % 2 == 1
 
     def add(self, automaton: Automaton) -> int:
         """Append an automaton and return its first node."""
         first, full = len(self.proposals), automaton.full
-        starting = automaton.arcs[1]  # arcs of a word that begins here
+        starting = automaton.arcs[1]  # arcs of a word that begins after any node
         for node in range(automaton.size):
             arcs = automaton.arcs.get(node, {})
             row = self.following[first + node]

@@ -1,4 +1,4 @@
-"""Runs text tasks over one engine: passes the calls of the tasks to the engine and the results to the tasks."""
+"""Running of text tasks over one engine: it receives the calls of the tasks, and the tasks receive its results."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,27 +16,27 @@ from mt.pipeline.text_task import AnyRoutine, TextTask
 from mt.scoring.attention import CrossAttention, Pair
 
 TOKENS_PER_TEXT = 64
-"""Mean number of source tokens per text that a chunk of a stream may have, so that long texts fit in memory."""
+"""Maximum mean number of source tokens per text in a chunk of a stream, so that chunks of long texts fit in memory."""
 
 ATTENTION_TOKENS = 1000
 """Source and target tokens that fill a pass of attention. Other sentences wait for the end of the pass."""
 
 STEP_SECONDS = 0.005
-"""Maximum time for finished results in one step, in seconds. The remaining ones wait for the next step, so that a long
-text with many repairs neither delays other callers nor looks like a worker that hangs."""
+"""Maximum time, in seconds, in which one step passes results to tasks. Remaining results wait for the next step, so
+that a long text with many repairs does not delay other callers, and its worker does not appear to hang."""
 
 
 class ResultDispatcher:
-    """Runs text tasks over one engine. Callers take turns at decoding, at their results and at attention.
+    """Dispatcher that runs text tasks over one engine. Decoding, results and attention alternate between callers.
 
-    Methods can be called from several threads: a lock lets one run at a time.
+    Methods can be called from several threads; a lock lets one method run at a time.
     """
 
     def __init__(self, engine: AnyEngine, attention: Callable[[Sequence[Pair]], Iterable[CrossAttention]]) -> None:
         self.engine = engine
         self._attention = attention
         self._lock = RLock()
-        self._waiting: dict[int, tuple[TextTask, AnyRoutine]] = {}  # by request id
+        self._waiting: dict[int, tuple[TextTask, AnyRoutine]] = {}  # by the id of the request that the routine awaits
         self._results: TurnQueue[int, Result] = TurnQueue()  # results that were not yet passed to a task
         self._attending: TurnQueue[TextTask, deque[AnyRoutine]] = TurnQueue()  # routines that wait for attention
 
@@ -53,7 +53,7 @@ class ResultDispatcher:
                 self.engine.submit(request)
 
     def cancel(self, tasks: Iterable[TextTask]) -> None:
-        """Cancel tasks: drop their requests that wait or run. Cancelled tasks get no translation."""
+        """Cancel tasks: drop their waiting and running requests. Cancelled tasks get no translation."""
         with self._lock:
             ids = []
             for task in tasks:
@@ -87,7 +87,7 @@ class ResultDispatcher:
                 self.step()
 
     def run(self, tasks: list[TextTask]) -> None:
-        """Submit tasks and step until all are done. An exception cancels them."""
+        """Submit tasks and step until all are done. If an exception is raised, all tasks are cancelled."""
         try:
             self.submit(tasks)
             for task in tasks:
@@ -143,7 +143,7 @@ class ResultDispatcher:
         return [task] if task.done else []
 
     def _attend(self) -> list[TextTask]:
-        """Answer attention calls for about one pass. Return the tasks that are done."""
+        """Answer attention calls of up to about MAX_PAIRS pairs in one pass. Return the tasks that are done."""
         chosen: list[tuple[TextTask, AnyRoutine, Sequence[Pair]]] = []
         tokens = 0
         while self._attending and tokens < ATTENTION_TOKENS:
@@ -161,7 +161,7 @@ class ResultDispatcher:
         return done
 
     def _answers(self, calls: Sequence[Sequence[Pair]]) -> Iterator[list[CrossAttention] | Exception]:
-        """Yield the cross-attention of each call. If a pass over several calls fails, run each remaining call alone."""
+        """Yield the cross-attention of each call. If a pass over several calls fails, run a pass per remaining call."""
         answered = 0
         try:
             attentions = iter(self._attention([pair for pairs in calls for pair in pairs]))
@@ -180,7 +180,7 @@ class ResultDispatcher:
 
 
 def _chunk(tasks: Iterator[TextTask], ahead: int) -> list[TextTask]:
-    """Return the next `ahead` tasks, or fewer if the tasks are long."""
+    """Return the next `ahead` tasks, or fewer if their sources reach TOKENS_PER_TEXT * `ahead` tokens."""
     chunk, tokens = [], 0
     for task in tasks:
         chunk.append(task)

@@ -48,7 +48,7 @@ def attend(pairs: Sequence[Pair]) -> AttentionCall:
 
 
 class Routine(Generic[T]):
-    """A coroutine that is suspended at an engine call. `call` is this call, or None if the coroutine has returned."""
+    """A running coroutine. `call` is the engine call at which it is suspended, or None if it has returned."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
         """Start the coroutine. An exception that the coroutine raises before its first call is raised here."""

@@ -12,7 +12,7 @@ from mt.text.protect import SpanKind
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
 MAX_SENTENCE_WEIGHTS = 2**27
-"""Maximum number of attention weights of a sentence. Sentences with more are not explained."""
+"""Maximum number of attention weights of a sentence. Sentences with more weights are not explained."""
 
 WEIGHT_DIGITS = 4
 
@@ -27,14 +27,17 @@ class Explanation:
 
 @dataclass(frozen=True)
 class ReducedText:
-    """A text without some ranges. places[i] is the index of character i in the full text; the last entry is the end."""
+    """A text from which ranges were removed.
+
+    places[i] is the offset of character i in the full text. places[-1] is the length of the full text.
+    """
 
     text: str
     places: tuple[int, ...]
 
     @classmethod
     def of(cls, text: str, removed: Sequence[Range]) -> "ReducedText":
-        """Remove ranges from a text, and white space that would then begin the text or follow other white space."""
+        """Remove ranges from a text, and white space that would then be at the beginning or after other white space."""
         places: list[int] = []
         for place, character in enumerate(text):
             redundant = character.isspace() and (not places or (places[-1] < place - 1 and text[places[-1]].isspace()))
@@ -56,23 +59,23 @@ class ReducedPair:
 
 @dataclass(frozen=True)
 class Explainer:
-    """Explains sentences with the model's attention in a pass over a sentence and its translation.
+    """Explainer of translations by the cross-attention in a teacher-forced pass over a sentence and its translation.
 
-    The model reads sentence and translation without copied spans, and texts in capitals in lower case.
+    The model reads both without copied spans, and a sentence in ALL CAPS in lower case.
     """
 
     tokenizer: Tokenizer
     attention: AttentionPass
     tag: tuple[int, ...]
     source_language: str
-    max_length: int  # tokens of a source or target that the model reads
+    max_length: int  # maximum number of tokens of a source or target that the model reads
     options: ExplainOptions
 
     async def explain(self, sentences: Sequence[tuple[str, Alternative]]) -> list[Explanation]:
-        """Return the explanation of each sentence of a text, from its source and best alternative.
+        """Return the explanation of each sentence of a text. `sentences` has each source and its best alternative.
 
-        A sentence that is too long for the model, or has more than MAX_SENTENCE_WEIGHTS weights, has no explanation.
-        Later sentences have no attention map once the maps of the text have `options.attention` weights.
+        A sentence that is too long for the model, or has more than MAX_SENTENCE_WEIGHTS weights, has no explanation. A
+        sentence has no attention map if the maps of the text would then exceed `options.attention` weights in total.
         """
         pairs = [self._pair(source, alternative) for source, alternative in sentences]
         readable = [number for number, pair in enumerate(pairs) if self._is_readable(pair.ids)]
@@ -124,7 +127,10 @@ class Explainer:
 
 
 def _lower_pair(source: str, alternative: Alternative, language: str) -> tuple[str, str]:
-    """Return a sentence in capitals and its translation in ordinary letter case, if their lengths do not change."""
+    """Return a sentence in ALL CAPS and its translation in sentence case. Return other sentences unchanged.
+
+    A pair whose lengths would change is returned unchanged, too.
+    """
     lowered = casing.lower_capitals(source, language)
     written = "".join(alternative.pieces).replace(SPACE_MARK, " ").strip()
     small = written if written.lower() == alternative.text.lower() else alternative.text.lower()
@@ -134,7 +140,7 @@ def _lower_pair(source: str, alternative: Alternative, language: str) -> tuple[s
 
 
 def _find_copies(source: str, target: str) -> Iterator[tuple[SpanKind, Link]]:
-    """Yield links of equal protected spans: occurrence n in the source with occurrence n in the target."""
+    """Yield (kind, link) of equal protected spans. Occurrence n in the source has a link to occurrence n in the target."""
     target_spans = list(protect.find_spans(target))
     for span in protect.find_spans(source):
         copy = next((other for other in target_spans if other.text == span.text), None)

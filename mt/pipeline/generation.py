@@ -1,4 +1,4 @@
-"""Text that a language model generates, by the engine and the searches of translation."""
+"""Generation of text with a language model. The engine and the searches are those of translation."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,15 +20,15 @@ from mt.engine.scheduler import Limits
 from mt.errors import RequestError, problems
 from mt.tokenizer import EOS
 
-INCOMPLETE = "\ufffd"  # text of the first bytes of a character
+INCOMPLETE = "\ufffd"  # decoded text of an incomplete sequence of bytes of a character
 
 
 @dataclass(frozen=True)
 class GenerationOptions:
-    """A prompt and the extent of each text that continues it.
+    """A prompt, and the number and length of the texts that continue it.
 
-    A text ends with the end of its line number `lines`, the first of which is the last line of the prompt, or after
-    `max_length` tokens. `search` selects sampling, greedy search or beam search; its lengths are not used.
+    A text ends after `lines` lines or `max_length` new tokens. The last line of the prompt is continued and counts as
+    the first line. `search` selects sampling, greedy search or beam search; its length options are not used.
     """
 
     prompt: str = ""
@@ -38,7 +38,7 @@ class GenerationOptions:
     max_length: int = 200
 
     def __post_init__(self) -> None:
-        """Raise RequestError if a value is not accepted."""
+        """Check the values. Raises: RequestError with all values that are not accepted."""
         values = {"count": self.count, "lines": self.lines, "max_length": self.max_length}
         invalid = [f"{name} is {value}; accepted: at least 1" for name, value in values.items() if value < 1]
         if not self.search.sample and self.count > self.search.beam_size:
@@ -46,18 +46,18 @@ class GenerationOptions:
                 f"count is {self.count}; accepted: up to beam_size, {self.search.beam_size}, without sampling"
             )
         if not self.search.sample and self.count > 1 and self.lines > 1:
-            invalid.append(f"lines is {self.lines}; accepted: 1 for several hypotheses of beam search")
+            invalid.append(f"lines is {self.lines}; accepted: 1 if beam search returns several hypotheses (count > 1)")
         if invalid:
             raise RequestError(problems("the options of generation cannot be used", invalid))
 
 
 @dataclass
 class Draft:
-    """A text in progress. The engine writes one line, or a part of a long one, in each request."""
+    """An unfinished text. Each request to the engine generates one line, or a part of a long line."""
 
     number: int
     lines: list[list[int]]  # ids of the complete lines, including those of the prompt
-    line: list[int]  # ids of the present line
+    line: list[int]  # ids of the current line
     lines_left: int
     tokens_left: int
     requests: int = 0
@@ -67,7 +67,7 @@ class Draft:
         return not (self.lines_left and self.tokens_left)
 
     def extend(self, tokens: Sequence[int], ended: bool) -> None:
-        """Append tokens to the present line, which they may end."""
+        """Append tokens to the current line. If `ended` is true, they end this line."""
         self.line = [*self.line, *tokens]
         self.tokens_left -= len(tokens)
         self.lines_left -= ended
@@ -78,7 +78,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class ObservedScorer:
-    """Scorer that reports the tokens [R] of each step, which the search has chosen in the step before."""
+    """Scorer that calls `observe` at each step with its tokens [R], which the search chose in the previous step."""
 
     scorer: Scorer[Any]
     observe: Callable[[Tensor], None]
@@ -114,7 +114,7 @@ class TextGenerator:
         return cls(load_language_model(Path(path), place), place)
 
     def generate(self, options: GenerationOptions) -> list[str]:
-        """Return `count` texts, each with the prompt: samples in the order of their numbers, or hypotheses best first.
+        """Return `count` texts that begin with the prompt: samples in order, or hypotheses of a search, best first.
 
         Sample n does not depend on `count`.
 
@@ -134,9 +134,9 @@ class TextGenerator:
         return [self._text(draft) for draft in drafts]
 
     def stream(self, options: GenerationOptions) -> Iterator[str]:
-        """Yield the first text of `generate` in parts: the prompt, then the text of each token as soon as it is chosen.
+        """Yield the first text of `generate` in parts: the prompt, then the text of each token as it is generated.
 
-        The best hypothesis of beam search may change until its end, so its text comes in whole lines.
+        Beam search yields whole lines, because its best hypothesis may change until the end of a line.
         """
         written: list[int] = []
         draft = self._draft(options, 0)
@@ -161,24 +161,24 @@ class TextGenerator:
         return Engine(SearchDecoder(scorer), Limits.of(scorer.device.type))
 
     def _draft(self, options: GenerationOptions, number: int) -> Draft:
-        """Return the beginning of a text: the prompt."""
+        """Return a draft that consists of the prompt. Raises: RequestError if the model cannot read its lines."""
         *before, last = self.tokenizer.encode_many(options.prompt.split("\n"))
         if before and not self.description.block_tokens:
             raise RequestError(
                 f"the prompt has {len(before) + 1} lines; accepted: one line, because the model was trained on single "
-                "lines (data.block_tokens trains on several)"
+                "lines (a recipe with data.block_tokens trains on several lines)"
             )
         return Draft(number, before, last, options.lines, options.max_length)
 
     def _submit(self, engine: Engine, draft: Draft, options: GenerationOptions) -> Request:
         """Submit a request that continues a draft, and return it.
 
-        The model reads as many earlier lines as fit beside the present one, which has half of its length at least. A
-        line that is too long itself is continued from its last tokens.
+        The model reads the current line and as many earlier lines as fit into its maximum length, of which at least
+        half is for the current line. A current line that is too long is continued from its last tokens.
         """
         room, line = self.description.model.max_length, draft.line
         prefix = line if len(line) + 2 <= room else line[-(room // 2) :]
-        wanted = len(prefix) + draft.tokens_left + 1  # with EOS
+        wanted = len(prefix) + draft.tokens_left + 1  # 1 for EOS
         space = room - min(wanted, max(room // 2, len(prefix) + 2))
         context: list[int] = []
         for earlier in reversed(draft.lines) if self.description.block_tokens else ():
@@ -199,7 +199,7 @@ class TextGenerator:
         return request
 
     def _text(self, draft: Draft, latest: Sequence[int] = ()) -> str:
-        """Return the text of a draft with the `latest` tokens of its present line, which end at EOS."""
+        """Return the text of a draft and of the tokens `latest`, up to EOS, that continue its current line."""
         new = latest[: latest.index(EOS)] if EOS in latest else latest
         return "\n".join(map(self.tokenizer.decode, [*draft.lines, [*draft.line, *new]]))
 

@@ -7,7 +7,7 @@ from mt.text.alignment import Link, Range
 
 @dataclass(frozen=True)
 class ExplainOptions:
-    """Explanations to compute for each sentence. Any explanation costs one teacher-forced pass of the model."""
+    """Explanations to compute for each sentence. One or both cost a teacher-forced pass of the model per sentence."""
 
     alignment: bool = False
     attention: int = 0  # maximum number of weights in the attention maps of one text
@@ -52,8 +52,8 @@ class SentenceTranslation:
 
     All ranges, including those in `links`, count characters of the whole source text or the whole translation. `links`
     are in target order. `confidence` is the expected sentence chrF from 0 to 1, or None if the model has no confidence
-    data. `links` and `attention` are set only if ExplainOptions request them. `untranslated` is true if the model wrote
-    nothing, or knows no letter of the sentence: `text` is then the source.
+    data. `links` and `attention` are set only if ExplainOptions request them. If the model wrote nothing, or knows no
+    letter of the sentence, `untranslated` is true and `text` is the source.
     """
 
     source: str
@@ -89,8 +89,8 @@ class SentenceReport:
 class Translation:
     """The best translation of a text, and its n-best list.
 
-    For a text of several sentences, alternative n joins alternative n of each sentence, or the last alternative of a
-    sentence that has fewer. `sentences` omits sentences that contain nothing to translate.
+    For a text of several sentences, alternative n of the text consists of alternative n of each sentence, or of its
+    last alternative if it has fewer. `sentences` omits sentences that contain nothing to translate.
     """
 
     text: str
@@ -111,7 +111,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class Failure:
-    """Result in a stream for a text that could not be translated. `problem` is the reason."""
+    """Result, in a stream, of a text that could not be translated. `problem` is the reason."""
 
     source: str
     problem: str

@@ -1,4 +1,4 @@
-"""Translation of one sentence as a coroutine: the searches for it, and the repair of their results."""
+"""Translation of one sentence by a coroutine, which awaits searches and repairs their results."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ from mt.text.restoration import add_missing_spans
 from mt.text.terms import TermMatch
 
 NO_REPEAT_NGRAM = 3
-"""`no_repeat_ngram` of the search that decodes a repetitive translation again."""
+"""Value of `no_repeat_ngram` for decoding again after a repetitive translation."""
 
 _REMOVED_IF_LOST = frozenset({SpanKind.OPAQUE, SpanKind.TAG, SpanKind.KEPT})
 
@@ -35,8 +35,8 @@ async def translate_sentence(
     """Return the n-best list of a sentence. Alternatives contain protected spans, `kept` ranges and glossary terms.
 
     A sentence that is a glossary term becomes the translation of the term, without a search. If the model writes no
-    letter, or knows no letter of the sentence, the result is the source, with its glossary terms translated, without
-    pieces.
+    letter, or knows no letter of the sentence, the result is one alternative without pieces: the source with its
+    glossary terms translated.
 
     Most sentences are decoded once. A headline is decoded in title case and in lower case, and the result with the
     better score is used. A sentence is decoded again if its translation lacks spans or terms, is repetitive or is too
@@ -91,7 +91,7 @@ async def translate_sentence(
 
 
 async def translate_raw(sentence: str, context: SentenceContext) -> tuple[Alternative, ...]:
-    """Return the n-best list of one search for a sentence, without repairs.
+    """Return the n-best list of a single search for the translation of a sentence, without repairs.
 
     Raises:
         RequestError: The model fails on the sentence.
@@ -109,9 +109,9 @@ def is_untranslatable(sentence: str, kept: Sequence[Range] = ()) -> bool:
 
 
 def split_ranges(ranges: Iterable[Range], parts: Sequence[str]) -> list[tuple[Range, ...]]:
-    """Divide ranges of a text among consecutive parts of the text.
+    """Divide ranges of a text among the consecutive parts of the text.
 
-    Returns the ranges in each part, relative to the start of the part.
+    Returns, for each part, the ranges in the part, as offsets from the beginning of the part.
     """
     ranges_of: list[list[Range]] = [[] for _ in parts]
     ends = list(accumulate(map(len, parts)))
@@ -127,7 +127,7 @@ def split_ranges(ranges: Iterable[Range], parts: Sequence[str]) -> list[tuple[Ra
 
 
 def _ranges_in(text: str, sentence: str, ranges: Sequence[Range]) -> tuple[Range, ...]:
-    """Return the positions in `text` of ranges of a sentence. `text` is the sentence in another letter case."""
+    """Return ranges of a sentence as ranges of `text`, which is the same sentence in another letter case."""
     if len(text) == len(sentence):
         return tuple(ranges)
     moved: list[Range] = []
@@ -163,7 +163,10 @@ def _loses_copies(decoded: DecodedVariant) -> bool:
 
 
 async def _decode_without_blanks(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant | None:
-    """Return alternatives that all have a letter or digit if the source has one. Return None if the model has none."""
+    """Return the alternatives that have a letter or digit, if the source has one; decode again if one of them has none.
+
+    Returns None if no alternative of either search has a letter or digit.
+    """
     if not _has_text(decoded.variant.stripped.text) or all(_has_text(one.text) for one in decoded.alternatives):
         return decoded
     options = replace(context.options, min_length=max(context.options.min_length, 2))
@@ -184,7 +187,10 @@ def _has_text(text: str) -> bool:
 
 
 async def _decode_without_repetition(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
-    """Decode again, with repetition forbidden, if a translation is repetitive or reached its maximum length."""
+    """Decode again, with repeated n-grams forbidden, if a translation is repetitive or has the maximum length.
+
+    Returns the better of the two results.
+    """
     options = decoded.request.options
     if options.no_repeat_ngram or not is_endless(decoded, context):
         return decoded
@@ -196,7 +202,7 @@ async def _decode_without_repetition(decoded: DecodedVariant, context: SentenceC
 async def _translate_in_halves(
     variant: SourceVariant, alternatives: tuple[Alternative, ...], context: SentenceContext
 ) -> tuple[Alternative, ...]:
-    """Translate a sentence in parts. Return these alternatives if the best is longer, else the given alternatives."""
+    """Translate a sentence in parts. Return the joined translations if they are longer, else `alternatives`."""
     text = variant.text
     pieces = list(segment.split_long_sentence(text, lambda part: len(part) <= max(1, len(text) * 2 // 3)))
     texts = [piece.text for piece in pieces]

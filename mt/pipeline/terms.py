@@ -21,8 +21,8 @@ MAX_SEARCHES = 2
 """Maximum number of constrained searches of one sentence."""
 
 MIN_BEAMS = 16
-"""Minimum number of beams of a constrained search, shared among hypotheses with 0, 1, 2, ... terms. The number is the
-same for all sentences, because only searches with equal beam sizes share a batch. 12 beams give slightly worse
+"""Minimum number of beams of a constrained search, which are divided among hypotheses with 0, 1, 2, ... terms. It does
+not depend on the sentence, because only searches with equal beam sizes share a batch. 12 beams give slightly worse
 translations, 24 beams hardly better ones."""
 
 MAX_TERMS = 12
@@ -33,10 +33,10 @@ MAX_TERM_CHARACTERS = 300
 square of this number. The other terms are substituted afterwards."""
 
 MIN_WEIGHT = 0.1
-"""Minimum attention on a term of a target word that translates the term."""
+"""Minimum attention weight, from a target word to a term, of a word that may translate the term."""
 
 SURE_WEIGHT = 0.7
-"""Attention on a term with which a target word translates the term, even if another word (an article) has more."""
+"""Attention weight from which a target word always counts as a translation of a term, even if another word has more."""
 
 _MIN_BANNED_LETTERS = 4  # shorter words are often function words, such as articles
 _CAPITALIZED_NOUNS = frozenset({"de", "lb"})
@@ -56,8 +56,8 @@ async def translate_with_terms(
 ) -> tuple[Alternative, ...]:
     """Return alternatives that contain all glossary terms of the sentence.
 
-    If the best alternative lacks a term, a constrained search requires the terms and bans the words that the best
-    alternative contains instead of them. If no search succeeds, the terms are substituted in the best alternative.
+    If the best alternative lacks a term, a constrained search requires all terms and bans the words that stand in the
+    place of missing terms. If no search succeeds, the terms are substituted into the best alternative.
     """
     source, language = decoded.variant.stripped.text, context.target
     spans, protected = decoded.variant.spans, {span.text for span in decoded.variant.spans}
@@ -97,7 +97,10 @@ async def translate_with_terms(
 def required_terms(
     matches: Sequence[TermMatch], displaced: Mapping[str, Sequence[str]], links: UnitLinks, language: str
 ) -> list[RequiredTerm]:
-    """Return the terms that a search must write. Terms that the first translation lacks are not repeatable."""
+    """Return the terms that a search must write. Terms that `links.target` lacks must occur exactly `count` times.
+
+    `displaced` maps a required translation to the words that `links.target` has in its place.
+    """
     counts = Counter(match.translation or "" for match in matches)
     required = []
     room = MAX_TERM_CHARACTERS
@@ -124,7 +127,7 @@ def required_terms(
 
 
 def displaced_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
-    """Return the target words that translate only terms, as a dict from the required translation to the words."""
+    """Return, by required translation, the target words that stand in its place and translate nothing else."""
     words = [links.target[begin:end] for begin, end in links.right]
     match_of = {unit: match for match in matches for unit in _units_of_term(match, links)}
     displaced: dict[str, list[str]] = {}
@@ -136,7 +139,7 @@ def displaced_words(matches: Iterable[TermMatch], links: UnitLinks, language: st
 
 
 def duplicate_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
-    """Return words that translate a term in addition to its required translation, by the required translation."""
+    """Return, by required translation, the target words that translate the same term a second time."""
     matches = list(matches)
     occurrences = [
         span for match in matches for span in find_translation(match.translation or "", links.target, language)
@@ -151,10 +154,10 @@ def duplicate_words(matches: Iterable[TermMatch], links: UnitLinks, language: st
 
 
 def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, language: str) -> str:
-    """Return `text` with each missing term in place of the words that have the most attention on the term.
+    """Return `text` with each missing term in place of the target word that has the most attention on the term.
 
-    A term without such words is inserted before the final punctuation mark. `text` is `links.target` with restored
-    protected spans.
+    If no target word translates a term, the term is inserted before the final punctuation mark. `text` is
+    `links.target` with restored protected spans.
     """
     translations = dict.fromkeys(match.translation or "" for match in matches)
     taken = [span for translation in translations for span in find_translation(translation, text, language)]
@@ -173,7 +176,7 @@ def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, 
         else:
             end = len(text.rstrip("".join(CLOSING)))
             text = f"{text[:end]} {translation}{text[end:]}".strip()
-    for match in missing_terms(matches, text, language):  # adjacent letters can hide a substituted term
+    for match in missing_terms(matches, text, language):  # a substituted term is not found if letters adjoin it
         text = f"{text} {match.translation}".strip()
     return text
 
@@ -184,7 +187,7 @@ def _constrained_request(
     banned: Mapping[str, Sequence[str]],
     context: SentenceContext,
 ) -> Request:
-    """Return a request for the same source with required terms and banned words."""
+    """Return a request for the same source, whose search requires `terms` and bans the words in `banned`."""
     compiler, options = context.compiler, context.options
     beams = max(MIN_BEAMS, 1 if options.sample else options.beam_size)
     length = sum(term.count * compiler.length(term.translation) for term in terms)
@@ -238,7 +241,10 @@ def _is_part_of_word(term: TermMatch, links: UnitLinks) -> bool:
 
 
 def _can_ban(word: str, translation: str, first: bool, language: str) -> bool:
-    """Return whether a word may be banned: the word and the translation seem to have the same part of speech."""
+    """Return whether a target word may be banned: it is long enough, not in the translation, and perhaps of its kind.
+
+    In languages with capitalized nouns, word and translation must agree in capitalization, except in the first word.
+    """
     if len(word) < _MIN_BANNED_LETTERS or word.casefold() in translation.casefold().split():
         return False
     return first or language not in _CAPITALIZED_NOUNS or word[0].isupper() == translation[0].isupper()
@@ -249,7 +255,7 @@ def _contains(longer: str, shorter: str) -> bool:
 
 
 def _find_unit(text: str, links: UnitLinks, unit: int, taken: Sequence[Range]) -> Iterator[Range]:
-    """Yield the range in `text` of the target word with index `unit`, unless it overlaps a range in `taken`."""
+    """Yield the range in `text` of target unit `unit`, or nothing if it is absent or overlaps a range of `taken`."""
     word = links.target[slice(*links.right[unit])]
     pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
     before = len(pattern.findall(links.target[: links.right[unit][0]]))

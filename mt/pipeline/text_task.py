@@ -36,8 +36,8 @@ AnyRoutine = Routine[tuple[Alternative, ...]] | Routine[list[Explanation]]
 class TextTask:
     """Translation of a text: one routine for each sentence, then one routine for the explanations.
 
-    The caller calls `plan` until the task is `planned`, and answers the calls of the routines with `resume` until the
-    task is `done`.
+    The caller must call `plan` until `planned` is true, and answer the calls of the routines (`take_calls`) with
+    `resume` until `done` is true.
     """
 
     text: str
@@ -60,7 +60,7 @@ class TextTask:
         return bool(self.problem) or (self.planned and not self._unfinished)
 
     def plan(self, seconds: float = inf) -> None:
-        """Split off sentences and start their translation until `seconds` have passed or the text is planned."""
+        """Split sentences from the text and start their translation, for at most about `seconds` seconds."""
         stop = monotonic() + seconds
         for step in self.steps:
             if step is not None:
@@ -85,7 +85,7 @@ class TextTask:
         return routines
 
     def resume(self, routine: AnyRoutine, answer: Sequence[Result] | Sequence[CrossAttention] | Exception) -> None:
-        """Answer the call of a routine, or raise an exception at the call.
+        """Answer the call of a routine. If `answer` is an exception, the exception is raised at the call.
 
         An exception that the routine does not catch becomes the problem of the task.
         """
@@ -99,7 +99,7 @@ class TextTask:
             self.problem = f"the text that begins {self._sources[number][:40]!r} cannot be translated: {reason}"
 
     def take_reports(self) -> list[SentenceReport]:
-        """Return reports of newly finished sentences in order, once the text is planned."""
+        """Return reports of newly finished sentences, in order and without gaps; none before the text is planned."""
         reports = []
         while (
             self.planned
@@ -176,7 +176,7 @@ class TextTask:
         self._track(self._explanations)
 
     def _track(self, routine: AnyRoutine) -> None:
-        """Queue the call of a routine that was started or resumed, or count the routine as finished."""
+        """Queue the call of a started or resumed routine. If there is no call, count the routine as finished."""
         if routine.call is None:
             self._unfinished -= 1
             return
@@ -216,7 +216,7 @@ class TextTask:
 
 @dataclass(frozen=True)
 class TextPlanner:
-    """Splits texts of one direction into sentences and starts the translation of the sentences."""
+    """Planner that splits texts of one direction into sentences and starts the translation of the sentences."""
 
     context: SentenceContext
     max_length: int  # maximum number of tokens of a source, tag and EOS included
@@ -227,18 +227,18 @@ class TextPlanner:
     choose: Choose = tuple
 
     def task(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
-        """Plan the translation of a text and return its task. The ranges `kept` are not translated."""
+        """Return the planned task of a text. The ranges `kept` are not translated."""
         task = self.begin(text, kept)
         task.plan()
         return task
 
     def begin(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
-        """Return the task of a text, which is not planned. The ranges `kept` are not translated."""
+        """Return the task of a text, for which `plan` must still be called. The ranges `kept` are not translated."""
         text = text if text.isascii() else text.encode("utf-8", "replace").decode()  # without lone surrogates
         return TextTask(text, self, steps=self._steps(text, kept))
 
     def attempt(self, text: str) -> TextTask:
-        """Return the task of a text like `task`. An exception in `task` becomes the problem of the returned task."""
+        """Return the planned task of a text. An exception of the tokenizer becomes the problem of the task."""
         try:
             return self.task(text)
         except Exception as error:  # a tokenizer can raise any exception
@@ -271,7 +271,7 @@ class TextPlanner:
             yield from self._split(part, [_move(place, -begin) for place in ranges])
 
     def _split(self, part: TextPart, kept: Sequence[Range]) -> Iterator[PlannedPart]:
-        """Split off the list marker of a part, and split the rest if it is too long for the model.
+        """Split a part into its list marker and the text after it, and split this text if it is too long for the model.
 
         Yields each new part with its kept ranges.
         """
@@ -306,9 +306,9 @@ class TextPlanner:
 
 
 def _merge_divided(parts: Iterable[TextPart], kept: Sequence[Range]) -> Iterator[TextPart]:
-    """Yield the parts of a text. Parts that share one of the ranges `kept`, which are sorted, are merged into one."""
+    """Yield the parts of a text, with all parts that a range of `kept` overlaps merged into one. `kept` is sorted."""
     begins = [begin for begin, _ in kept]
-    last_ends = [0, *accumulate((end for _, end in kept), max)]  # of the first n ranges
+    last_ends = [0, *accumulate((end for _, end in kept), max)]  # last_ends[n] is the maximum end of the first n ranges
     group: list[TextPart] = []
     end = 0
     for part in parts:

@@ -36,7 +36,7 @@ CHUNK_TEXTS = 2048
 
 
 def start_engine(backend: Backend, threads: int | None) -> AnyEngine:
-    """Start one engine per thread if the backend supports it, else one engine; torch then uses the threads."""
+    """Start one engine per thread if the backend supports it. Otherwise, start one engine; torch uses the threads."""
     if not backend.multithreaded:
         if threads is not None:
             torch.set_num_threads(threads)
@@ -50,7 +50,7 @@ def start_engine(backend: Backend, threads: int | None) -> AnyEngine:
 class Translator:
     """A translation model with its tokenizer and an engine.
 
-    Several threads may share a translator. A lock lets one of them run at a time.
+    Several threads may share a translator; a lock lets one thread run at a time.
 
     >>> from mt import Translator
     >>> translator = Translator.load("tests/frozen/model", device="cpu", dtype="float32")
@@ -69,9 +69,9 @@ class Translator:
         dtype: Dtype = Dtype.FLOAT32,
         shortlist: bool = False,
     ) -> None:
-        """Use a loaded model with an engine over it. The default engine decodes in plain torch.
+        """Create a translator of a loaded model. The default engine decodes in plain torch.
 
-        `dtype` and `shortlist` must describe the engine.
+        `dtype` is the number format of the engine, and `shortlist` tells whether the engine uses a shortlist.
         """
         self.model = loaded.model
         self.tokenizer = loaded.tokenizer
@@ -134,7 +134,10 @@ class Translator:
 
     @classmethod
     def from_loaded(cls, loaded: LoadedModel) -> "Translator":
-        """Use a model in memory with its present weights. On a CPU, the compiled kernels decode if available."""
+        """Create a translator of a model in memory, with its current weights.
+
+        On a CPU, the compiled kernels decode if they are available.
+        """
         device = next(loaded.model.parameters()).device
         if device.type != "cpu":
             return cls(loaded)
@@ -226,7 +229,7 @@ class Translator:
             protect: Copy addresses, placeholders, code, file names, emoji and numbers unchanged (mt.text.protect),
                 translate texts in capitals, and decode again if a translation is repetitive or too short. If False,
                 the translation of a sentence is the unchanged result of one search.
-            glossary: Required translations of terms, by term (mt.text.terms).
+            glossary: The required translation of each term (mt.text.terms).
             do_not_translate: Terms that are copied unchanged.
             alignment: Set `Translation.sentences[n].links`, which link words of source and translation.
 

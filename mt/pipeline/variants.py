@@ -1,4 +1,4 @@
-"""Variants of a source sentence that the model reads, and their decoded translations."""
+"""Variants of a source sentence, such as the sentence in lower case, and the translations that the model decodes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,11 +21,11 @@ from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
 @dataclass(frozen=True)
 class SentenceContext:
-    """Tokenizer, options and terms for the sentences of one direction."""
+    """Tokenizer, search options and terms for translating sentences of one direction."""
 
     tokenizer: Tokenizer
     compiler: ConstraintCompiler
-    request_ids: Iterator[int]  # unique in an engine
+    request_ids: Iterator[int]  # ids that are unique in the engine
     caller: int
     source: str  # source language; empty if unknown
     target: str  # target language
@@ -58,8 +58,8 @@ class SentenceContext:
     ) -> "SourceVariant":
         """Return the variant of a text without its spans of the kinds `removed`. Glossary `terms` are not protected.
 
-        Emoji and spans with characters outside the vocabulary are removed too: the model cannot copy them, and it
-        translates a sentence that contains them badly.
+        Emoji and spans with characters outside the vocabulary are removed, too, because the model cannot copy them and
+        translates sentences with them badly.
         """
         spans = tuple(
             span
@@ -78,13 +78,13 @@ class SentenceContext:
 
     @cached_property
     def _encode(self) -> Callable[[str], tuple[int, ...]]:
-        """Tokenizer function that caches the last text, because the planner and the request encode the same text."""
+        """Function that encodes a text and caches the last result: planner and request encode the same text."""
         return lru_cache(maxsize=1)(lambda text: (*self.tag, *self.tokenizer.encode(text), EOS))
 
 
 @dataclass(frozen=True)
 class SourceVariant:
-    """A sentence in a certain letter case, with its protected spans, and the text without the removed spans."""
+    """A sentence, perhaps in changed letter case, with its protected spans and its text without removed spans."""
 
     text: str
     kept: tuple[Range, ...]  # ranges that the translation must contain unchanged
@@ -96,7 +96,7 @@ class SourceVariant:
 
 @dataclass(frozen=True)
 class DecodedVariant:
-    """A source variant and the n-best list that the model returned, which is not empty."""
+    """A source variant and the non-empty n-best list of its translations."""
 
     variant: SourceVariant
     request: Request
@@ -116,7 +116,7 @@ class DecodedVariant:
 async def decode_variants(
     variants: Sequence[SourceVariant], context: SentenceContext, options: SearchOptions
 ) -> tuple[list[DecodedVariant], list[str]]:
-    """Return the decoded variants, and the problems of the variants on which the model failed."""
+    """Return the decoded variants, and the reasons why the model failed on other variants."""
     requests = [context.request(variant.stripped.text, options) for variant in variants]
     results = await decode(requests)
     decoded = [
@@ -128,7 +128,7 @@ async def decode_variants(
 
 
 async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Alternative, ...]:
-    """Return the alternatives with all protected spans inserted that were removed or that the model omitted."""
+    """Return the alternatives with the protected spans inserted that were removed, or that the model omitted."""
     stripped, spans = decoded.variant.stripped, decoded.variant.spans
     alternatives = list(decoded.alternatives)
     damaged = [
@@ -145,7 +145,7 @@ async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Al
 async def piece_attention(
     decoded: DecodedVariant, ranks: Sequence[int], context: SentenceContext
 ) -> list[PieceAttention]:
-    """Return the attention of the alternatives with these ranks on the stripped source."""
+    """Return the attention from each alternative of `ranks` (0 is the best) to the stripped source."""
     if not ranks:
         return []
     source, tag_length = decoded.request.source, len(context.tag)
@@ -160,7 +160,7 @@ async def piece_attention(
 
 
 def join_alternatives(text: str, alternatives: Sequence[Alternative]) -> Alternative:
-    """Join alternatives of the sentences of a text, whose joined text is `text`, into an alternative of the text."""
+    """Return the alternative of a text from the alternatives of its sentences. `text` is their joined text."""
     tokens = [len(alternative.piece_log_probabilities) for alternative in alternatives]
     weighted = sum(alternative.score * count for alternative, count in zip(alternatives, tokens, strict=True))
     return Alternative(

@@ -140,7 +140,7 @@ def _lower_pair(source: str, alternative: Alternative, language: str) -> tuple[s
 
 
 def _find_copies(source: str, target: str) -> Iterator[tuple[SpanKind, Link]]:
-    """Yield (kind, link) of equal protected spans. Occurrence n in the source has a link to occurrence n in the target."""
+    """Yield (kind, link) of equal protected spans: occurrence n in the source and occurrence n in the target."""
     target_spans = list(protect.find_spans(target))
     for span in protect.find_spans(source):
         copy = next((other for other in target_spans if other.text == span.text), None)

@@ -158,7 +158,7 @@ def test_a_scorer_reads_earlier_lines_as_training_does(generator: TextGenerator)
         ({"count": 0}, "count is 0; accepted: at least 1"),
         ({"lines": 0}, "lines is 0; accepted: at least 1"),
         ({"search": SearchOptions(beam_size=2), "count": 3}, "count is 3; accepted: up to beam_size, 2"),
-        ({"search": SearchOptions(beam_size=2), "count": 2, "lines": 2}, "lines is 2; accepted: 1 for several"),
+        ({"search": SearchOptions(beam_size=2), "count": 2, "lines": 2}, "lines is 2; accepted: 1 if beam search"),
     ],
 )
 def test_options_that_cannot_be_used(values: dict[str, Any], problem: str) -> None:

@@ -28,9 +28,7 @@ TokenizerKind = Literal["bpe", "character", "byte"]
 SIZES: dict[Size, dict[str, Any]] = {
     "tiny": {"encoder_layers": 4, "decoder_layers": 4, "d_model": 128, "d_ff": 256, "heads": 4},
     "small": {"encoder_layers": 3, "decoder_layers": 3, "d_model": 256, "d_ff": 1024, "heads": 4},
-    # Vaswani et al. 2017, table 3. With a shared vocabulary of 37,000 pieces and one embedding matrix, these models
-    # have 63.1M and 214.2M parameters; the paper prints 65M and 213M. As table 3 determines all other sizes, the paper
-    # either rounded, or used a slightly larger vocabulary for base.
+    # Vaswani et al. 2017, table 3: 63.1M and 214.2M parameters with 37,000 tied embeddings. The paper: 65M and 213M.
     "base": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 512, "d_ff": 2048, "heads": 8},
     "big": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3},
 }
@@ -291,6 +289,10 @@ class TokenizerConfig(Section):
     """BPE-dropout rate of the training text (Provilkov et al. 2020)."""
     training_sentences: int = Field(2_000_000, ge=1)
     """Maximum number of sentences on which the tokenizer is trained; they are evenly spaced in the corpora."""
+    source_tags: tuple[str, ...] = ()
+    """Source tags in addition to those of `data.train`, for text that later models are trained on."""
+    model: Path | None = None
+    """Folder of a tokenizer that is used in place of a new one. Of the other keys, only `dropout` has an effect."""
 
 
 Beta = Annotated[float, Field(ge=0, lt=1)]

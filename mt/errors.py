@@ -32,6 +32,10 @@ class TrainingError(MTError):
     """Raised when training cannot start or continue: no checkpoint to resume, a non-finite loss, and similar."""
 
 
+class BuildError(MTError):
+    """Raised when a build cannot be planned, or a stage of a build fails; the message names the log of the stage."""
+
+
 class LanguageError(MTError, ValueError):
     """Raised when a language or direction is invalid or unknown to the model; the message lists accepted values.
 

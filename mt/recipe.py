@@ -136,6 +136,8 @@ def _explain(cause: Any) -> Iterator[str]:
     key = "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in cause["loc"]).removeprefix(".")
     if (sections, name) == (["model"], "size"):
         yield f"{key} = {cause['input']!r}; accepted: {', '.join(get_args(Size))}"
+    elif key == "build":
+        yield "build is a section for `mt-service build`; accepted: a recipe without this section"
     elif cause["type"] == "extra_forbidden":
         new_name = RENAMED.get(".".join((*sections, name)))
         renamed = f"has a new name; accepted: {key.removesuffix(name)}{new_name}"

@@ -22,7 +22,7 @@ FLOORS = (
     ("mt.engine",),
     ("mt.scoring",),
     ("mt.pipeline",),
-    ("mt.training", "mt.interop", "mt.insight"),
+    ("mt.training", "mt.interop", "mt.insight", "mt.build"),
     ("mt",),
     ("service", "mt.cli"),
     ("mt.__main__", "scripts"),

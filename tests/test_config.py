@@ -4,12 +4,15 @@ from typing import Any
 
 import pytest
 
+from mt.build.config import read_build_recipe
 from mt.config import ModelConfig, Recipe
 from mt.errors import RecipeError
 from mt.languages import Direction, DirectionSet
 from mt.recipe import RENAMED, keys_of, load_recipe, save_recipe
 
-RECIPES = sorted((Path(__file__).resolve().parent.parent / "scripts" / "recipes").glob("*.toml"))
+ALL_RECIPES = sorted((Path(__file__).resolve().parent.parent / "scripts" / "recipes").glob("*.toml"))
+BUILD_RECIPES = [path for path in ALL_RECIPES if path.stem.startswith("build-")]
+RECIPES = [path for path in ALL_RECIPES if path not in BUILD_RECIPES]
 
 MINIMAL = """
 name = "small"
@@ -265,6 +268,14 @@ def test_a_file_that_is_no_recipe(tmp_path: Path, content: bytes | None, says: s
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(RecipeError, match=rf"{re.escape(str(path))}: .*{says}"):
+        load_recipe(path)
+
+
+@pytest.mark.parametrize("path", BUILD_RECIPES, ids=[path.stem for path in BUILD_RECIPES])
+def test_our_recipes_of_builds_load(path: Path) -> None:
+    recipe, _ = read_build_recipe(path)
+    assert recipe.name == path.stem
+    with pytest.raises(RecipeError, match="build is a section for `mt-service build`; accepted: a recipe without"):
         load_recipe(path)
 
 

@@ -7,6 +7,9 @@ Of each n-best list, one translation is used: with --reference the translation w
 Rush 2016, section 3.3), otherwise the first translation (section 3.2). With the files of several teachers, a source is
 paired with each distinct translation (Nguyen et al. 2020). The corpus is written to PATH.en and PATH.de. In a recipe,
 its path is "ours/distilled.{language}".
+
+--backward names a model of the reverse direction. The pairs whose source has the lowest log-probability per token,
+given the translation, are dropped; --drop is their share (round-trip filtering).
 """
 
 import argparse
@@ -20,6 +23,7 @@ from mt.errors import DataError, problems
 from mt.evaluation import sentence_bleu
 from mt.files import atomic_file
 from mt.languages import Direction
+from mt.scoring.pairs import PairScorer
 from mt.scoring.reranking import NBest
 
 
@@ -37,6 +41,9 @@ def main(argv: Sequence[str]) -> int:
         pairs = list(select_pairs(teachers, references, direction.target))
     if not pairs:
         raise DataError(f"{options.nbest[0]}: no line has a translation; accepted: at least one translation")
+    if options.backward is not None and options.drop:
+        with console.status("scoring pairs"):
+            pairs = drop_least_probable(pairs, direction, options)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     for output, side in zip(outputs, zip(*pairs, strict=True), strict=True):
         with atomic_file(output) as path, path.open("w", encoding="utf-8", newline="\n") as file:
@@ -67,7 +74,27 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.common.add_argument(
         "--reference", type=Path, metavar="FILE", help="reference translations of the sources, line by line"
     )
-    return parser.parse_args(argv)
+    parser.more.add_argument("--backward", type=Path, metavar="MODEL", help="a model of the reverse direction")
+    parser.more.add_argument(
+        "--drop", type=float, default=0.0, metavar="X", help="share of the pairs that --backward drops (%(default)s)"
+    )
+    parser.more.add_argument("--device", default="auto", metavar="NAME", help="device of --backward (%(default)s)")
+    options = parser.parse_args(argv)
+    if not 0 <= options.drop < 1 or (options.drop and options.backward is None):
+        parser.error(f"--drop is {options.drop}; accepted: at least 0 and below 1, with --backward")
+    return options
+
+
+def drop_least_probable(
+    pairs: Sequence[tuple[str, str]], direction: Direction, options: argparse.Namespace
+) -> list[tuple[str, str]]:
+    """Return the pairs without the share --drop whose sources are least probable given their translations."""
+    scorer = PairScorer.load(options.backward, options.device)
+    reverse = Direction(direction.target, direction.source)
+    scored = scorer.score([target for _, target in pairs], [source for source, _ in pairs], reverse)
+    values = [pair.log_probability / len(pair.token_log_probabilities) for pair in scored]
+    order = sorted(range(len(pairs)), key=lambda index: values[index])
+    return [pairs[index] for index in sorted(order[int(options.drop * len(pairs)) :])]
 
 
 def check_files(

@@ -12,6 +12,7 @@ lower-cased and tokenised by Moses. The score of a language model is its perplex
 
 import argparse
 import json
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -135,7 +136,9 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
         scores = conditions(options.model, translator, direction, search)
         scores["ensemble"] = [str(model) for model in options.ensemble]
         with console.status(f"translating {len(test.sources):,} sentences"):
+            began = time.monotonic()
             translations = translate(translator, test, direction, search)
+            scores["sentences_per_second"] = len(test.sources) / (time.monotonic() - began)
         hypotheses = [translation.text for translation in translations]
 
     report = evaluation.evaluate(hypotheses, test.references, target_language=direction.target, tokenize=tokenize)

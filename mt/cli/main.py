@@ -8,6 +8,7 @@ VERBS = {
     "fetch": ("fetch", "download a public corpus"),
     "prepare": ("prepare", "clean and tokenize the corpora of a recipe"),
     "train": ("train", "train a model from a recipe"),
+    "build": ("build", "build the best models from corpora: teachers, students, report"),
     "evaluate": ("evaluate", "score a model: BLEU, chrF2, TER"),
     "translate": ("translate", "translate a file or standard input"),
     "generate": ("generate", "generate text with a language model"),

@@ -1,6 +1,9 @@
 """Clean the corpora of a recipe, train its tokenizer and encode the text.
 
 `mt-service train` prepares its data itself. Runs share prepared data if their recipes have equal data settings.
+
+--text DIR also writes the tokenizer and, for each pair of languages such as en-de, the text: train.en-de.en and
+train.en-de.de with one sentence per line, valid.en-de.en, valid.en-de.de, and both sides in valid.en-de.tsv.
 """
 
 import os
@@ -14,6 +17,7 @@ from rich.table import Table
 from mt.cli.command import CommandParser, command, stderr_console
 from mt.config import Recipe
 from mt.data.dataset import PreparedData, load_prepared
+from mt.data.export import export_text
 from mt.data.preparation import DROPPED, prepare
 from mt.training.tuning import read_recipe
 
@@ -28,10 +32,14 @@ def main(argv: Sequence[str]) -> int:
     parser.common.add_argument(
         "--out", type=Path, metavar="DIR", default=RUNS / "prepared", help="folder of prepared data (%(default)s)"
     )
+    parser.more.add_argument("--text", type=Path, metavar="DIR", help="also write tokenizer and cleaned text to DIR")
     options = parser.parse_intermixed_args(argv)
     console = stderr_console()
     recipe = read_recipe(options.recipe, options.overrides)
-    show_summary(prepare_with_progress(recipe, options.out, console), console)
+    data = prepare_with_progress(recipe, options.out, console)
+    show_summary(data, console)
+    if options.text is not None:
+        export_text(data, options.text)
     return 0
 
 

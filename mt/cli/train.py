@@ -73,7 +73,7 @@ def main(argv: Sequence[str]) -> int:
             if device.type == "cuda":
                 device = torch.device("cuda", world.local_rank if world.size > 1 else device.index or 0)
                 torch.cuda.set_device(device)
-            finished = train(recipe, run, device, world, options.resume, console)
+            finished = train(recipe, run, options.prepared, device, world, options.resume, console)
     except KeyboardInterrupt:
         finished = False
     if not finished:
@@ -95,6 +95,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         help="continue from the last checkpoint; if no checkpoint exists, start a new run",
     )
     parser.add_device()
+    parser.more.add_argument(
+        "--prepared", type=Path, default=RUNS / "prepared", metavar="DIR", help="folder of prepared data (%(default)s)"
+    )
     parser.more.add_argument(
         "--processes",
         type=count,
@@ -130,14 +133,16 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def train(recipe: Recipe, run: Path, device: torch.device, world: World, resume: bool, console: Console) -> bool:
+def train(
+    recipe: Recipe, run: Path, prepared: Path, device: torch.device, world: World, resume: bool, console: Console
+) -> bool:
     """Prepare the data, train and write the model directory; return False if a signal stopped the training."""
     recipe_file = run / "recipe.toml"
     check_run(recipe, recipe_file, resume)
     if world.is_main:
-        prepare_with_progress(recipe, RUNS / "prepared", console)
+        prepare_with_progress(recipe, prepared, console)
     barrier(world)
-    data = load_prepared(prepared_folder(recipe, RUNS / "prepared"))
+    data = load_prepared(prepared_folder(recipe, prepared))
     tests = read_tests(recipe, data)
     if world.is_main:
         recipe_file.parent.mkdir(parents=True, exist_ok=True)

@@ -104,6 +104,8 @@ def prepared_folder(recipe: Recipe, parent: Path) -> Path:
     if recipe.tuning:
         monitored = recipe.tuning.model_dump_json(include={"monitor"})
         tokenizer = f"{load_tokenizer(recipe.tuning.model).digest} {monitored}"
+    elif recipe.tokenizer.model:
+        tokenizer = load_tokenizer(recipe.tokenizer.model).digest
     seed = f" {recipe.seed}" if recipe.data.split_validation else ""
     settings = f"{VERSION} {data} {recipe.cleaning.model_dump_json()} {tokenizer}{seed}"
     files = [f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in corpus_files(recipe)]
@@ -162,7 +164,8 @@ class _Preparation:
         if recipe.data.split_validation:
             untagged = [not corpus.source_tag for corpus in recipe.data.train]
             split_validation(folder / "train", folder / "valid", recipe.data.split_validation, recipe.seed, untagged)
-        tokenizer = load_tokenizer(recipe.tuning.model) if recipe.tuning else self._train_tokenizer()
+        existing = recipe.tuning.model if recipe.tuning else recipe.tokenizer.model
+        tokenizer = load_tokenizer(existing) if existing else self._train_tokenizer()
         for name, content in tokenizer.files.items():
             (folder / name).write_bytes(content)
         everything = list(dict.fromkeys(["train", "valid", *parts]))
@@ -246,7 +249,7 @@ class _Preparation:
                 kind=tokenizer.kind,
                 vocabulary_size=tokenizer.vocabulary_size,
                 languages=data.languages if len(data.directions) > 1 else (),
-                source_tags=data.source_tags,
+                source_tags=sorted({*data.source_tags, *tokenizer.source_tags}),
                 nfkc=tokenizer.nfkc,
                 threads=self.threads,
             )

@@ -16,6 +16,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from mt.build.config import BuildConfig
 from mt.cli.main import VERBS
 from mt.cli.main import main as run_verb
 from mt.config import Recipe
@@ -136,7 +137,8 @@ def recipe_page() -> str:
         "A recipe is a TOML file. Unknown keys are errors. Any key can be set on the command line: "
         "`mt-service train RECIPE.toml training.max_updates=1000`."
     )
-    return "\n\n".join(["# Recipe keys", NOTE, intro, *recipe_sections(Recipe, "Top level")])
+    sections = (*recipe_sections(Recipe, "Top level"), *recipe_sections(BuildConfig, "`[build]`"))
+    return "\n\n".join(["# Recipe keys", NOTE, intro, *sections])
 
 
 def settings_page() -> str:

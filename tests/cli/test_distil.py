@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from mt.cli import translate
+from mt.cli import distil, translate
 from mt.cli.distil import main
+from mt.languages import Direction
+from mt.scoring.pairs import ScoredPair
 from tests.conftest import sentences
 
 LISTS = {
@@ -55,6 +57,24 @@ def test_the_nearest_to_the_reference(tmp_path: Path, reference: Path) -> None:
         ("A cat.", "Eine Katze."),
         ("Two men eat lunch.", "Zwei Männer essen Mittag."),
     ]
+
+
+def test_the_pairs_with_the_least_probable_sources_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Scorer:
+        """The log-probability of a source is minus its number of characters, of one token."""
+
+        @classmethod
+        def load(cls, path: Path, device: str) -> "Scorer":
+            return cls()
+
+        def score(self, sources: list[str], targets: list[str], direction: Direction) -> list[ScoredPair]:
+            assert str(direction) == "de-en"
+            return [ScoredPair(-float(len(target)), (0.0,)) for target in targets]
+
+    monkeypatch.setattr(distil, "PairScorer", Scorer)
+    n_best = write(tmp_path / "n.jsonl", LISTS)
+    kept = distilled(tmp_path, n_best, "--backward", "model", "--drop", "0.4")
+    assert [source for source, _ in kept] == ["A dog runs.", "A cat."]
 
 
 def test_a_reference_without_spaces_chooses_too(tmp_path: Path) -> None:

@@ -1,0 +1,116 @@
+"""The section `[build]` of a recipe."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from mt.config import CorpusConfig, Recipe, Section
+from mt.errors import RecipeError, problems
+from mt.recipe import read_values, validate_recipe
+
+
+class StudentConfig(Section):
+    """A student: a smaller model that begins with layers of its teacher and learns from the teacher's translations."""
+
+    encoder_layers: int | None = Field(None, ge=1)
+    """Number of encoder layers. Left out: those of the model that the student begins with."""
+    decoder_layers: int | None = Field(None, ge=1)
+    """Number of decoder layers. Left out: those of the model that the student begins with."""
+    vocabulary_size: int | None = Field(None, ge=300)
+    """Number of pieces. Left out: those of the model that the student begins with."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout rate, usually lower than the teacher's."""
+    training: dict[str, Any] = Field(default_factory=dict)
+    """Keys of [training] that differ for this student."""
+
+
+class BuildConfig(Section):
+    """Techniques and budget of `mt-service build`; the rest of the recipe describes the corpora and the teachers."""
+
+    minutes: float | None = Field(None, gt=0)
+    """Approximate minutes of the whole build. They determine `training.max_updates` of every model once, when the plan
+    is made. Left out: the `training.max_updates` of the recipe."""
+    seeds: int = Field(1, ge=1, le=20)
+    """Number of teachers of each direction and round; the best by BLEU on the validation set is kept."""
+    single_model: bool = False
+    """Train one model for all directions in place of one model for each direction."""
+    diversify: bool = True
+    """Train teachers also on the training text translated by models of both directions (Nguyen et al. 2020)."""
+    monolingual: tuple[CorpusConfig, ...] = ()
+    """Monolingual text, such as { path = "captions.de.gz", columns = ["de"] }, with one sentence per line. Text in a
+    source language is translated forward, text in a target language back and tagged (`source_tag` bt)."""
+    filter: float = Field(0.0, ge=0, lt=1)
+    """Share of the synthetic pairs to drop: those whose source is least probable given the translation, by a model of
+    the reverse direction (round-trip filtering)."""
+    rounds: int = Field(1, ge=1, le=10)
+    """Most rounds of synthetic text. A further round runs if the last one improved BLEU on the validation set."""
+    parallel_weight: float = Field(1.0, ge=0.001, le=1000)
+    """Number of times that an epoch of a teacher uses each pair of the parallel text beside synthetic text."""
+    student: tuple[StudentConfig, ...] = ()
+    """Students. The first begins with layers of the teacher, each further one with layers of the student before it."""
+    shortlist: bool = False
+    """Compute a vocabulary shortlist for each final model."""
+
+    @model_validator(mode="after")
+    def _monolingual_corpora_have_one_language(self) -> Self:
+        wrong = [
+            corpus.path
+            for corpus in self.monolingual
+            if len(corpus.columns) != 1 or corpus.weight != 1 or corpus.source_tag or len(corpus.directions)
+        ]
+        if wrong:
+            raise ValueError(f"monolingual: {', '.join(wrong)}; accepted: a path and columns with one language")
+        return self
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether teachers are trained on synthetic text."""
+        return self.diversify or bool(self.monolingual)
+
+
+def read_build_recipe(path: Path, overrides: Sequence[str] = ()) -> tuple[Recipe, BuildConfig]:
+    """Read a recipe with a section `[build]`. Raises: RecipeError with all problems of the recipe."""
+    values, known_problems = read_values(path, overrides)
+    section = values.pop("build", None)
+    if not isinstance(section, Mapping):
+        raise RecipeError(f"{path}: the section [build] is missing; accepted: a recipe with this section, even empty")
+    try:
+        build = BuildConfig.model_validate(section)
+    except ValidationError as error:
+        build = BuildConfig()
+        for cause in error.errors():
+            key = ".".join(["build", *map(str, cause["loc"])])
+            known_problems.append(f"{key} = {cause['input']!r}: {cause['msg'].removeprefix('Value error, ')}")
+    recipe = validate_recipe(path, values, known_problems, lambda recipe: _unsuitable(recipe, build))
+    return recipe, build
+
+
+def _unsuitable(recipe: Recipe, build: BuildConfig) -> list[str]:
+    """Return the keys of a recipe that a build does not support."""
+    languages = recipe.data.languages
+    checks = (
+        (recipe.data.language, "data.language; accepted: data.directions"),
+        (recipe.tuning, "[tuning]; accepted: a recipe of new models"),
+        (recipe.tokenizer.model, "tokenizer.model; accepted: a recipe of a new tokenizer"),
+        (recipe.training.max_minutes, "training.max_minutes; accepted: build.minutes or training.max_updates"),
+        (
+            any(c.weight != 1 or c.source_tag or len(c.directions) for c in recipe.data.train),
+            "weight, source_tag or directions in data.train; accepted: none of them with [build]",
+        ),
+        (
+            len(recipe.data.directions) == 1 and build.single_model and build.is_synthetic,
+            "build.single_model with one direction; accepted: data.directions with both directions",
+        ),
+    )
+    unknown = [c.path for c in build.monolingual if c.columns[0] not in languages]
+    wrong = [text for condition, text in checks if condition]
+    if unknown:
+        wrong.append(f"build.monolingual: {', '.join(unknown)}; accepted: text in {', '.join(languages)}")
+    for number, student in enumerate(build.student):
+        try:
+            type(recipe.training).model_validate({**recipe.training.model_dump(), **student.training})
+        except ValidationError as error:
+            wrong.append(problems(f"build.student[{number}].training", [cause["msg"] for cause in error.errors()]))
+    return wrong

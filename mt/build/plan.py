@@ -1,0 +1,345 @@
+"""From a recipe with `[build]` to the list of stages, in the order in which they run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mt.build.config import BuildConfig, StudentConfig
+from mt.build.recipes import SyntheticCorpus, Values, all_directions, pair_of, student_recipe, teacher_recipe
+from mt.build.recipes import text_recipe as text_values
+from mt.build.stage import DATA, TEXT, TEXT_FOLDER, Candidate, Gate, Stage, Workload, folder_of
+from mt.config import CorpusConfig, Recipe
+from mt.languages import Direction
+
+N_BEST = 5  # translations of a training sentence, of which the one nearest to the reference is used
+MEASURED_UPDATES = 100
+GAINS = {
+    "diversify": "+0.5 BLEU (experiment 085)",
+    "monolingual": "+0.9 BLEU (experiment 087)",
+    "round": "+0.3 to +0.7 BLEU (experiments 095, 096)",
+    "student": "twice as fast, -0.9 to -1.2 BLEU (experiments 090, 101)",
+    "shortlist": "1.0 to 1.3 times as fast on a CPU (experiment 100)",
+}
+"""Expected gains. They were measured on Multi30k en-de (docs/experiments)."""
+
+
+@dataclass(frozen=True)
+class ModelDirections:
+    """The directions of one model. `label` is a part of the names of its stages."""
+
+    label: str
+    directions: tuple[Direction, ...]
+
+
+@dataclass(frozen=True)
+class FileToTranslate:
+    """A file to translate: its path, its name in `Workload.texts`, its stage if any, its reference translations."""
+
+    path: str
+    workload: str
+    stage: str = ""
+    reference: str = ""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Device of every stage and number of processes of every training."""
+
+    device: str = "cpu"
+    processes: int = 1
+
+
+def text_stage(recipe: Recipe, build: BuildConfig) -> Stage:
+    """Return the stage that cleans the corpora, splits off the validation set and trains the common tokenizer."""
+    corpora = (*recipe.data.train, *recipe.data.valid)
+    languages = {language for direction in all_directions(recipe, build) for language in direction_languages(direction)}
+    files = dict.fromkeys(path for corpus in corpora for path in corpus_paths(corpus, sorted(languages)))
+    return Stage(
+        TEXT,
+        "prepare",
+        (f"{folder_of(TEXT)}/stage.toml", "--out", "prepared", "--text", TEXT_FOLDER),
+        TEXT_FOLDER,
+        files=tuple(files),
+        recipe=text_values(recipe, build),
+    )
+
+
+def measuring_stage(recipe: Recipe, build: BuildConfig, machine: Machine) -> Stage:
+    """Return the stage that trains for at most a minute, to measure the speed of training."""
+    planner = Planner(recipe, build, machine, MEASURED_UPDATES)
+    values = teacher_recipe(recipe, build, planner.wanted[0].directions, updates=MEASURED_UPDATES)
+    values["training"] |= {"max_minutes": 1.0, "validate_every": 10**6, "validate_sentences": 1}
+    values["decoding"] = {"beam_size": 1, "max_length_factor": 1.0}
+    return planner.train("measure", values, ())
+
+
+def make_plan(recipe: Recipe, build: BuildConfig, machine: Machine, updates: int) -> list[Stage]:
+    """Return the stages of a build. Every model is trained for `updates`, unless a student has its own number."""
+    planner = Planner(recipe, build, machine, updates)
+    planner.plan()
+    return [text_stage(recipe, build), *planner.stages]
+
+
+def corpus_paths(corpus: CorpusConfig, languages: Sequence[str]) -> list[str]:
+    """Return the paths of the files of a corpus in these languages, below the data root."""
+    return list(dict.fromkeys(corpus.path.replace("{language}", language) for language in languages))
+
+
+def direction_languages(direction: Direction) -> tuple[str, str]:
+    return direction.source, direction.target
+
+
+class Planner:
+    """Plans the stages that follow the stage `text`; `plan` appends them to `stages`."""
+
+    def __init__(self, recipe: Recipe, build: BuildConfig, machine: Machine, updates: int) -> None:
+        self.recipe, self.build, self.machine, self.updates = recipe, build, machine, updates
+        self.stages: list[Stage] = []
+        self.directions = all_directions(recipe, build)
+        self.wanted = self._groups(tuple(recipe.data.directions))
+        self.groups = self._groups(self.directions)
+        self._gate: Gate | None = None
+
+    def _groups(self, directions: tuple[Direction, ...]) -> list[ModelDirections]:
+        if self.build.single_model:
+            return [ModelDirections("all", self.directions)]
+        return [ModelDirections(str(direction), (direction,)) for direction in directions]
+
+    def plan(self) -> None:
+        """Append all stages."""
+        rounds = self.build.rounds if self.build.is_synthetic else 0
+        models = {group.label: self._teachers("base", group, ()) for group in self.groups}
+        candidates = {group.label: list(models[group.label]) for group in self.wanted}
+        scores = [[name for group in self.wanted for c in models[group.label] for name in c.scores]]
+        back: list[SyntheticCorpus] = []
+        for number in range(1, rounds + 1):
+            self._gate = Gate(tuple(scores[-2]), tuple(scores[-1])) if number > 1 else None
+            corpora = self._synthesize(number, models)
+            back = back or [corpus for corpus in corpora if corpus.monolingual]
+            groups = self.wanted if number == rounds else self.groups
+            models = {group.label: self._teachers(f"round{number}", group, corpora) for group in groups}
+            scores.append([name for group in self.wanted for c in models[group.label] for name in c.scores])
+            for group in self.wanted:
+                candidates[group.label] += models[group.label]
+        self._gate = None
+        for group in self.wanted:
+            self._finish(group, candidates[group.label], back)
+
+    def train(self, name: str, values: Values, inputs: Sequence[str], weight: float = 1.0) -> Stage:
+        """Return the stage that trains the recipe `values`. `weight` is the size relative to a teacher's."""
+        folder = folder_of(name)
+        options = ("--device", self.machine.device, "--processes", str(self.machine.processes))
+        return Stage(
+            name,
+            "train",
+            (f"{folder}/stage.toml", "--run", folder, "--resume", "--prepared", "prepared", *options),
+            f"{folder}/model",
+            inputs=(TEXT, *inputs),
+            recipe=values,
+            workload=Workload(updates=weight * values["training"]["max_updates"]),
+        )
+
+    def _add(self, stage: Stage, gain: str = "") -> Stage:
+        self.stages.append(replace(stage, gate=self._gate, gain=gain))
+        return stage
+
+    def _teachers(self, stem: str, group: ModelDirections, corpora: Sequence[SyntheticCorpus]) -> list[Candidate]:
+        """Train a teacher of the group for each seed, and score each on the validation set."""
+        trained = []
+        used = [c for c in corpora if {c.direction, c.direction.reversed} & {*group.directions}]
+        for number in range(self.build.seeds):
+            values = teacher_recipe(self.recipe, self.build, group.directions, used, self.updates)
+            values["seed"] = self.recipe.seed + number
+            name = f"{stem}-{group.label}-{number + 1}"
+            gain = "" if stem == "base" else self._gain(stem)
+            model = self._add(self.train(name, values, [c.stage for c in used]), gain).output
+            directions = [d for d in group.directions if d in self.recipe.data.directions]
+            trained.append(Candidate(model, tuple(self._score(name, model, direction) for direction in directions)))
+        return trained
+
+    def _gain(self, stem: str) -> str:
+        if stem != "round1":
+            return GAINS["round"]
+        used = ["diversify"] * self.build.diversify + ["monolingual"] * bool(self.build.monolingual)
+        return "; ".join(GAINS[name] for name in used)
+
+    def _score(self, trained: str, model: str, direction: Direction) -> str:
+        """Evaluate a trained model on the validation set; return the name of the stage."""
+        pair = pair_of(direction, self.directions)
+        columns = ",".join(direction_languages(pair))
+        test = ("--tsv", f"{TEXT_FOLDER}/valid.{pair}.tsv", "--columns", columns, "--direction", str(direction))
+        return self._evaluate(f"score-{trained}-{direction}", model, (*test, *self._device), (TEXT, trained))
+
+    def _evaluate(
+        self, name: str, model: str, options: tuple[str, ...], inputs: tuple[str, ...], files: tuple[str, ...] = ()
+    ) -> str:
+        output = f"{folder_of(name)}/output.json"
+        self._add(Stage(name, "evaluate", (model, *options), output, inputs, files, workload=Workload(texts=("test",))))
+        return name
+
+    @property
+    def _device(self) -> tuple[str, str]:
+        return "--device", self.machine.device
+
+    def _synthesize(self, number: int, models: dict[str, list[Candidate]]) -> list[SyntheticCorpus]:
+        """Translate the training text in all directions, by every seed, and monolingual text, by the first seed."""
+        corpora = []
+        by_direction = {direction: models[group.label] for group in self.groups for direction in group.directions}
+        for direction, translators in by_direction.items():
+            backward = by_direction.get(direction.reversed, [])[:1]
+            if self.build.diversify:
+                corpora.append(self._parallel(f"{number}-{direction}", direction, translators, backward))
+            for index, text in enumerate(self.build.monolingual, 1):
+                if text.columns[0] == direction.source:
+                    name = f"{number}-{direction}-monolingual{index}"
+                    source = FileToTranslate(DATA + text.path, text.path)
+                    corpora.append(self._corpus(name, source, direction, translators[:1], backward))
+        return corpora
+
+    def _parallel(
+        self, name: str, direction: Direction, models: Sequence[Candidate], backward: Sequence[Candidate]
+    ) -> SyntheticCorpus:
+        """Translate the training text of a direction; of the best translations, use those nearest to the references."""
+        pair = pair_of(direction, self.directions)
+        path = f"{TEXT_FOLDER}/train.{pair}"
+        text = FileToTranslate(f"{path}.{direction.source}", str(pair), TEXT, f"{path}.{direction.target}")
+        return self._corpus(name, text, direction, models, backward)
+
+    def _corpus(
+        self,
+        name: str,
+        text: FileToTranslate,
+        direction: Direction,
+        models: Sequence[Candidate],
+        backward: Sequence[Candidate] = (),
+    ) -> SyntheticCorpus:
+        """Translate a text by each of `models`, and form a corpus of the translations."""
+        files = (text.path.removeprefix(DATA),) if text.path.startswith(DATA) else ()
+        before = (text.stage,) if text.stage else ()
+        n_best = ("--n-best", str(N_BEST), "--beam-size", str(max(N_BEST, self.recipe.decoding.beam_size)))
+        languages = ("--source", direction.source, "--target", direction.target)
+        outputs, made = [], []
+        for index, model in enumerate(models, 1):
+            stage = f"translate-{name}" + (f"-{index}" if len(models) > 1 else "")
+            output = f"{folder_of(stage)}/output.jsonl"
+            options = ("--sentences", "--json", "--output", output, *self._device, *(n_best if text.reference else ()))
+            argv = (model.model, text.path, *languages, *options)
+            work = Workload(texts=(text.workload,))
+            inputs = (*before, stage_of(model.model))
+            self._add(Stage(stage, "translate", argv, output, inputs, files, workload=work))
+            outputs.append(output)
+            made.append(stage)
+        stage = f"corpus-{name}"
+        corpus = f"{folder_of(stage)}/corpus"
+        argv = (*outputs, "--direction", str(direction), "--out", corpus)
+        inputs = (*before, *made)
+        if text.reference:
+            argv += ("--reference", text.reference)
+        if self.build.filter and backward:
+            argv += ("--backward", backward[0].model, "--drop", str(self.build.filter), *self._device)
+            inputs += (stage_of(backward[0].model),)
+        self._add(Stage(stage, "distil", argv, f"{corpus}.{direction.target}", inputs))
+        return SyntheticCorpus(stage, corpus, direction, monolingual=not text.reference)
+
+    def _finish(self, group: ModelDirections, candidates: list[Candidate], back: Sequence[SyntheticCorpus]) -> None:
+        """Choose the teacher of a group, train its students, and evaluate all of them on the test set."""
+        teacher = self._publish(f"{group.label}-teacher", candidates, ())
+        self._finish_model(group, teacher)
+        if not self.build.student:
+            return
+        corpora = self._student_text(group, Candidate(teacher.output), back)
+        before, before_stage = teacher.output, teacher.name
+        values = teacher_recipe(self.recipe, self.build, group.directions, (), self.updates)
+        layers = (self.recipe.model.encoder_layers, self.recipe.model.decoder_layers)
+        for number, student in enumerate(self.build.student, 1):
+            layers = (student.encoder_layers or layers[0], student.decoder_layers or layers[1])
+            name = f"student{number}-{group.label}"
+            shrunk = self._shrink(f"shrink-{name}", student, before, before_stage)
+            recipe = student_recipe(values, student, shrunk.output, corpora)
+            stage = self.train(name, recipe, (shrunk.name, *(c.stage for c in corpora)), self._weight(*layers))
+            self._add(stage, GAINS["student"])
+            published = self._publish(f"{group.label}-student{number}", [Candidate(stage.output)], (name,))
+            self._finish_model(group, published)
+            before, before_stage = stage.output, name
+
+    def _weight(self, encoder_layers: int, decoder_layers: int) -> float:
+        """Return the time of an update relative to a teacher's; a decoder layer takes about 1.5 times as long."""
+        teacher = self.recipe.model
+        return (1 + encoder_layers + 1.5 * decoder_layers) / (1 + teacher.encoder_layers + 1.5 * teacher.decoder_layers)
+
+    def _shrink(self, name: str, student: StudentConfig, model: str, stage: str) -> Stage:
+        sizes = ("encoder_layers", "decoder_layers", "vocabulary_size")
+        given = [(size, value) for size in sizes if (value := getattr(student, size)) is not None]
+        options = [text for size, value in given for text in (f"--{size.replace('_', '-')}", str(value))]
+        output = f"{folder_of(name)}/model"
+        return self._add(Stage(name, "shrink", (model, output, *options), output, (stage,)))
+
+    def _student_text(
+        self, group: ModelDirections, teacher: Candidate, back: Sequence[SyntheticCorpus]
+    ) -> list[SyntheticCorpus]:
+        """Translate by the teacher: the training text, monolingual sources, and back-translated sources."""
+        corpora = []
+        for direction in group.directions:
+            corpora.append(self._parallel(f"student-{direction}", direction, [teacher], ()))
+            for index, text in enumerate(self.build.monolingual, 1):
+                if text.columns[0] == direction.source:
+                    name = f"student-{direction}-monolingual{index}"
+                    corpora.append(
+                        self._corpus(name, FileToTranslate(DATA + text.path, text.path), direction, [teacher])
+                    )
+            reversed_corpora = [corpus for corpus in back if corpus.direction == direction.reversed]
+            for index, corpus in enumerate(reversed_corpora, 1):
+                original = [text.path for text in self.build.monolingual if text.columns[0] == direction.target]
+                source = FileToTranslate(f"{corpus.path}.{direction.source}", original[index - 1], corpus.stage)
+                corpora.append(self._corpus(f"student-{direction}-back{index}", source, direction, [teacher]))
+        return corpora
+
+    def _publish(self, name: str, candidates: list[Candidate], inputs: tuple[str, ...]) -> Stage:
+        """Copy the best candidate to `models/`."""
+        stages = tuple(stage_of(candidate.model) for candidate in candidates)
+        output = f"models/{name}"
+        return self._add(
+            Stage(f"model-{name}", "choose", (output,), output, (*stages, *inputs), candidates=tuple(candidates))
+        )
+
+    def _finish_model(self, group: ModelDirections, model: Stage) -> None:
+        """Compute the shortlist of a final model and evaluate it on the test set."""
+        label, inputs = model.name.removeprefix("model-"), (model.name,)
+        variants: dict[str, tuple[str, ...]] = {"": (), "-float32": ("--dtype", "float32")}
+        if self.build.shortlist:
+            name = f"shortlist-{label}"
+            recipe = teacher_recipe(self.recipe, self.build, group.directions)
+            argv = (model.output, f"{folder_of(name)}/stage.toml", "--prepared", "prepared")
+            output = f"{model.output}/shortlist.safetensors"
+            self._add(Stage(name, "shortlist", argv, output, (TEXT, *inputs), recipe=recipe), GAINS["shortlist"])
+            variants["-shortlist"] = ("--shortlist",)
+            inputs += (name,)
+        for direction in group.directions:
+            if direction in self.recipe.data.directions:
+                for options, files, number in self._tests(direction):
+                    for variant, precision in variants.items():
+                        name = f"test{number}-{label}-{direction}{variant}"
+                        argv = (*options, "--direction", str(direction), *self._device, *precision)
+                        self._evaluate(name, model.output, argv, (TEXT, *inputs), files)
+
+    def _tests(self, direction: Direction) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
+        """Return the options, files and number of each test set of a direction; without one, the validation set."""
+        languages = direction_languages(direction)
+        tests = []
+        for number, corpus in enumerate(self.recipe.data.test, 1):
+            if not corpus.may_have(direction):
+                continue
+            source, *target = paths = corpus_paths(corpus, languages)
+            if target:
+                options = ("--source", DATA + source, "--reference", DATA + target[0])
+            else:
+                options = ("--tsv", DATA + source, "--columns", ",".join(corpus.columns))
+            tests.append((options, tuple(paths), str(number)))
+        pair = pair_of(direction, self.directions)
+        valid = ("--tsv", f"{TEXT_FOLDER}/valid.{pair}.tsv", "--columns", ",".join(direction_languages(pair)))
+        return tests or [(valid, (), "")]
+
+
+def stage_of(model: str) -> str:
+    """Return the name of the stage that writes a model directory."""
+    kind, name, *_ = model.split("/")
+    return name if kind == "stages" else f"model-{name}"

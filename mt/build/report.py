@@ -1,0 +1,128 @@
+"""The report of a build, in Markdown and HTML: models by quality, speed and size, and stages by time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from mt.build.runner import Record, Runner, score
+from mt.build.stage import Stage
+from mt.checkpoint import read_description
+from mt.files import atomic_file
+
+STYLE = """body { font: 15px/1.5 system-ui, sans-serif; max-width: 75em; margin: 2em auto; padding: 0 1em }
+table { border-collapse: collapse; margin: 1em 0 } th, td { padding: .3em .8em; border-bottom: 1px solid #ccc }
+th { text-align: left } td.number { text-align: right; font-variant-numeric: tabular-nums }"""
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """A table of the report. `notes` are printed below it."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    notes: Sequence[str] = ()
+
+
+def write_report(name: str, stages: Sequence[Stage], seconds: Mapping[str, float], runner: Runner) -> Path:
+    """Write `report.md` and `report.html`, and return the path of the first.
+
+    Args:
+        name: Title of the report.
+        stages: All stages of the build.
+        seconds: Estimated seconds of each stage.
+        runner: The runner that ran the stages.
+    """
+    records = {stage.name: record for stage in stages if (record := runner.record(stage.name))}
+    tables = [models_table(stages, records, runner.work), stages_table(stages, records, seconds)]
+    for suffix, text in (("md", markdown(name, tables)), ("html", html(name, tables))):
+        with atomic_file(runner.work / f"report.{suffix}") as file:
+            file.write_text(text, encoding="utf-8")
+    return runner.work / "report.md"
+
+
+def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: Path) -> ReportTable:
+    """Return the final models with the scores of each test set, speed and size."""
+    rows, signatures, conditions = [], {}, {}
+    for stage in stages:
+        if stage.kind != "evaluate" or not stage.name.startswith("test"):
+            continue
+        figures = records[stage.name].figures
+        model = work / stage.argv[0]
+        description = read_description(model)
+        shape = f"{description.model.encoder_layers}+{description.model.decoder_layers}"
+        test = next(
+            value for flag, value in zip(stage.argv, stage.argv[1:], strict=False) if flag in ("--tsv", "--source")
+        )
+        megabytes = (model / "model.safetensors").stat().st_size / 1e6
+        rows.append(
+            (
+                model.name,
+                figures["direction"],
+                Path(test).name,
+                shape,
+                f"{description.vocabulary_size:,}",
+                f"{figures['dtype']}{', shortlist' if figures['shortlist'] else ''}",
+                f"{score(figures, 'BLEU'):.2f}",
+                f"{score(figures, 'chrF2'):.2f}",
+                f"{figures['sentences_per_second']:,.0f}",
+                f"{megabytes:.1f}",
+            )
+        )
+        for entry in figures["scores"]:
+            if entry["name"] in ("BLEU", "chrF2"):
+                signatures[f"{entry['name']}: {entry['signature']}"] = None
+        conditions[
+            f"beam {figures['beam_size']}, length penalty {figures['length_penalty']:g}, {figures['device']}, "
+            f"{figures['threads']} threads, torch {figures['torch']}; sentences/s with tokenisation, measured once"
+        ] = None
+    header = ("model", "direction", "test set", "layers", "pieces", "precision", "BLEU", "chrF2", "sentences/s", "MB")
+    note = "MB: the float32 weights on the disk."
+    return ReportTable("Models", header, rows, [*signatures, *conditions, note])
+
+
+def stages_table(stages: Sequence[Stage], records: Mapping[str, Record], seconds: Mapping[str, float]) -> ReportTable:
+    """Return all stages with estimated and actual minutes."""
+    rows = [
+        (
+            stage.name,
+            stage.kind,
+            f"{seconds.get(stage.name, 0) / 60:.1f}",
+            f"{records[stage.name].seconds / 60:.1f}" if stage.name in records else "",
+            records[stage.name].state if stage.name in records else "not run",
+            stage.gain,
+        )
+        for stage in stages
+    ]
+    estimated = sum(seconds.get(stage.name, 0) for stage in stages) / 60
+    actual = sum(record.seconds for record in records.values()) / 60
+    note = f"Total: {estimated:.1f} minutes estimated, {actual:.1f} minutes actual."
+    return ReportTable(
+        "Stages", ("stage", "verb", "estimated minutes", "minutes", "state", "expected gain"), rows, [note]
+    )
+
+
+def markdown(name: str, tables: Sequence[ReportTable]) -> str:
+    parts = [f"# Build {name}"]
+    for table in tables:
+        lines = [f"| {' | '.join(cells)} |" for cells in (table.header, ["---"] * len(table.header), *table.rows)]
+        parts += [f"## {table.title}", "\n".join(lines), "\n".join(f"- {note}" for note in table.notes)]
+    return "\n\n".join(parts) + "\n"
+
+
+def html(name: str, tables: Sequence[ReportTable]) -> str:
+    """Return a page without external resources."""
+    parts = [f"<h1>Build {escape(name)}</h1>"]
+    for table in tables:
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in table.header)
+        rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in table.rows)
+        notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
+        parts.append(f"<h2>{escape(table.title)}</h2><table><tr>{head}</tr>\n{rows}</table><ul>{notes}</ul>")
+    head = f"<meta charset='utf-8'><title>Build {escape(name)}</title><style>{STYLE}</style>"
+    return f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(parts)}</body></html>\n"
+
+
+def _cell(text: str) -> str:
+    number = text.replace(",", "").replace(".", "", 1).isdigit()
+    return f"<td class='number'>{escape(text)}</td>" if number else f"<td>{escape(text)}</td>"

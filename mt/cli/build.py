@@ -1,0 +1,184 @@
+"""Build the best models that given corpora and a budget allow: teachers, students and a report.
+
+    mt-service build scripts/recipes/build-phrasebook.toml --plan
+    mt-service build scripts/recipes/build-phrasebook.toml
+    mt-service build my.toml build.minutes=60 build.seeds=2 --run runs/hour
+
+The section [build] of the recipe names the techniques: synthetic text from models of both directions, monolingual text,
+several seeds and rounds, students, shortlists. --plan prints the stages with estimated minutes, after a training of at
+most a minute that measures the speed.
+
+The folder of the build holds `plan.json`, a folder for each stage, the final models in `models/`, and the report as
+`report.md` and `report.html`. The same command resumes a build that was interrupted or killed, and runs only the
+stages whose inputs have changed. A budget in minutes is converted to updates once, when the plan is made. On a CPU, the
+weights of a resumed build therefore equal those of an uninterrupted one.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Column, Table
+
+from mt.build.config import BuildConfig, read_build_recipe
+from mt.build.estimate import (
+    Measurement,
+    estimate,
+    measured_rate,
+    read_measurement,
+    settings_digest,
+    text_sizes,
+    total,
+    updates_in,
+)
+from mt.build.plan import Machine, make_plan, measuring_stage, text_stage
+from mt.build.report import write_report
+from mt.build.runner import Progress as Observer
+from mt.build.runner import Runner
+from mt.build.stage import Stage
+from mt.cli.command import CommandParser, command, count, stderr_console
+from mt.cli.prepare import RUNS, recipe_path
+from mt.cli.train import MAX_PROCESSES, available_cores
+from mt.config import Recipe
+from mt.engine.devices import select_device
+from mt.errors import BuildError
+from mt.files import atomic_file, try_lock
+
+LINE_SECONDS = 60  # interval of progress lines if the output is not a terminal
+
+
+@command
+def main(argv: Sequence[str]) -> int:
+    options, console = parse(argv), stderr_console()
+    recipe, build = read_build_recipe(options.recipe, options.overrides)
+    work = options.run or RUNS / recipe.name
+    work.mkdir(parents=True, exist_ok=True)
+    with try_lock(work) as locked:
+        if not locked:
+            raise BuildError(f"another process builds in {work}; wait for its end, or give another --run")
+        run(recipe, build, Runner(work, recipe.data.root), options, console)
+    return 0
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser("build", __doc__)
+    parser.add_argument("recipe", type=recipe_path, help="recipe with a section [build]")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as build.minutes=60")
+    parser.common.add_argument(
+        "--run", type=Path, metavar="DIR", help=f"folder of the build (default: {RUNS}/NAME, the name in the recipe)"
+    )
+    parser.common.add_argument("--plan", action="store_true", help="print the stages with estimated minutes, and exit")
+    parser.add_device()
+    parser.more.add_argument(
+        "--processes",
+        type=count,
+        metavar="N",
+        help=f"processes of a training on a CPU (default: one per core, at most {MAX_PROCESSES})",
+    )
+    return parser.parse_intermixed_args(argv)
+
+
+def run(recipe: Recipe, build: BuildConfig, runner: Runner, options: argparse.Namespace, console: Console) -> None:
+    """Make or read the plan, print it, run the stages and write the report. Raises: MTError."""
+    measured = measure(recipe, build, runner, options, console)
+    stages = make_plan(recipe, build, Machine(measured.device, measured.processes), measured.updates)
+    seconds = {stage.name: estimate(stage, measured, recipe.training.update_tokens) for stage in stages}
+    pending = runner.pending(stages)
+    if options.plan:
+        console.print(plan_table(stages, seconds, {stage.name for stage in pending}, measured))
+        return
+    console.print(f"{len(stages) - len(pending)} of {len(stages)} stages are done", highlight=False)
+    with progress_display(pending, seconds, console) as observer:
+        runner.run(stages, observer)
+    report = write_report(recipe.name, stages, seconds, runner)
+    console.print(
+        f"the models are in {runner.work / 'models'}, the report is {report}", highlight=False, soft_wrap=True
+    )
+
+
+def measure(
+    recipe: Recipe, build: BuildConfig, runner: Runner, options: argparse.Namespace, console: Console
+) -> Measurement:
+    """Return the content of `plan.json`; if it is missing or the settings have changed, make it."""
+    path, settings = runner.work / "plan.json", settings_digest(recipe, build)
+    if measured := read_measurement(path, settings):
+        return measured
+    device = select_device(options.device)
+    processes = options.processes or (min(available_cores(), MAX_PROCESSES) if device.type == "cpu" else 1)
+    machine = Machine(str(device), processes)
+    first = [text_stage(recipe, build), measuring_stage(recipe, build, machine)]
+    with progress_display(first, {}, console) as observer:
+        runner.run(first, observer)
+    record = runner.record(first[1].name)
+    assert record is not None
+    rate, seconds = measured_rate(runner.work / first[1].folder, recipe.training.update_tokens)
+    tokens, lines = text_sizes(runner.work, recipe, build)
+    measured = Measurement(
+        settings=settings,
+        device=machine.device,
+        processes=machine.processes,
+        updates=recipe.training.max_updates,
+        tokens_per_second=rate,
+        training_seconds=max(0.0, record.seconds - seconds),
+        tokens_per_line=tokens,
+        lines=lines,
+    )
+    if build.minutes is not None:
+        updates = updates_in(
+            build.minutes,
+            lambda number: total(make_plan(recipe, build, machine, number), measured, recipe.training.update_tokens),
+        )
+        measured = measured.model_copy(update={"updates": updates})
+    with atomic_file(path) as file:
+        file.write_text(measured.model_dump_json(indent=2), encoding="utf-8")
+    return measured
+
+
+def plan_table(
+    stages: Sequence[Stage], seconds: Mapping[str, float], pending: set[str], measured: Measurement
+) -> Table:
+    """Return the stages with estimated minutes and expected gains."""
+    minutes = sum(seconds.values()) / 60
+    table = Table(
+        "stage",
+        "verb",
+        Column("minutes", justify="right"),
+        "state",
+        "expected gain",
+        title=f"{len(stages)} stages, about {minutes:,.0f} minutes; {measured.updates:,} updates of each model on "
+        f"{measured.device}, {measured.processes} processes, {measured.tokens_per_second:,.0f} target tokens/s",
+        title_justify="left",
+    )
+    for stage in stages:
+        state = "pending" if stage.name in pending else "done"
+        table.add_row(stage.name, stage.kind, f"{seconds[stage.name] / 60:.1f}", state, stage.gain)
+    return table
+
+
+@contextmanager
+def progress_display(stages: Sequence[Stage], seconds: Mapping[str, float], console: Console) -> Iterator[Observer]:
+    """Show the running stage, its progress and the time left of all `stages`; yield the function that updates it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"))
+    numbers = {stage.name: number for number, stage in enumerate(stages, 1)}
+    shown, last_line = "", time.monotonic()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=1.0, status="")
+
+        def observe(stage: Stage, elapsed: float, share: float) -> None:
+            nonlocal shown, last_line
+            expected = elapsed / share if share else max(seconds.get(stage.name, 0.0), elapsed)
+            later = sum(seconds.get(other.name, 0.0) for other in stages[numbers[stage.name] :])
+            left = f", {(expected - elapsed + later) / 60:.1f} min left" if seconds else ""
+            title = f"stage {numbers[stage.name]} of {len(stages)}: {stage.name}"
+            status = f"{share:.0%}, " * bool(share) + f"{elapsed / 60:.1f} min{left}"
+            bar.update(task, description=title, completed=share, status=status)
+            if not console.is_terminal and (stage.name != shown or time.monotonic() - last_line > LINE_SECONDS):
+                console.print(f"{title} | {status}", highlight=False)
+                last_line = time.monotonic()
+            shown = stage.name
+
+        yield observe

@@ -1,0 +1,44 @@
+"""Estimates of time, and the updates that fit into a budget."""
+
+from pathlib import Path
+
+import pytest
+
+from mt.build.estimate import START_SECONDS, VALIDATION, Measurement, estimate, read_measurement, updates_in
+from mt.build.stage import Stage, Workload
+from mt.errors import BuildError
+
+MEASURED = Measurement(
+    settings="abc",
+    device="cpu",
+    processes=2,
+    updates=500,
+    tokens_per_second=1000,
+    training_seconds=20,
+    tokens_per_line=10,
+    lines={"en-de": 300, "mono.de": 200, "test": 100},
+)
+
+
+def test_estimates_of_each_kind_of_stage() -> None:
+    training = Stage("a", "train", (), "", workload=Workload(updates=50))
+    assert estimate(training, MEASURED, update_tokens=2000) == pytest.approx(20 + VALIDATION * 50 * 2000 / 1000)
+    translation = Stage("b", "translate", (), "", workload=Workload(texts=("en-de", "mono.de")))
+    assert estimate(translation, MEASURED, 2000) == pytest.approx(START_SECONDS + 500 * 10 / 1000)
+    assert estimate(Stage("c", "choose", (), ""), MEASURED, 2000) == 0
+
+
+def test_a_budget_becomes_updates() -> None:
+    assert updates_in(10, lambda updates: 100 + 0.5 * updates) == 1000
+    with pytest.raises(BuildError, match=r"build.minutes is 2; accepted: at least 2\.5"):
+        updates_in(2, lambda updates: 100 + 0.5 * updates)
+
+
+def test_a_plan_is_kept_until_the_settings_change(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    assert read_measurement(path, "abc") is None
+    path.write_text(MEASURED.model_dump_json())
+    assert read_measurement(path, "abc") == MEASURED
+    assert read_measurement(path, "xyz") is None
+    path.write_text("{")
+    assert read_measurement(path, "abc") is None

@@ -1,0 +1,174 @@
+"""The stages of a build, for each combination of techniques."""
+
+from pathlib import Path
+
+import pytest
+
+from mt.build.config import BuildConfig, read_build_recipe
+from mt.build.plan import Machine, make_plan, measuring_stage
+from mt.build.stage import Stage
+from mt.config import Recipe
+from mt.errors import RecipeError
+
+RECIPE = """
+name = "x"
+[data]
+root = "corpora"
+directions = ["en-de"]
+train = ["train.{language}"]
+valid = ["valid.{language}"]
+test = ["test.{language}"]
+[model]
+size = "tiny"
+[build]
+"""
+
+
+def read(folder: Path, build: str, *overrides: str) -> tuple[Recipe, BuildConfig]:
+    path = folder / "recipe.toml"
+    path.write_text(RECIPE + build, encoding="utf-8")
+    return read_build_recipe(path, overrides)
+
+
+def plan(folder: Path, build: str, *overrides: str) -> list[Stage]:
+    return make_plan(*read(folder, build, *overrides), Machine(), updates=100)
+
+
+def trained(stages: list[Stage], name: str) -> list[tuple[str, list[str], str]]:
+    """Path, directions and source tag of each training corpus of a stage."""
+    recipe = next(stage.recipe for stage in stages if stage.name == name)
+    assert recipe is not None
+    return [(c["path"], c["directions"], c.get("source_tag", "")) for c in recipe["data"]["train"]]
+
+
+BASE = ["text", "base-en-de-1", "score-base-en-de-1-en-de"]
+TEACHER = ["model-en-de-teacher", "test1-en-de-teacher-en-de", "test1-en-de-teacher-en-de-float32"]
+BOTH = [*BASE, "base-de-en-1"]
+DIVERSE = ["translate-1-en-de", "corpus-1-en-de", "translate-1-de-en", "corpus-1-de-en"]
+ROUND = ["round1-en-de-1", "score-round1-en-de-1-en-de"]
+STUDENT = [
+    *("translate-student-en-de", "corpus-student-en-de", "shrink-student1-en-de", "student1-en-de"),
+    *("model-en-de-student1", "test1-en-de-student1-en-de", "test1-en-de-student1-en-de-float32"),
+]
+MONOLINGUAL = 'diversify = false\nmonolingual = [{ path = "captions.de", columns = ["de"] }]'
+
+
+@pytest.mark.parametrize(
+    ("build", "names"),
+    [
+        ("diversify = false", [*BASE, *TEACHER]),
+        ("", [*BOTH, *DIVERSE, *ROUND, *TEACHER]),
+        (
+            MONOLINGUAL,
+            [*BOTH, "translate-1-de-en-monolingual1", "corpus-1-de-en-monolingual1", *ROUND, *TEACHER],
+        ),
+        ("diversify = false\nstudent = [{ decoder_layers = 1 }]", [*BASE, *TEACHER, *STUDENT]),
+        (
+            "diversify = false\nshortlist = true",
+            [*BASE, TEACHER[0], "shortlist-en-de-teacher", *TEACHER[1:], "test1-en-de-teacher-en-de-shortlist"],
+        ),
+        (
+            "diversify = false\nseeds = 2",
+            [*BASE, "base-en-de-2", "score-base-en-de-2-en-de", *TEACHER],
+        ),
+    ],
+)
+def test_stages_of_techniques(tmp_path: Path, build: str, names: list[str]) -> None:
+    assert [stage.name for stage in plan(tmp_path, build)] == names
+
+
+def test_a_stage_comes_after_the_stages_that_it_needs(tmp_path: Path) -> None:
+    build = "seeds = 2\nrounds = 3\nfilter = 0.1\nshortlist = true\nstudent = [{ encoder_layers = 2 }, {}]\n"
+    build += 'monolingual = [{ path = "a.de", columns = ["de"] }, { path = "a.en", columns = ["en"] }]'
+    stages = plan(tmp_path, build)
+    known: set[str] = set()
+    written = {"stages/text/text"}
+    for stage in stages:
+        assert stage.name not in known
+        assert set(stage.sources) <= known, stage.name
+        read = [part for part in stage.argv if part.startswith(("stages/", "models/"))]
+        made = {*written, stage.output, stage.folder, f"{stage.folder}/stage.toml", f"{stage.folder}/corpus"}
+        unknown = {path for path in read if path not in made and not path.startswith("stages/text/text/")}
+        assert {path for path in unknown if not path.startswith("stages/corpus-")} == set(), stage.name
+        known.add(stage.name)
+        written.add(stage.output)
+
+
+def test_back_translations_are_tagged_and_forward_translations_are_not(tmp_path: Path) -> None:
+    build = 'monolingual = [{ path = "a.de", columns = ["de"] }, { path = "a.en", columns = ["en"] }]'
+    stages = plan(tmp_path, build)
+    assert trained(stages, "round1-en-de-1") == [
+        ("stages/text/text/train.en-de.{language}", ["en-de"], ""),
+        ("stages/corpus-1-en-de/corpus.{language}", ["en-de"], ""),
+        ("stages/corpus-1-en-de-monolingual2/corpus.{language}", ["en-de"], ""),
+        ("stages/corpus-1-de-en/corpus.{language}", ["en-de"], ""),
+        ("stages/corpus-1-de-en-monolingual1/corpus.{language}", ["en-de"], "bt"),
+    ]
+    text = stages[0].recipe
+    assert text is not None
+    assert text["tokenizer"]["source_tags"] == ["bt"]
+
+
+def test_student_learns_from_everything_that_its_teacher_can_translate(tmp_path: Path) -> None:
+    stages = plan(tmp_path, f"{MONOLINGUAL}\nstudent = [{{}}]")
+    assert trained(stages, "student1-en-de") == [
+        ("stages/corpus-student-en-de/corpus.{language}", ["en-de"], ""),
+        ("stages/corpus-student-en-de-back1/corpus.{language}", ["en-de"], ""),
+    ]
+    back = next(stage for stage in stages if stage.name == "translate-student-en-de-back1")
+    assert back.argv[:2] == ("models/en-de-teacher", "stages/corpus-1-de-en-monolingual1/corpus.en")
+
+
+def test_one_model_for_all_directions(tmp_path: Path) -> None:
+    stages = plan(tmp_path, "single_model = true", 'data.directions=["en-de", "de-en"]')
+    assert [stage.name for stage in stages if stage.kind == "train"] == ["base-all-1", "round1-all-1"]
+    assert trained(stages, "round1-all-1")[1] == ("stages/corpus-1-en-de/corpus.{language}", ["en-de", "de-en"], "")
+    assert [stage.name for stage in stages if stage.name.startswith("test1") and "float32" not in stage.name] == [
+        "test1-all-teacher-en-de",
+        "test1-all-teacher-de-en",
+    ]
+
+
+def test_further_rounds_depend_on_an_improvement(tmp_path: Path) -> None:
+    stages = {stage.name: stage for stage in plan(tmp_path, "rounds = 2")}
+    gate = stages["translate-2-en-de"].gate
+    assert stages["round1-en-de-1"].gate is None
+    assert gate is not None
+    assert (gate.before, gate.after) == (("score-base-en-de-1-en-de",), ("score-round1-en-de-1-en-de",))
+    assert [candidate.model for candidate in stages["model-en-de-teacher"].candidates] == [
+        f"stages/{name}-en-de-1/model" for name in ("base", "round1", "round2")
+    ]
+
+
+def test_the_measurement_is_short(tmp_path: Path) -> None:
+    recipe = measuring_stage(*read(tmp_path, ""), Machine()).recipe
+    assert recipe is not None
+    assert (recipe["training"]["max_updates"], recipe["training"]["max_minutes"]) == (100, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("build", "overrides", "message"),
+    [
+        ("minuts = 3", (), "build.minuts = 3: Extra inputs are not permitted"),
+        ("", ("training.max_minutes=3",), "training.max_minutes; accepted: build.minutes or training.max_updates"),
+        ("single_model = true", (), "build.single_model with one direction; accepted: data.directions with both"),
+        (
+            'monolingual = [{ path = "a.fr", columns = ["fr"] }]',
+            (),
+            "build.monolingual: a.fr; accepted: text in de, en",
+        ),
+        ('monolingual = [{ path = "a.{language}" }]', (), "a.{language}; accepted: a path and columns with one"),
+        ("student = [{ training = { max_updates = 0 } }]", (), "build.student[0].training"),
+    ],
+)
+def test_wrong_recipes_are_refused(tmp_path: Path, build: str, overrides: tuple[str, ...], message: str) -> None:
+    with pytest.raises(RecipeError) as error:
+        plan(tmp_path, build, *overrides)
+    assert message in str(error.value)
+
+
+def test_a_recipe_without_the_section_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.toml"
+    path.write_text(RECIPE.replace("[build]", ""), encoding="utf-8")
+    with pytest.raises(RecipeError, match=r"the section \[build\] is missing"):
+        read_build_recipe(path)

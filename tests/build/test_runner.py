@@ -1,0 +1,162 @@
+"""Stages are run, skipped, resumed and repeated. The programs are fakes that write files."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mt.build.runner import Runner
+from mt.build.stage import Candidate, Gate, Stage, folder_of
+from mt.errors import BuildError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FAKE = """
+import json, sys, time
+from pathlib import Path
+verb, *argv = sys.argv[1:]
+with open("calls.txt", "a") as calls:
+    calls.write(f"{verb} {argv[0]}\\n")
+if verb == "evaluate":
+    print(json.dumps({"scores": [{"name": "BLEU", "value": float(Path(argv[0], "bleu").read_text())}]}))
+elif verb == "distil":  # adds the lines 0 to 99 that are still missing
+    Path(argv[0]).touch()
+    for number in range(len(Path(argv[0]).read_text().split()), 100):
+        with open(argv[0], "a") as file:
+            file.write(f"{number}\\n")
+        time.sleep(float(argv[1]))
+elif verb == "train":
+    Path(argv[0]).mkdir(parents=True, exist_ok=True)
+    Path(argv[0], "bleu").write_text(argv[1])
+elif verb == "shrink":
+    sys.exit("no such teacher")
+elif verb == "translate":
+    Path(argv[0]).write_text("".join(Path(name).read_text() for name in argv[1:]))
+    sys.exit(3)
+"""
+
+
+def lines(name: str, pause: float = 0.0, inputs: tuple[str, ...] = ()) -> Stage:
+    output = f"{folder_of(name)}/lines"
+    return Stage(name, "distil", (output, str(pause)), output, inputs)
+
+
+def model(name: str, bleu: float, gate: Gate | None = None) -> list[Stage]:
+    folder = f"{folder_of(name)}/model"
+    score = Stage(f"score-{name}", "evaluate", (folder,), f"{folder_of(f'score-{name}')}/output.json", (name,))
+    return [Stage(name, "train", (folder, str(bleu)), folder, gate=gate), replace(score, gate=gate)]
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    (tmp_path / "fake.py").write_text(FAKE)
+    (tmp_path / "work").mkdir()
+    (tmp_path / "corpora").mkdir()
+    return Runner(tmp_path / "work", tmp_path / "corpora", (sys.executable, str(tmp_path / "fake.py")))
+
+
+def calls(runner: Runner) -> list[str]:
+    return (runner.work / "calls.txt").read_text().splitlines()
+
+
+def test_finished_stages_are_skipped_and_changed_ones_repeated(runner: Runner) -> None:
+    (runner.root / "text").write_text("ours\n")
+    reads = Stage("b", "translate", ("stages/b/out", "{data}/text"), "stages/b/out", files=("text",))
+    stages = [lines("a"), reads, lines("c", inputs=("b",))]
+    assert runner.run(stages) == ["a", "b", "c"]
+    assert (runner.work / "stages/b/out").read_text() == "ours\n"
+    assert runner.run(stages) == []
+    (runner.root / "text").write_text("theirs\n")
+    assert [stage.name for stage in runner.pending(stages)] == ["b", "c"]
+    assert runner.run(stages) == ["b", "c"]
+    assert (runner.work / "stages/c/lines").read_text().split()[-1] == "99"  # begun anew, not continued
+    (runner.work / "stages/a/lines").unlink()
+    assert runner.run(stages) == ["a"]
+    record = runner.record("a")
+    assert record is not None
+    assert record.state == "done"
+    assert record.seconds > 0
+
+
+def test_recipe_is_written_with_the_root_of_the_corpora(runner: Runner) -> None:
+    recipe = {"name": "x", "data": {"directions": ["en-de"]}}
+    (runner.root / "text").write_text("")
+    runner.run([replace(lines("a"), recipe=recipe, files=("text",)), replace(lines("b"), recipe=recipe)])
+    assert f'root = "{runner.root}"' in (runner.work / "stages/a/stage.toml").read_text()
+    assert 'root = "."' in (runner.work / "stages/b/stage.toml").read_text()
+
+
+def test_a_failed_stage_is_reported_with_its_log(runner: Runner) -> None:
+    stages = [Stage("student", "shrink", ("teacher",), "none"), lines("after")]
+    with pytest.raises(BuildError) as error:
+        runner.run(stages)
+    assert "the stage student failed with status 1" in str(error.value)
+    assert "no such teacher" in str(error.value)
+    assert runner.record("after") is None
+
+
+@pytest.mark.parametrize(
+    ("scores", "states", "best"),
+    [
+        ((30.0, 31.0, 32.0), ["done", "done"], "third"),
+        ((30.0, 31.0, 30.5), ["done", "done"], "second"),
+        ((30.0, 29.0, 40.0), ["skipped", "skipped"], "first"),
+    ],
+)
+def test_a_round_needs_an_improvement(runner: Runner, scores: tuple[float, ...], states: list[str], best: str) -> None:
+    gate = Gate(("score-first",), ("score-second",))
+    names = ("first", "second", "third")
+    stages = [*model("first", scores[0]), *model("second", scores[1]), *model("third", scores[2], gate)]
+    candidates = tuple(Candidate(f"stages/{name}/model", (f"score-{name}",)) for name in names)
+    runner.run([*stages, Stage("best", "choose", ("models/best",), "models/best", candidates=candidates)])
+    assert [record.state for name in ("third", "score-third") if (record := runner.record(name))] == states
+    record = runner.record("best")
+    assert record is not None
+    assert record.figures == {"model": f"stages/{best}/model", "BLEU": max(scores) if best != "first" else 30.0}
+    assert (runner.work / "models/best/bleu").read_text() == str(record.figures["BLEU"])
+
+
+def test_a_killed_build_ends_its_program_and_resumes(runner: Runner, tmp_path: Path) -> None:
+    program = f"""
+from pathlib import Path
+from mt.build.runner import Runner
+from mt.build.stage import Stage
+stages = [Stage("a", "distil", ("stages/a/lines", "0"), "stages/a/lines"),
+          Stage("b", "distil", ("stages/b/lines", "0.02"), "stages/b/lines")]
+print(Runner(Path("work"), Path("corpora"), ({sys.executable!r}, "fake.py")).run([stages[0]]), flush=True)
+Runner(Path("work"), Path("corpora"), ({sys.executable!r}, {str(tmp_path / "fake.py")!r})).run(stages)
+""".replace('"fake.py"', repr(str(tmp_path / "fake.py")))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=environment)
+    written = runner.work / "stages/b/lines"
+    while not written.exists() or len(written.read_text().split()) < 3:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    if sys.platform == "linux":
+        time.sleep(0.1)
+        size = written.stat().st_size
+        time.sleep(0.2)
+        assert written.stat().st_size == size < len("".join(f"{n}\n" for n in range(100)))
+    record = runner.record("b")
+    assert record is not None
+    assert record.state == "started"
+    stages = [lines("a"), lines("b", 0.02)]
+    stages[0] = replace(stages[0], argv=("stages/a/lines", "0"))
+    assert runner.run(stages) == ["b"]
+    assert written.read_text() == "".join(f"{number}\n" for number in range(100))
+    assert calls(runner).count("distil stages/a/lines") == 1
+    assert calls(runner).count("distil stages/b/lines") == 2
+
+
+def test_output_of_an_evaluation_appears_whole(runner: Runner) -> None:
+    runner.run(model("m", 12.5))
+    assert json.loads((runner.work / "stages/score-m/output.json").read_text())["scores"][0]["value"] == 12.5
+    assert not (runner.work / "stages/score-m/output.part").exists()

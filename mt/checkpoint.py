@@ -1,8 +1,9 @@
 """Writing and reading of model directories.
 
 A directory holds `config.json`, `model.safetensors`, `tokenizer.model` and `README.md`; optionally `calibration.json`,
-`confidence.json` and `shortlist.safetensors`; for an imported model, `vocabulary.json` and `tokenizer.target.model`. If
-the weights in `model.safetensors` are int8, `float.safetensors` may hold the float weights that they were rounded from.
+`confidence.json` and `shortlist.safetensors`; for an imported model, `int8.json`, `vocabulary.json` and
+`tokenizer.target.model`. If the weights in `model.safetensors` are int8, `float.safetensors` may hold the float weights
+that they were rounded from.
 
 A directory is written atomically: a reader never sees an incomplete one, even if the writer is killed. Loading runs no
 code: weights are safetensors and metadata is JSON. Both are checked before the model is used.
@@ -32,6 +33,7 @@ from mt.weights import check_weights, load_weights, save_tensors, save_weights
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=AnyModel)
+Optional = TypeVar("Optional", "Confidence", "Int8Check")
 AnyDescription = TypeVar("AnyDescription", "Description", "LanguageModelDescription")
 # Format versions of model directories with float and with int8 weights. CHANGELOG.md says which releases read them.
 FORMAT_VERSION, INT8_VERSION = 1, 2
@@ -115,6 +117,20 @@ CALIBRATION_PAIRS = 32  # number of pairs that training writes to calibration.js
 CALIBRATION = TypeAdapter(tuple[CalibrationPair, ...])
 
 
+class Int8Check(Section):
+    """`int8.json`: how much int8 changes a model without calibration text, measured when the model was imported.
+
+    The Kullback-Leibler divergence of the next token's distribution in int8 from that in float32 is measured along
+    float32 translations of `sentences` sentences, in nats per token.
+    """
+
+    sentences: int = Field(ge=1)
+    divergence: float
+    """Mean of all tokens."""
+    worst_decile: float
+    """Mean of the sentence means in the tenth of the sentences with the largest."""
+
+
 @dataclass(frozen=True)
 class LoadedModel:
     """A loaded translation model, in evaluation mode."""
@@ -125,6 +141,7 @@ class LoadedModel:
     calibration: tuple[CalibrationPair, ...] = ()
     shortlist: Shortlist | None = None
     confidence: Confidence | None = None
+    int8_check: Int8Check | None = None
 
 
 @dataclass(frozen=True)
@@ -198,7 +215,8 @@ def _load_model(folder: Path, device: torch.device) -> LoadedModel:
         description,
         _read_calibration(folder / "calibration.json"),
         _read_shortlist(folder / "shortlist.safetensors", tokenizer),
-        _read_confidence(folder / "confidence.json"),
+        _read_optional(folder / "confidence.json", Confidence, "calibrate"),
+        _read_optional(folder / "int8.json", Int8Check, "import"),
     )
 
 
@@ -259,6 +277,12 @@ def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
     others = [pair for pair in _read_calibration(path) if pair.direction not in replaced]
     with atomic_file(path) as file:
         file.write_bytes(CALIBRATION.dump_json((*others, *pairs), indent=1))
+
+
+def save_int8_check(folder: Path, check: Int8Check) -> None:
+    """Write the comparison of int8 with float32 of a model directory."""
+    with atomic_file(folder / "int8.json") as file:
+        file.write_text(_json(check), encoding="utf-8")
 
 
 def save_confidence(folder: Path, confidence: Confidence) -> None:
@@ -358,13 +382,14 @@ def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:
         ) from error
 
 
-def _read_confidence(path: Path) -> Confidence | None:
+def _read_optional(path: Path, kind: type[Optional], verb: str) -> Optional | None:
+    """Return the content of a file that `mt-service` with this verb writes, or None if it does not exist."""
     try:
-        return Confidence.model_validate_json(path.read_bytes())
+        return kind.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:
-        raise ModelError(f"{path}: not written by `mt-service calibrate`; the file is optional ({error})") from error
+        raise ModelError(f"{path}: not written by `mt-service {verb}`; the file is optional ({error})") from error
 
 
 def _read_shortlist(path: Path, tokenizer: Tokenizer) -> Shortlist | None:

@@ -12,7 +12,7 @@ from mt.tokenizer import TOKENIZER_FILES
 MAX_NAME_LENGTH = 100
 FILES = (
     *("config.json", "model.safetensors", "float.safetensors", *TOKENIZER_FILES),
-    *("calibration.json", "confidence.json", "shortlist.safetensors"),
+    *("calibration.json", "confidence.json", "int8.json", "shortlist.safetensors"),
 )
 
 

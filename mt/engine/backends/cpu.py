@@ -1,5 +1,6 @@
 """CPU backend: beam search and greedy search in the compiled kernels, other searches in torch with their scores."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -11,13 +12,21 @@ from torch import Tensor
 from mt.checkpoint import LoadedModel
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
-from mt.engine.backends.calibration import LARGEST_LOSS, mean_log_probability
+from mt.engine.backends.calibration import (
+    LARGEST_DECILE,
+    LARGEST_DIVERGENCE,
+    LARGEST_LOSS,
+    accepts,
+    mean_log_probability,
+)
 from mt.engine.backends.protocol import Backend, Batch, Dtype
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKind, Limits
 from mt.errors import ModelError
 from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, SearchParams, load_library
+
+logger = logging.getLogger(__name__)
 
 TORCH_COST = 8
 """Time of a row's step of a search in torch, relative to the kernels: 4 to 18 with d_model 32 to 128."""
@@ -154,8 +163,8 @@ def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dty
     """Return the compiled backend of one model. `shortlist` limits target tokens to the model's shortlist, if any.
 
     If the model's directory has int8 weights, `auto` uses int8. Otherwise int8 weights are compared with float32
-    weights on the model's calibration text, and `auto` uses int8 only if the model has a calibration text and the loss
-    on this text is at most `LARGEST_LOSS`.
+    weights on the model's calibration text, and `auto` uses int8 only if the loss on this text is at most
+    `LARGEST_LOSS`. Without calibration text, `auto` uses int8 only if the comparison at the model's import allows it.
 
     Raises:
         ModelError: The device or dtype is not supported, there are several models, the kernels are not available, or
@@ -176,11 +185,27 @@ def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dty
     return Backend(CompiledDecoder(model, tokens), dtype, limits, multithreaded=True, shortlist=tokens is not None)
 
 
+def _passed_check(loaded: LoadedModel) -> bool:
+    """Return whether int8 was compared with float32 when the model was imported, and is close enough."""
+    check, name = loaded.int8_check, loaded.description.name
+    if check is None:
+        logger.info("%s: float32, for int8 was not compared with float32 (mt-service calibrate)", name)
+        return False
+    passed = accepts(check)
+    selected = "int8" if passed else "float32"
+    logger.info(
+        "%s: %s, for int8 diverges by %.5f nats per token (largest accepted %s), in the worst tenth of sentences by "
+        "%.5f (largest accepted %s)",
+        *(name, selected, check.divergence, LARGEST_DIVERGENCE, check.worst_decile, LARGEST_DECILE),
+    )
+    return passed
+
+
 def _choose_weights(loaded: LoadedModel, dtype: Dtype) -> tuple[CpuModel, Dtype]:
     """Return the packed model and its dtype, float32 or int8."""
     if dtype is not Dtype.FLOAT32 and loaded.description.weights == "int8":
         return compile_model(loaded, int8=True), Dtype.INT8
-    if dtype is Dtype.FLOAT32 or (dtype is Dtype.AUTO and not loaded.calibration):
+    if dtype is Dtype.FLOAT32 or (dtype is Dtype.AUTO and not loaded.calibration and not _passed_check(loaded)):
         return compile_model(loaded, int8=False), Dtype.FLOAT32
     quantized = compile_model(loaded, int8=True)
     if not loaded.calibration:

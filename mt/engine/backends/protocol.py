@@ -50,8 +50,8 @@ class BatchDecoder(Protocol):
 class Dtype(StrEnum):
     """Number format of the weights.
 
-    `auto` is bfloat16 on a GPU. On a CPU it is int8 if the model's directory has int8 weights or its calibration text
-    shows no loss, else float32.
+    `auto` is bfloat16 on a GPU. On a CPU it is int8 if the model's directory has int8 weights, or if the model's
+    calibration text or the comparison at its import shows no loss; else float32.
     """
 
     AUTO = "auto"

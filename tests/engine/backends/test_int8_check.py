@@ -1,0 +1,132 @@
+"""The divergence by hand and in the kernels, and what it decides for a model without calibration text."""
+
+import ctypes
+import json
+import logging
+import math
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from mt import Translator
+from mt.checkpoint import CalibrationPair, Int8Check, load_model, save_int8_check
+from mt.data.check_sentences import SENTENCES, check_sentences
+from mt.decoding.options import SpecialIds
+from mt.engine.backends.calibration import LARGEST_DECILE, LARGEST_DIVERGENCE, NOT_FINITE, accepts, divergence
+from mt.engine.backends.int8_check import measure_int8
+from mt.errors import ModelError
+from mt.interop.int8 import check_int8
+from mt.tokenizer import EOS
+from tests.kernels.conftest import library as library
+
+CPU = torch.device("cpu")
+FROZEN = Path(__file__).resolve().parents[2] / "frozen" / "model"
+GOOD = Int8Check(sentences=3, divergence=LARGEST_DIVERGENCE, worst_decile=LARGEST_DECILE)
+
+
+@dataclass
+class TableState:
+    lengths: list[int]  # tokens of each sentence
+    step: int = 0
+
+    def select(self, sentences: Tensor) -> None:
+        self.lengths = [self.lengths[index] for index in sentences.tolist()]
+
+
+@dataclass(frozen=True)
+class TableScorer:
+    """Sentence n has n tokens 5 and then EOS, each with this probability; all else is token 6."""
+
+    probability: float
+    special: SpecialIds = field(default_factory=SpecialIds)
+    device: torch.device = CPU
+
+    def start(self, sources: Sequence[Sequence[int]], beams: int) -> TableState:
+        return TableState([len(source) - 1 for source in sources])
+
+    def step(self, state: TableState, tokens: Tensor) -> Tensor:
+        probabilities = torch.full((len(tokens), 7), 0.0)
+        for row, length in enumerate(state.lengths):
+            probabilities[row, 5 if state.step < length else EOS] = self.probability
+            probabilities[row, 6] = 1 - self.probability
+        state.step += 1
+        return (probabilities + 1e-9).log()
+
+
+def pair(source: str) -> CalibrationPair:
+    return CalibrationPair(direction="en-de", source=source, target="")
+
+
+def test_the_divergence_by_hand() -> None:
+    loaded = load_model(FROZEN, CPU)
+    pairs = [pair(""), pair("a dog"), pair("a dog, a dog")]
+    expected = 0.9 * math.log(0.9 / 0.6) + 0.1 * math.log(0.1 / 0.4)
+    found = divergence(TableScorer(0.9), TableScorer(0.6), loaded, pairs)
+    assert found.sentences == 3
+    assert found.divergence == pytest.approx(expected, abs=1e-5) == found.worst_decile
+    assert divergence(TableScorer(0.9), TableScorer(0.9), loaded, pairs).divergence == 0
+    assert divergence(TableScorer(0.9), TableScorer(math.nan), loaded, pairs).divergence == NOT_FINITE
+
+
+def test_the_limits() -> None:
+    assert accepts(GOOD)
+    assert not accepts(GOOD.model_copy(update={"divergence": LARGEST_DIVERGENCE * 1.01}))
+    assert not accepts(GOOD.model_copy(update={"worst_decile": LARGEST_DECILE * 1.01}))
+
+
+def test_sentences_of_a_language() -> None:
+    assert check_sentences("de-AT", ()) == SENTENCES["de"] and check_sentences("xx", ()) == []
+    pieces = ["<pad>", ">>de<<", "\u2581", "\u2581ka", "po"]
+    samples = check_sentences("xx", pieces)
+    assert samples == check_sentences("xx", pieces) and len(set(samples)) > 5
+    assert set("".join(samples)) == set("kapo ")
+
+
+def test_the_kernels_of_a_trained_model_are_accepted(library: ctypes.CDLL, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(FROZEN, tmp_path / "model"))
+    assert Translator.load(folder, "cpu").dtype == "float32"
+    check = check_int8(folder)
+    assert check is not None and load_model(folder, CPU).int8_check == check
+    assert check.sentences == len(SENTENCES["en"]) and 1e-6 < check.divergence < LARGEST_DIVERGENCE
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert card.startswith((FROZEN / "README.md").read_text(encoding="utf-8"))
+    assert f"by {check.divergence:.5f} nats" in card and "selects int8" in card
+    assert Translator.load(folder, "cpu").dtype == "int8"
+
+
+def test_a_model_that_int8_spoils_is_not(library: ctypes.CDLL) -> None:
+    loaded = load_model(FROZEN, CPU)
+    with torch.no_grad():
+        loaded.model.embedding.tokens.weight[:, 0] = 100 * loaded.model.embedding.tokens.weight.abs().max()
+    assert not accepts(measure_int8(loaded))
+
+
+@pytest.mark.parametrize(("worst", "dtype"), [(LARGEST_DECILE, "int8"), (1.0, "float32")])
+def test_auto_follows_the_stored_check(
+    library: ctypes.CDLL, tmp_path: Path, caplog: pytest.LogCaptureFixture, worst: float, dtype: str
+) -> None:
+    folder = Path(shutil.copytree(FROZEN, tmp_path / "model"))
+    save_int8_check(folder, GOOD.model_copy(update={"worst_decile": worst}))
+    with caplog.at_level(logging.INFO, "mt"):
+        assert Translator.load(folder, "cpu").dtype == dtype
+    assert f"frozen-en-de: {dtype}, for int8 diverges by 0.00500 nats per token" in caplog.text
+    for wanted in ("float32", "int8"):
+        assert Translator.load(folder, "cpu", dtype=wanted).dtype == wanted
+
+
+@pytest.mark.parametrize("text", ["", "{}", json.dumps({**GOOD.model_dump(), "divergence": "much"})])
+def test_a_bad_file_is_refused(tmp_path: Path, text: str) -> None:
+    folder = Path(shutil.copytree(FROZEN, tmp_path / "model"))
+    (folder / "int8.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ModelError, match=r"int8\.json: not written by `mt-service import`"):
+        load_model(folder, CPU)
+
+
+def test_several_directions_share_the_sentences(library: ctypes.CDLL, several_directions: Path) -> None:
+    check = measure_int8(load_model(several_directions, CPU))
+    assert check.sentences == 2 * len(SENTENCES["en"]) + len(SENTENCES["fr"])

@@ -1,4 +1,4 @@
-"""Training batches within a token budget, in an order that a seed decides, grouped into updates.
+"""Training batches of a limited number of tokens, in an order that depends on a seed, grouped into updates.
 
 An update is the input of one optimizer step: batches of pairs of similar lengths, with about `update_tokens` target
 tokens in total. The updates are the same for any number of processes; the processes divide the batches of each update.
@@ -22,7 +22,7 @@ from mt.tokenizer import BOS, EOS, PAD, Tokenizer
 
 @dataclass(frozen=True)
 class Position:
-    """Position of the next update: number `update` of epoch `epoch`, both counted from 0."""
+    """Position of the next update in a run: index of the epoch, and index of the update in the epoch, from 0."""
 
     epoch: int = 0
     update: int = 0
@@ -35,8 +35,8 @@ class TrainingBatch:
     source: Tensor  # [B, S]
     source_mask: Tensor  # [B, S], True on tokens
     target: Tensor  # [B, T]
-    labels: Tensor  # [B, T], PAD where nothing is predicted
-    indices: tuple[int, ...]  # places of the pairs in the dataset
+    labels: Tensor  # [B, T], PAD at positions without a label
+    indices: tuple[int, ...]  # indices of the pairs in the dataset
 
     def to(self, device: torch.device) -> "TrainingBatch":
         return TrainingBatch(
@@ -48,7 +48,7 @@ class TrainingBatch:
         )
 
     def repeat(self) -> "TrainingBatch":
-        """Return a batch of 2B pairs: this batch, followed by a copy of it."""
+        """Return a batch of 2B pairs: the B pairs of this batch, then the same pairs again."""
         source, mask, target, labels = (
             torch.cat((tensor, tensor)) for tensor in (self.source, self.source_mask, self.target, self.labels)
         )
@@ -59,7 +59,7 @@ class TrainingBatch:
 class Update:
     """Batches of one update for one process, and the position of the next update.
 
-    With a sharded model, all processes get equally many batches.
+    If the model is sharded, all processes get the same number of batches.
     """
 
     batches: list[TrainingBatch]
@@ -89,12 +89,13 @@ def make_batch(sources: Sequence[list[int]], targets: Sequence[list[int]], indic
 def plan_batches(
     source_lengths: np.ndarray, target_lengths: np.ndarray, batch_tokens: int, order: np.ndarray
 ) -> list[np.ndarray]:
-    """Divide the pairs `order` into batches of similar lengths with at most `batch_tokens` padded tokens a side.
+    """Divide the pairs `order` into batches of similar lengths. Each batch is an array of pair indices.
 
-    Lengths include EOS. Pairs are sorted by the length of their longer side, then by the difference between the sides,
-    ascending and descending in turn. A batch that spans two lengths thus still holds similar pairs: on Multi30k, the
-    padding is half that of sorting by target and source length. Pairs of equal lengths keep their place in `order`. A
-    pair longer than the budget is a batch of its own.
+    Sources and targets of a batch have at most `batch_tokens` tokens each, including padding and EOS. A pair with more
+    tokens is a batch by itself. Pairs are sorted by the length of their longer text, then by the difference of the two
+    lengths. The order of the differences alternates between ascending and descending from length to length, so that a
+    batch with two lengths still has similar pairs. On Multi30k, this halves the padding, compared with sorting by
+    target and source length. Pairs with equal lengths keep their order.
     """
     longer = np.maximum(source_lengths, target_lengths)
     difference = np.where(longer % 2, source_lengths - target_lengths, target_lengths - source_lengths)
@@ -117,7 +118,7 @@ def group_into_updates(
 ) -> list[list[np.ndarray]]:
     """Group consecutive batches into updates of about `update_tokens` target tokens; the last update may have fewer.
 
-    A batch joins an update if at least half of its tokens fit. This brings the sizes closest to `update_tokens`.
+    A batch is added to the current update if at least half of its tokens fit, otherwise it begins the next update.
     """
     updates: list[list[np.ndarray]] = []
     tokens = update_tokens
@@ -134,9 +135,9 @@ def group_into_updates(
 def split_among_ranks(
     batches: Sequence[np.ndarray], target_lengths: np.ndarray, processes: int
 ) -> list[list[np.ndarray]]:
-    """Divide the batches of an update among processes, with about equally many target tokens for each process.
+    """Return the batches of an update for each process, with about the same number of target tokens per process.
 
-    If there are fewer batches than processes, every batch is first split into one part for each process.
+    If there are fewer batches than processes, every batch is first split into one part per process.
     """
     if processes == 1:
         return [list(batches)]
@@ -154,10 +155,13 @@ def split_among_ranks(
 
 
 class UpdateStream:
-    """The endless stream of updates of a run, for one process."""
+    """The endless sequence of updates of a run, for one process."""
 
     def __init__(self, dataset: ParallelDataset, tokenizer: Tokenizer, recipe: Recipe, world: World) -> None:
-        """Raise DataError if all pairs are too long, TokenizerError if the tokenizer lacks a source tag."""
+        """Select the pairs that are short enough, and compute their weights.
+
+        Raises: DataError if all pairs are too long, TokenizerError if the tokenizer lacks a source tag of the recipe.
+        """
         self.dataset = dataset
         self.tokenizer = tokenizer
         self.recipe = recipe
@@ -177,7 +181,7 @@ class UpdateStream:
 
     @property
     def summary(self) -> str:
-        """The number of usable pairs and the size of an epoch, in words."""
+        """A sentence with the number of pairs that are short enough, and the size of an epoch if it differs."""
         usable, epoch = len(self.usable), round(float(self.weights.sum()))
         text = f"{usable:,} of {len(self.dataset):,} pairs are short enough"
         return text + (f", an epoch has about {epoch:,}" if epoch != usable else "")
@@ -189,12 +193,12 @@ class UpdateStream:
         if not fits.any():
             raise DataError(
                 f"each of the {len(self.dataset)} training pairs has a source or target of more than {limit} tokens; "
-                "accepted: at most data.max_tokens and model.max_length"
+                f"accepted: at most {limit}, the smaller of data.max_tokens and model.max_length"
             )
         return fits
 
     def plan(self, epoch: int) -> list[list[np.ndarray]]:
-        """Return the updates of an epoch, each a list of batches of pair indices; all processes get the same."""
+        """Return the updates of an epoch, each a list of batches of pair indices. All ranks get the same result."""
         random = np.random.default_rng((self.recipe.seed, epoch))
         training = self.recipe.training
         budget = min(training.batch_tokens, training.update_tokens)
@@ -218,14 +222,15 @@ class UpdateStream:
             epoch, first = epoch + 1, 0
 
     def empty_batch(self) -> TrainingBatch:
-        """Return a batch without labels, for processes with fewer batches: a sharded model must run in all at once."""
+        """Return a batch without labels, for ranks with fewer batches: all ranks must run a sharded model together."""
         batch = load_batch(self.dataset, self.tags, self.usable[:1])
         return replace(batch, labels=torch.full_like(batch.labels, PAD))
 
     def load(self, indices: np.ndarray, epoch: int) -> TrainingBatch:
         """Return the batch of the pairs `indices`.
 
-        With BPE-dropout, the texts are encoded again, with a seed from the run's seed, the epoch and the first index.
+        With BPE-dropout, the texts are encoded again, with a seed that depends on the run's seed, the epoch and the
+        first index.
         """
         dropout = self.recipe.tokenizer.dropout
         if not dropout:
@@ -243,7 +248,7 @@ class UpdateStream:
 def load_batch(
     dataset: ParallelDataset, tags: Sequence[list[int]], indices: np.ndarray, source_tags: Sequence[list[int]] = ()
 ) -> TrainingBatch:
-    """Return the batch of the pairs `indices`. `tags` holds ids for each direction, `source_tags` for each corpus."""
+    """Return the batch of the pairs `indices`. `tags` has prefix ids by direction, `source_tags` by corpus."""
     prefixes = source_prefixes(dataset, tags, indices, source_tags)
     texts = (dataset.source[index].tolist() for index in indices)
     sources = [[*prefix, *ids, EOS] for prefix, ids in zip(prefixes, texts, strict=True)]
@@ -253,7 +258,7 @@ def load_batch(
 def source_prefixes(
     dataset: ParallelDataset, tags: Sequence[list[int]], indices: np.ndarray, source_tags: Sequence[list[int]]
 ) -> list[list[int]]:
-    """Return the ids before each source: the tag of its direction, then the source tag of its corpus."""
+    """Return the ids that precede each source: the tag of its direction, then the source tag of its corpus."""
     prefixes = [tags[direction] for direction in dataset.direction[indices]]
     if not source_tags:
         return prefixes
@@ -261,5 +266,5 @@ def source_prefixes(
 
 
 def direction_prefixes(tokenizer: Tokenizer, recipe: Recipe) -> list[list[int]]:
-    """Return the ids before the sources of each direction: the tag of its target language, if the model needs tags."""
+    """Return, for each direction, the ids that precede its sources: the tag of the target language, if needed."""
     return [tokenizer.source_prefix(target, recipe.directions) for _, target in language_pairs(recipe)]

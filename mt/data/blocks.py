@@ -1,7 +1,7 @@
 """Blocks of consecutive tokens of a text, for language models.
 
-The text is one sequence of predictions. A line of n tokens is n + 1 of them, with BOS and the tokens as inputs, and the
-tokens and EOS as labels. A block is a part of this sequence, so its tokens see those of earlier lines.
+The text is one sequence of predictions. A line of n tokens has n + 1 predictions: their inputs are BOS and the tokens,
+their labels are the tokens and EOS. A block is a section of this sequence, so that its tokens attend to earlier lines.
 
     input   BOS  T  h  e  BOS  A
     label   T    h  e  EOS  A   ...
@@ -20,7 +20,7 @@ from mt.tokenizer import BOS, EOS, PAD, Tokenizer
 
 
 class TokenBlocks:
-    """Blocks of `size` predictions over lines of ids. Line i is data[offsets[i] : offsets[i + 1]]."""
+    """Blocks of `size` predictions of a text. The ids of line i are data[offsets[i] : offsets[i + 1]]."""
 
     def __init__(self, data: np.ndarray, offsets: np.ndarray, size: int) -> None:
         self.size = size
@@ -29,12 +29,12 @@ class TokenBlocks:
 
     @classmethod
     def over(cls, lines: Ragged, size: int) -> "TokenBlocks":
-        """Return the blocks over the lines of a dataset, without a copy of their ids."""
+        """Return the blocks of the lines of a dataset, without copying their ids."""
         return cls(lines.data, lines.offsets, size)
 
     @classmethod
     def of(cls, lines: Sequence[Sequence[int]], size: int) -> "TokenBlocks":
-        """Return the blocks over lists of ids."""
+        """Return the blocks of lines that are lists of ids."""
         offsets = np.cumsum([0, *map(len, lines)])
         return cls(np.array([id for line in lines for id in line], np.int64), offsets, size)
 
@@ -44,18 +44,18 @@ class TokenBlocks:
 
     @property
     def consecutive(self) -> np.ndarray:
-        """Begins of the blocks that cover the text once."""
+        """Positions at which the blocks begin that cover the text once."""
         return np.arange(0, len(self), self.size)
 
     def batch(self, begins: np.ndarray) -> TrainingBatch:
-        """Return the blocks that begin at these positions, [B]. Labels after the end of the text are PAD.
+        """Return the batch of the blocks that begin at the positions `begins` [B]. Labels after the text are PAD.
 
-        `indices` of the batch are the lines in which the blocks begin. Sources are a single EOS.
+        `indices` of the batch are the lines in which the blocks begin. Each source is a single EOS.
         """
         places = begins[:, None] + np.arange(self.size)
         inside = np.minimum(places, len(self) - 1)
         line = np.searchsorted(self._starts, inside, "right") - 1
-        label = inside - line  # index in `data`, which has no EOS; at the end of a line, that of the next line
+        label = inside - line  # index of the label in `data`, which has no EOS; where EOS is the label, it is replaced
         last = max(len(self._data) - 1, 0)
         ids = self._data if len(self._data) else np.zeros(1, np.int64)
         inputs = np.where(inside == self._starts[line], BOS, ids[np.clip(label - 1, 0, last)])
@@ -69,8 +69,8 @@ class TokenBlocks:
 class BlockStream(UpdateStream):
     """The updates of a language model that is trained on blocks at random offsets.
 
-    An epoch has as many blocks as cover the text once. Its offsets are drawn anew, so a token may be in several of its
-    blocks, or in none. All updates have equally many tokens.
+    An epoch has as many blocks as are needed to cover the text once. Each epoch draws new offsets, so that a token may
+    be in several blocks of an epoch or in none. All updates have the same number of tokens.
     """
 
     def __init__(self, dataset: ParallelDataset, tokenizer: Tokenizer, recipe: Recipe, world: World) -> None:
@@ -83,7 +83,7 @@ class BlockStream(UpdateStream):
         return f"an epoch has {len(self.blocks):,} tokens in blocks of {self.blocks.size:,}"
 
     def plan(self, epoch: int) -> list[list[np.ndarray]]:
-        """Return the updates of an epoch, each a list of batches of offsets; all processes get the same."""
+        """Return the updates of an epoch, each a list of batches of offsets. All ranks get the same result."""
         random = np.random.default_rng((self.recipe.seed, epoch))
         size, training = self.blocks.size, self.recipe.training
         an_update = max(1, round(training.update_tokens / size))
@@ -93,15 +93,15 @@ class BlockStream(UpdateStream):
         return [np.array_split(update, batches) for update in offsets]
 
     def load(self, indices: np.ndarray, epoch: int) -> TrainingBatch:
-        """Return the blocks that begin at these offsets."""
+        """Return the batch of the blocks that begin at the offsets `indices`."""
         return self.blocks.batch(indices)
 
     def _fitting(self) -> np.ndarray:
-        """Return all lines: a line may be longer than a block."""
+        """Return True for all lines, because a line may be longer than a block."""
         return np.ones(len(self.dataset), np.bool_)
 
 
 def update_stream(dataset: ParallelDataset, tokenizer: Tokenizer, recipe: Recipe, world: World) -> UpdateStream:
-    """Return the updates of a recipe: of blocks if it has `data.block_tokens`, else of sentences."""
+    """Return the updates of a recipe: updates of blocks if `data.block_tokens` is set, otherwise of sentence pairs."""
     stream = BlockStream if recipe.data.block_tokens else UpdateStream
     return stream(dataset, tokenizer, recipe, world)

@@ -1,7 +1,7 @@
 """Filters that drop faulty training pairs and count the dropped pairs by reason.
 
-A filter keeps or drops a pair, and never changes it. Of human-translated corpora, the default thresholds drop a few
-pairs in ten thousand. Here, a word is a run of characters between spaces, or a single Han or Kana character.
+A filter keeps or drops a pair, and never changes it. Of 10,000 pairs that people translated, the default thresholds
+drop a few. A word is a run of characters between spaces, or a single Han or Kana character.
 """
 
 import re
@@ -20,7 +20,8 @@ UNSPACED = "\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0
 WORD = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
 WIDE = re.compile(f"[{UNSPACED}\u3000-\u303f\uac00-\ud7af\uff01-\uff60]")
 
-# Digits around a thousands separator (1,000 1.000 1'000 1 000) are one number; digits around a decimal separator, two.
+# Digits on both sides of a thousands separator (1,000 1.000 1'000 1 000) are one number. Digits on both sides of a
+# decimal separator are two numbers.
 NUMBER = re.compile("\\d+(?:[.,'\u2019 \u00a0\u2009\u202f]\\d{3}(?!\\d))*")
 
 SCRIPTS = {
@@ -63,19 +64,19 @@ MIXED_SCRIPTS = {
     "sr": ("Latn", "Cyrl"),
     "uz": ("Latn", "Cyrl"),
 }
-"""Scripts of each ISO 15924 code that stands for several, and of each language that is written in several scripts."""
+"""Scripts of ISO 15924 codes that stand for several scripts, and of languages that are written in several scripts."""
 
 HEADER_WORDS = (frozenset({"source", "src"}), frozenset({"target", "tgt", "trg"}))
 OTHER_HEADER_WORDS = frozenset({"text", "sentence", "segment", "language", "lang", "translation"})
 
 EXAMPLES = 3
 FEW_WORDS = 3
-"""Most words of a name, such as `Azure Cosmos DB`, that may be the same in source and target."""
+"""Maximum number of words of a name, such as `Azure Cosmos DB`, that may be the same in source and target."""
 
 
 @dataclass(frozen=True)
 class DropCount:
-    """Number of pairs dropped for one reason, and its first examples as `file:line: source ||| target`."""
+    """Number of pairs dropped for one reason. `examples` are the first of them, as `file:line: source ||| target`."""
 
     reason: str
     count: int
@@ -100,17 +101,17 @@ def has_more_characters(source: str, target: str, most: int) -> bool:
 
 
 def is_lopsided(source: str, target: str, ratio: float) -> bool:
-    """Return whether one side has more than `ratio` times the characters of the other, plus ten.
+    """Return whether the longer text has more than ratio * (length of the shorter text) + 10 characters.
 
-    The ten characters allow for short pairs: "Thanks." is "Vielen herzlichen Dank!". A Han character counts as three
-    because it corresponds to about three Latin letters (3.2 in tatoeba en-zh, 3.6 in docs en-zh).
+    The constant allows for short pairs, such as "Thanks." and "Vielen herzlichen Dank!". A Han character counts as
+    three because it corresponds to about three Latin letters (3.2 in tatoeba en-zh, 3.6 in docs en-zh).
     """
     shorter, longer = sorted(len(text) + 2 * len(WIDE.findall(text)) for text in (source, target))
     return longer > ratio * shorter + 10
 
 
 def is_identical(source: str, target: str) -> bool:
-    """Return whether source and target are equal, ignoring spaces and case, and longer than a name or a number.
+    """Return whether source and target have more than FEW_WORDS words and are equal, ignoring spaces and case.
 
     Untranslated training pairs teach a model to copy its input (Ott et al. 2018).
     """
@@ -119,10 +120,10 @@ def is_identical(source: str, target: str) -> bool:
 
 
 def differs_in_digits(source: str, target: str) -> bool:
-    """Return whether source and target each have a number of four digits or more that the other side lacks.
+    """Return whether source and target each have a number of four or more digits that the other text lacks.
 
-    A number that only one side has is accepted, because the other side may spell it out. Shorter numbers may differ:
-    7:30 pm is 19.30 Uhr, 90 miles are 140 kilometres, the 1990s are the 90s, 10,000 is 1万.
+    If only one text has such a number, the other text may spell it out. Shorter numbers may differ: 7:30 pm is 19.30
+    Uhr, 90 miles are 140 kilometres, the 1990s are the 90s, 10,000 is 1万.
     """
     if not re.search(r"\d{4}|\d\D\d{3}", source) or not re.search(r"\d{4}|\d\D\d{3}", target):
         return False
@@ -136,17 +137,17 @@ def _has_unmatched_number(text: str, other: str) -> bool:
 
 
 def _digits(text: str) -> str:
-    """Return the digits of a text as 0 to 9, also if the text has digits of another script (٢, ２)."""
+    """Return the digits of a text as 0 to 9. Digits of other scripts, such as ٢ and ２, are converted."""
     return "".join(str(int(digit)) for digit in re.findall(r"\d", text))
 
 
 def is_repetitive(source: str, target: str, most: int) -> bool:
-    """Return whether the source or the target has a phrase of one to four words more than `most` times in a row."""
+    """Return whether the source or the target repeats a phrase of one to four words more than `most` times in a row."""
     return any(_repetition(WORD.findall(text), most) > most for text in (source, target))
 
 
 def _repetition(words: list[str], enough: int) -> int:
-    """Return how often the most repeated phrase occurs in a row, or 1 if its copies have fewer than `enough` words."""
+    """Return how often the most repeated phrase occurs in a row, or 1 if fewer than `enough` words are repetitions."""
     if len(words) - len(set(words)) < enough:
         return 1
     longest = 0
@@ -167,9 +168,10 @@ def script_letters(language: str) -> re.Pattern[str] | None:
 
 
 def is_in_another_script(text: str, letters: re.Pattern[str], least: float) -> bool:
-    """Return whether `letters` matches in less than a share `least` of the words of a text that have letters.
+    """Return whether less than a share `least` of the words of a text have a letter that `letters` matches.
 
-    Words are counted instead of letters because Chinese documentation has many long Latin product names.
+    Words without any letter are ignored, and texts of up to FEW_WORDS words are accepted. Words are counted instead of
+    letters because Chinese documentation has many long Latin product names.
     """
     words = WORD.findall(text)
     hits = sum(1 for word in words if letters.search(word))
@@ -180,9 +182,9 @@ def is_in_another_script(text: str, letters: re.Pattern[str], least: float) -> b
 
 
 def is_header(pair: SentencePair, languages: Sequence[str | None]) -> bool:
-    """Return whether the first pair of a file names its columns, such as `en` and `de`, or `source` and `target`.
+    """Return whether a pair is a header: the first line of a file, with column names such as `en` and `de`.
 
-    `languages` holds the source and the target language. A file with text of one language has no header.
+    `languages` are the source and the target language. A file with text of one language has no header.
     """
     if pair.line != 1 or None in languages:
         return False
@@ -197,10 +199,10 @@ def is_header(pair: SentencePair, languages: Sequence[str | None]) -> bool:
 
 
 class Cleaner:
-    """All filters for the pairs of one direction, with counts and examples of the dropped pairs of all its corpora."""
+    """The filters of one direction, with counts and examples of the pairs that they have dropped in all corpora."""
 
     def __init__(self, options: CleaningConfig, languages: Sequence[str | None]) -> None:
-        """`languages` holds the source and the target language; the source is None for text of a language model."""
+        """Create the filters for a source and a target language. The source is None for text of a language model."""
         self.options = options
         self.languages = languages
         self.paired = None not in languages
@@ -226,7 +228,7 @@ class Cleaner:
         """Return the name of the first filter that drops the pair, or None."""
         options = self.options
         if not self.paired:
-            source = target  # so that the filters that compare source and target keep the text
+            source = target  # then filters that compare source and target do not drop the text
         if is_empty(source, target):
             return "empty"
         if has_fewer_words(source, target, options.min_words):
@@ -253,14 +255,14 @@ class Cleaner:
         return None
 
     def report(self) -> list[DropCount]:
-        """Return the counts and examples up to now, the most frequent reason first."""
+        """Return the counts and examples of all reasons so far, the most frequent reason first."""
         reasons = sorted(self.counts, key=lambda reason: -self.counts[reason])
         return [DropCount(reason, self.counts[reason], tuple(self._examples[reason])) for reason in reasons]
 
     def _seen_before(self, source: str, target: str) -> bool:
         """Return whether an earlier pair had the same 64-bit hash, and record the hash.
 
-        Of 370,000 corpora of ten million pairs, one loses a pair to a hash collision.
+        With ten million pairs, the probability that a hash collision drops a pair is 1 / 370,000.
         """
         key = blake2b(f"{source.strip()}\n{target.strip()}".encode(), digest_size=8).digest()
         if key in self._seen:

@@ -1,9 +1,9 @@
 """Streaming readers of parallel text: line-aligned or tab-separated files, plain or compressed as .gz or .xz.
 
-A line ends at `\\n` only: a U+2028 or a lone `\\r` in a sentence must not shift the alignment of later lines. For the
-same reason a faulty line is never skipped: a reader yields the lines before the first fault, searches the rest of the
-file for further faults, and raises a DataError that names the first ten. A caller must then discard all lines of the
-file.
+A line ends at `\\n` only, so that a U+2028 or a lone `\\r` in a sentence does not shift the alignment of later lines.
+For the same reason, an invalid line is never skipped. A reader yields the lines before the first fault, then searches
+the remaining lines for further faults, and raises a DataError with the first ten. The caller must then discard all
+lines of the file.
 """
 
 import gzip
@@ -18,7 +18,7 @@ from typing import IO, TypeVar, cast
 from mt.errors import DataError, did_you_mean, problems
 
 MAX_LINE_BYTES = 1 << 20
-"""Longest line that is read as text. The limit bounds the memory that a binary file can take."""
+"""Maximum number of bytes of a line. The limit bounds the memory that a binary file can take."""
 
 MAX_PROBLEMS = 10
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -28,9 +28,9 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
-    """A sentence and its translation, from line `line`, counted from 1, of the file that messages call `file`.
+    """A sentence and its translation. `line` is a line number, from 1, and `file` the name of the file in messages.
 
-    The source is empty in text for a language model.
+    In text for a language model, the source is empty.
     """
 
     source: str
@@ -41,7 +41,7 @@ class SentencePair:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A line that cannot be used. If the fault is `fatal`, the rest of the file cannot be read."""
+    """A problem of a line, described by `text`. After a `fatal` fault, no later line can be read."""
 
     text: str
     fatal: bool = False
@@ -63,12 +63,12 @@ def read_lines_and_faults(path: Path) -> Iterator[str | Fault]:
 
 
 def read_stream_lines(stream: IO[bytes], name: str) -> Iterator[str | Fault]:
-    """Yield the lines and faults of an open stream, which messages call `name`."""
+    """Yield each line of an open stream, or a Fault if the line cannot be used. `name` stands for it in messages."""
     number = 0
     while raw := stream.readline(MAX_LINE_BYTES + 1):
         number += 1
         if len(raw) > MAX_LINE_BYTES:
-            yield Fault(f"{name}:{number}: a line of more than {MAX_LINE_BYTES:,} bytes; is this text?", fatal=True)
+            yield Fault(f"{name}:{number}: a line of more than {MAX_LINE_BYTES:,} bytes; accepted: text", fatal=True)
             return
         if number == 1:
             raw = raw.removeprefix(BYTE_ORDER_MARK)
@@ -78,7 +78,7 @@ def read_stream_lines(stream: IO[bytes], name: str) -> Iterator[str | Fault]:
 def read_parallel(source: Path, target: Path) -> Iterator[SentencePair]:
     """Yield pairs of line n of `source` and line n of `target`.
 
-    Raises: DataError as `read_lines` does, and if the files have different numbers of lines.
+    Raises: DataError as `read_lines` does, or if the files have different numbers of lines.
     """
     _must_exist(source, target)
     return _without_faults(_aligned(source, target), f"{source} and {target}")
@@ -94,7 +94,7 @@ def read_tsv(path: Path, source_column: int | None, target_column: int) -> Itera
 
     If `source_column` is None, all sources are empty.
 
-    Raises: DataError as `read_lines` does, and if a line has too few columns.
+    Raises: DataError as `read_lines` does, or if a line has too few columns.
     """
     assert target_column >= 0 and (source_column is None or 0 <= source_column != target_column)
     _must_exist(path)
@@ -124,7 +124,7 @@ def _without_faults(items: Iterable[Item | Fault], name: str) -> Iterator[Item]:
         if isinstance(item, Fault):
             faults.append(item.text)
             if len(faults) == MAX_PROBLEMS:
-                faults.append("perhaps more: reading stopped here")
+                faults.append("perhaps more problems: reading stopped here")
                 break
         elif not faults:
             yield item

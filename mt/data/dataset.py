@@ -1,7 +1,8 @@
-"""Encoded parallel text on disk, memory-mapped: a corpus may be larger than memory.
+"""Encoded parallel text in memory-mapped files, so that a corpus may be larger than memory.
 
-A prepared folder holds the tokenizer, `meta.json`, the list of dropped pairs, the folders `train` and `valid` and, if
-a model is tuned, a folder for each monitored corpus: `monitor-0` and so on. mt/data/preparation.py writes it.
+A prepared folder is written by mt/data/preparation.py. It contains the tokenizer, `meta.json`, the list of dropped
+pairs, and the folders `train` and `valid`. If a model is fine-tuned, it also contains a folder for each monitored
+corpus: `monitor-0`, `monitor-1` and so on.
 """
 
 import json
@@ -19,7 +20,7 @@ class Ragged:
     """Sequences of different lengths in one memory-mapped array: item i is data[offsets[i] : offsets[i + 1]]."""
 
     def __init__(self, path: Path) -> None:
-        """Map the files `path`.data.npy and `path`.offsets.npy."""
+        """Memory-map the files `path`.data.npy and `path`.offsets.npy."""
         self.offsets = np.load(path.with_name(path.name + ".offsets.npy"), mmap_mode="r")
         self.data = np.load(path.with_name(path.name + ".data.npy"), mmap_mode="r")
 
@@ -31,7 +32,7 @@ class Ragged:
         return item
 
     def text(self, index: int) -> str:
-        """Return an item as text; the items must be UTF-8 bytes."""
+        """Return item `index`, whose elements must be UTF-8 bytes, as text."""
         return self[index].tobytes().decode()
 
     @property
@@ -41,7 +42,7 @@ class Ragged:
 
 
 class RaggedWriter:
-    """Appends sequences to a file; `close` writes the two files that `Ragged` maps."""
+    """Writer of sequences. `close` writes the two files that `Ragged` memory-maps."""
 
     def __init__(self, path: Path, dtype: type[np.generic]) -> None:
         self.path = path
@@ -71,10 +72,10 @@ class RaggedWriter:
 
 @dataclass(frozen=True)
 class ParallelDataset:
-    """Sentence pairs as ids and as text. In the data of a language model, all sources are empty.
+    """N sentence pairs as ids and as text. In the data of a language model, all sources are empty.
 
-    For pair i, `direction[i]` is the index of its direction in the recipe, `corpus[i]` of its corpus in the part
-    (train, valid) of the data.
+    `direction[i]` is the index of the direction of pair i in the recipe. `corpus[i]` is the index of its corpus among
+    the training or validation corpora of the recipe.
     """
 
     source: Ragged
@@ -113,9 +114,9 @@ class PreparedData:
     train: ParallelDataset
     valid: ParallelDataset
     meta: dict[str, Any]
-    """Counts, warnings, and `digest`, a digest of the pairs, their order and the tokenizer."""
+    """Content of `meta.json`: counts, warnings, and a digest of the pairs, their order and the tokenizer."""
     monitor: dict[str, ParallelDataset] = field(default_factory=dict)
-    """The monitored corpora, keyed by their paths in the recipe."""
+    """Monitored corpora by their paths in the recipe."""
 
 
 def load_prepared(folder: Path) -> PreparedData:

@@ -1,4 +1,4 @@
-"""Warnings about corpora whose text is not in the language that the recipe says, for example in swapped columns."""
+"""Warnings about corpora whose text is not in the language that the recipe states, for example in swapped columns."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -7,15 +7,15 @@ from mt.config import CorpusConfig
 from mt.languages import language_name, primary_language
 from mt.text.language_detection import LanguageDetector
 
-SAMPLE = 100  # sentence pairs
-LEAST_PAIRS = 10
-LEAST_CHARACTERS = 200
-SURE = 0.9  # a warning needs at least this probability of another language
+SAMPLE = 100  # maximum number of sentence pairs of a sample
+LEAST_PAIRS = 10  # samples of fewer pairs are not checked
+LEAST_CHARACTERS = 200  # texts of fewer characters are not checked
+SURE = 0.9  # minimum probability of another language for a warning
 COMMON = ("ar", "cs", "de", "en", "es", "fr", "hi", "it", "ja", "ko", "nl", "pl", "pt", "ru", "sv", "tr", "uk", "zh")
 
 
 class LanguageSample:
-    """Evenly spaced pairs of a stream of unknown length: between SAMPLE / 2 and SAMPLE pairs, or all of fewer."""
+    """Evenly spaced pairs of a stream of unknown length: all pairs, or SAMPLE / 2 to SAMPLE pairs of a long stream."""
 
     def __init__(self) -> None:
         self.pairs: list[tuple[str, str]] = []
@@ -34,8 +34,8 @@ class LanguageSample:
 def check_languages(corpus: CorpusConfig, sample: LanguageSample, languages: Sequence[str | None]) -> list[str]:
     """Return a warning if the sources or the targets of a sample are almost surely in another language than expected.
 
-    `languages` holds the expected language of the sources (None if they are empty, as for a language model) and of the
-    targets. Tags of the same primary language, such as `zh` and `zh-Hant`, are not told apart.
+    `languages` are the expected languages of sources and targets. The first is None if the sources are empty, as for a
+    language model. Tags of one primary language, such as `zh` and `zh-Hant`, are not distinguished.
     """
     if len(sample.pairs) < LEAST_PAIRS:
         return []
@@ -56,6 +56,6 @@ def check_languages(corpus: CorpusConfig, sample: LanguageSample, languages: Seq
     return warnings
 
 
-@cache  # the detector takes a second to load
+@cache  # because constructing a detector takes a second
 def _detector(languages: tuple[str, ...]) -> LanguageDetector:
     return LanguageDetector((*languages, *(code for code in COMMON if code not in map(primary_language, languages))))

@@ -1,13 +1,14 @@
-"""How often each training pair occurs in an epoch: by corpus weights and a temperature over directions."""
+"""Number of occurrences of each training pair in an epoch, by weights of corpora and a temperature of directions."""
 
 import numpy as np
 
 
 def pair_weights(weights: np.ndarray, directions: np.ndarray, temperature: float) -> np.ndarray:
-    """Return how often each pair occurs in an epoch on average, [N], from the corpus weight of each pair, [N].
+    """Return the mean number of occurrences of each pair in an epoch, [N].
 
-    The share p of a direction becomes proportional to p ** (1 / temperature) (Arivazhagan et al. 2019, section 3.1).
-    The result has the sum of `weights`. Temperature 1 returns `weights` exactly.
+    `weights` [N] are the corpus weights and `directions` [N] the direction indices of the pairs. The share p of each
+    direction becomes proportional to p ** (1 / temperature) (Arivazhagan et al. 2019, section 3.1). The sum of the
+    result equals the sum of `weights`. If the temperature is 1, the result is `weights`.
     """
     sizes = np.bincount(directions, weights)
     even = sizes ** (1 / temperature)
@@ -16,10 +17,10 @@ def pair_weights(weights: np.ndarray, directions: np.ndarray, temperature: float
 
 
 def epoch_counts(weights: np.ndarray, phases: np.ndarray, epoch: int) -> np.ndarray:
-    """Return how often each pair occurs in epoch `epoch`, [N]: its weight, rounded down or up.
+    """Return the number of occurrences of each pair in epoch `epoch`, [N]: its weight, rounded down or up.
 
-    The phase of a pair, in [0, 1), decides in which epochs its weight is rounded up. Over consecutive epochs, counts
-    and weights of a pair have the same sum, to within 1. With weight 0.1, ten epochs thus use every pair of a corpus;
+    The phase of a pair, in [0, 1), determines the epochs in which its weight is rounded up. Over n consecutive epochs,
+    a pair of weight w occurs n * w times, to within 1. With weight 0.1, ten epochs thus use every pair of a corpus;
     independent random draws would miss a third of the pairs.
     """
     whole, part = np.divmod(weights, 1)

@@ -1,7 +1,7 @@
 """Preparation of parallel text: read, clean, split off validation pairs, train the tokenizer, encode.
 
-The name of a prepared folder ends with a fingerprint of the recipe, the corpora and the model to tune. If one of these
-changes, the data is prepared again.
+The name of a prepared folder ends with a fingerprint of the recipe, the corpora and the model that is fine-tuned. If
+one of these changes, the data is prepared again.
 """
 
 import hashlib
@@ -30,12 +30,12 @@ from mt.languages import Direction
 from mt.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
 VERSION = 4  # version of the folder's format, a part of the fingerprint
-CHUNK = 20_000  # pairs encoded at a time
+CHUNK = 20_000  # number of pairs that are encoded together
 DROPPED = "dropped.tsv"
 DROPPED_COLUMNS = ("file", "line", "direction", "reason", "source", "target")
 
 Languages = tuple[str | None, str]
-"""Source and target language of a direction; for a language model, None and its language."""
+"""Source and target language of a direction, or (None, language) for a language model."""
 Progress = Callable[[str, int], None]
 
 
@@ -65,9 +65,9 @@ def read_corpus(corpus: CorpusConfig, root: Path, languages: Languages) -> Itera
 
 
 def corpus_files(recipe: Recipe) -> list[Path]:
-    """Return every file that training and validation read.
+    """Return all files that training and validation read.
 
-    Raises: DataError that lists all missing files, including those of test sets.
+    Raises: DataError with a list of all missing files, including the files of test sets.
     """
 
     def files_of(*parts: tuple[CorpusConfig, ...]) -> list[Path]:
@@ -95,9 +95,9 @@ def _languages(corpus: CorpusConfig, recipe: Recipe) -> set[str]:
 def prepared_folder(recipe: Recipe, parent: Path) -> Path:
     """Return the path of the prepared data of a recipe, whether or not the folder exists.
 
-    Raises: DataError if files are missing, TokenizerError if the tokenizer of the model to tune cannot be loaded.
+    Raises: DataError if files are missing, TokenizerError if the tokenizer of the model to fine-tune cannot be loaded.
     """
-    mixing = {part: {"__all__": {"weight"}} for part in ("train", "valid")}  # applied when batches are made
+    mixing = {part: {"__all__": {"weight"}} for part in ("train", "valid")}  # not prepared: weights apply to batches
     keys = {"root", "directions", "language", "train", "valid", "split_validation"}
     data = recipe.data.model_dump_json(include=keys, exclude=mixing)
     tokenizer = recipe.tokenizer.model_dump_json()
@@ -114,17 +114,17 @@ def prepared_folder(recipe: Recipe, parent: Path) -> Path:
 
 
 def prepare(recipe: Recipe, parent: Path, threads: int = 1, progress: Progress = lambda stage, pairs: None) -> Path:
-    """Write the prepared folder of a recipe below `parent`, unless it exists, and return it.
+    """Return the prepared folder of a recipe below `parent`. If the folder does not exist, it is written first.
 
-    The folder appears only when all its content is on the disk. `progress` is called with the name of the stage and the
-    number of pairs processed in that stage. Raises: DataError if a corpus cannot be used.
+    The folder gets its name only when all its content is on the disk. `progress` is called with the name of a stage and
+    the number of pairs processed in this stage. Raises: DataError if a corpus cannot be used.
     """
     folder = prepared_folder(recipe, parent)
     if folder.is_dir():
         return folder
     parent.mkdir(parents=True, exist_ok=True)
     with lock(folder):
-        if not folder.is_dir():  # another process may have written it meanwhile
+        if not folder.is_dir():  # another process may have written the folder while this one waited
             temporary = folder.with_name(folder.name + ".part")
             shutil.rmtree(temporary, ignore_errors=True)
             try:
@@ -141,14 +141,14 @@ def _monitored(recipe: Recipe) -> tuple[CorpusConfig, ...]:
 
 
 class _Preparation:
-    """One run of `prepare`, which writes to `folder`."""
+    """The state of one call of `prepare`, which writes to `folder`."""
 
     def __init__(self, recipe: Recipe, folder: Path, threads: int, progress: Progress) -> None:
         self.recipe = recipe
         self.folder = folder
         self.threads = threads
         self.progress = progress
-        self.dropped: dict[str, list[dict[str, Any]]] = {}  # by direction
+        self.dropped: dict[str, list[dict[str, Any]]] = {}  # counts of dropped pairs, by direction
         self.warnings: list[str] = []
 
     def run(self) -> None:
@@ -183,7 +183,11 @@ class _Preparation:
         (folder / "meta.json").write_text(json.dumps(meta, indent=2, ensure_ascii=False), encoding="utf-8")
 
     def _write_text(self, part: str, corpora: Sequence[CorpusConfig], dropped: TextIO | None = None) -> None:
-        """Write the pairs of all corpora and directions as text; with `dropped`, clean them and list dropped pairs."""
+        """Write the text of the pairs of all corpora and directions to the folder `part`.
+
+        If `dropped` is given, pairs are cleaned, and dropped pairs are written to `dropped`. Raises: DataError if no
+        pairs are left for a direction.
+        """
         folder = self.folder / part
         folder.mkdir()
         writers = [RaggedWriter(folder / f"{side}_text", np.uint8) for side in ("source", "target")]
@@ -219,15 +223,18 @@ class _Preparation:
     def _read(
         self, corpus: CorpusConfig, languages: Languages, cleaner: Cleaner | None, dropped: TextIO | None
     ) -> Iterator[SentencePair]:
-        """Yield the pairs to keep; write dropped pairs to `dropped`, and add language warnings to `self.warnings`."""
+        """Yield the pairs of a corpus that `cleaner` keeps, or all pairs if it is None.
+
+        Dropped pairs are written to `dropped`. Warnings about the languages are added to `self.warnings`.
+        """
         sample = LanguageSample()
         for pair in read_corpus(corpus, self.recipe.data.root, languages):
             sample.add(pair.source, pair.target)
             if cleaner is None:
                 if is_header(pair, languages):
                     raise DataError(
-                        f"{pair.file}:{pair.line}: the header row {pair.source!r}, {pair.target!r}; accepted: only "
-                        "sentences in validation and monitored corpora"
+                        f"{pair.file}:{pair.line}: the header row {pair.source!r}, {pair.target!r}; accepted: "
+                        "validation and monitored corpora without a header row"
                     )
             elif reason := cleaner.check(pair):
                 assert dropped is not None
@@ -241,7 +248,7 @@ class _Preparation:
                 self.warnings.append(warning)
 
     def _train_tokenizer(self) -> Tokenizer:
-        """Train a tokenizer on the training text."""
+        """Return a tokenizer that is trained on the training text."""
         data, tokenizer = self.recipe.data, self.recipe.tokenizer
         return Tokenizer(
             train_tokenizer(
@@ -261,7 +268,7 @@ def _direction(languages: Languages) -> str:
 
 
 def _digest(folder: Path) -> str:
-    """Return a digest of the names and contents of all files except the list of dropped pairs, which has paths."""
+    """Return a digest of names and contents of all files, except the list of dropped pairs, which contains paths."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != DROPPED):
         with path.open("rb") as file:
@@ -280,7 +287,7 @@ def _tokenizer_sentences(folder: Path, limit: int) -> Iterator[str]:
 
 
 def _write_ids(folder: Path, tokenizer: Tokenizer, threads: int, progress: Callable[[int], None]) -> None:
-    """Encode the text in the folder of one part of the data."""
+    """Encode the text in `folder`, which belongs to one part of the data, and write the ids beside the text."""
     for side, side_tokenizer in (("source", tokenizer), ("target", tokenizer.target)):
         dtype = np.uint16 if len(side_tokenizer) <= 1 << 16 else np.int32
         texts = Ragged(folder / f"{side}_text")

@@ -1,8 +1,8 @@
-"""An output file with one line for each input line. A job that was killed resumes the file.
+"""An output file with one line for each input line, which a job can resume after it was killed.
 
-FILE.part holds the lines written up to now; the last line may be incomplete. FILE.part.jsonl holds the description of
-the job and the numbers of the lines that stand for a problem. The last step renames FILE.part to FILE, or compresses
-FILE.part if FILE ends with .gz or .xz.
+FILE.part contains the lines that were written so far; the last line may be incomplete. FILE.part.jsonl contains the
+description of the job and the numbers of problem lines: lines whose input could not be processed. The last step renames
+FILE.part to FILE, or compresses FILE.part if FILE ends with .gz or .xz.
 """
 
 import gzip
@@ -19,21 +19,21 @@ from typing import Any, Self
 from mt.errors import DataError, problems
 from mt.files import try_lock
 
-BLOCK = 1 << 20  # bytes
+BLOCK = 1 << 20  # number of bytes that are read or copied at a time
 
 
 class ResumableFile:
     """An output file that a later process can resume.
 
-    `lines` counts the lines written by this process and earlier ones, `problems` the lines that stand for a problem.
+    `lines` is the number of lines that this and earlier processes have written, `problems` the number of problem lines.
     """
 
     def __init__(self, path: Path, job: Mapping[str, Any]) -> None:
-        """Open the file, after the last complete line if the same job began it.
+        """Open the file. If the same job began it, writing continues after the last complete line.
 
-        `job` is JSON that describes the job: all inputs and options that the lines depend on. A job with an empty
-        description always begins anew. Raises: DataError if another job began the file, another process has it open,
-        or it cannot be written.
+        `job` describes the job as JSON values: all inputs and options on which the lines depend. A job with an empty
+        description always begins a new file. Raises: DataError if another job began the file, if another process has
+        the file open, or if the file cannot be written.
         """
         self.path = path
         self._part = path.with_name(path.name + ".part")
@@ -67,7 +67,7 @@ class ResumableFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the files, and keep them for the next process unless they are empty."""
+        """Close the files. They are kept for the next process if they contain a line, otherwise deleted."""
         with self._lock:
             self._file.close()
             self._records.close()
@@ -76,10 +76,10 @@ class ResumableFile:
                 self._record.unlink(missing_ok=True)
 
     def write(self, line: str, problem: bool) -> None:
-        """Append a line, given without its line end; `problem` says that the line stands for a problem."""
+        """Append a line, given without a line end. `problem` tells whether it is a problem line."""
         assert "\n" not in line
         self.lines += 1
-        if problem:  # its number is written before the line: no kill can lose the number
+        if problem:  # the number is written before the line, so that it is not lost if the process is killed
             self.problems += 1
             self._records.write(f"{self.lines}\n")
             self._records.flush()
@@ -89,7 +89,7 @@ class ResumableFile:
         self._file.flush()
 
     def finish(self) -> None:
-        """Move the complete output to `path`, compressed if the suffix says so."""
+        """Move the complete output to `path`, compressed if its suffix is .gz or .xz."""
         self._file.flush()
         os.fsync(self._file.fileno())
         if self.path.suffix in (".gz", ".xz"):
@@ -106,8 +106,8 @@ class ResumableFile:
         self._record.unlink()
 
     def _check(self, job: Mapping[str, Any]) -> list[int]:
-        """Return the numbers of the lines that stand for a problem. Raises: DataError if another job wrote them."""
-        repair = f"repeat the command of that job, or remove {self._part} to begin anew"
+        """Return the numbers of the problem lines. Raises: DataError if another job wrote the file."""
+        repair = f"repeat the command of that job, or remove {self._part} to start again"
         try:
             begun, *faulty = map(json.loads, self._record.read_text(encoding="utf-8").splitlines())
         except (OSError, ValueError) as error:

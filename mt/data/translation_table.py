@@ -1,8 +1,8 @@
 """Lexical translation probabilities by IBM model 1, in bounded memory.
 
 Brown et al. 1993, "The Mathematics of Statistical Machine Translation", section 4: each target token is aligned to one
-source token or to the empty word. All alignments are equally likely a priori. The translation probabilities are learned
-by expectation maximisation (equations 14 and 15).
+source token or to the empty word, and all alignments have the same prior probability. The translation probabilities are
+learned by expectation maximisation (equations 14 and 15).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from mt.tokenizer import PAD
 
 CELLS_PER_BLOCK = 4_000_000
-"""Number of pairs of a source and a target token that are processed at once, which takes about 300 MB."""
+"""Number of pairs of a source and a target token that are processed together. They take about 300 MB of memory."""
 
 MAX_ENTRIES = 40_000_000
-"""Most entries of a table. An entry takes 16 bytes, and several times as much while two tables are merged."""
+"""Maximum number of entries of a table. An entry takes 16 bytes, and several times as much while tables are merged."""
 
 EMPTY = PAD
 """Id that stands for the empty word; no text contains this id."""
@@ -38,7 +38,7 @@ class Sequences(Protocol):
 
 @dataclass(frozen=True)
 class FlatSequences:
-    """Sequences in memory."""
+    """Sentences as ids, in memory. Sentence i is data[offsets[i] : offsets[i + 1]]."""
 
     data: np.ndarray
     offsets: np.ndarray
@@ -51,7 +51,7 @@ class FlatSequences:
 
     @classmethod
     def select(cls, sequences: Sequences, indices: np.ndarray) -> "FlatSequences":
-        """Return the sentences `indices`, in this order."""
+        """Return the sentences with the given indices, in the order of `indices`."""
         starts = np.asarray(sequences.offsets[indices], np.int64)
         lengths = np.asarray(sequences.offsets[indices + 1], np.int64) - starts
         offsets = np.concatenate(([0], np.cumsum(lengths)))
@@ -60,9 +60,9 @@ class FlatSequences:
 
 @dataclass(frozen=True)
 class TranslationTable:
-    """p(target | source) of all pairs of tokens that occur together in a sentence pair, and the target frequencies.
+    """Probabilities p(target | source) of tokens that occur together in a sentence pair, and frequencies of targets.
 
-    Entry i is p(keys[i] % V | keys[i] // V); keys ascend. The source `EMPTY` is the empty word.
+    Entry i is p(keys[i] % V | keys[i] // V). The keys are in ascending order. The source `EMPTY` is the empty word.
     """
 
     vocabulary_size: int
@@ -76,10 +76,10 @@ class TranslationTable:
         return float(self.probabilities[place]) if place < len(self.keys) and self.keys[place] == key else 0.0
 
     def best(self, count: int, besides: Sequence[int] = ()) -> tuple[Int, Int]:
-        """Return the `count` most probable targets of each source, leaving out the targets `besides`.
+        """Return up to `count` most probable targets of each source, except targets in `besides`.
 
-        The M results are two arrays, sources [M] and targets [M]: sources ascend, and the targets of one source begin
-        with the most probable.
+        The result is two arrays: sources [M], in ascending order, and targets [M]. The targets of one source are in
+        descending order of probability.
         """
         sources, targets = np.divmod(self.keys, self.vocabulary_size)
         kept = (sources != EMPTY) & ~np.isin(targets, np.asarray(besides, np.int64))
@@ -90,7 +90,7 @@ class TranslationTable:
         return sources[rank < count], targets[rank < count]
 
     def frequent(self, count: int) -> Int:
-        """Return up to `count` targets, the most frequent first."""
+        """Return up to `count` of the most frequent targets, the most frequent first."""
         order = np.argsort(-self.frequencies, kind="stable")[:count]
         return order[self.frequencies[order] > 0]
 
@@ -103,9 +103,9 @@ def learn_translation_table(
     iterations: int = 5,
     progress: Callable[[int], None] = lambda pairs: None,
 ) -> TranslationTable:
-    """Learn a table from the sentence pairs `indices`. Each iteration reads all of them.
+    """Learn a table from the sentence pairs with the given indices, all of which each iteration reads.
 
-    `progress` is called with the number of pairs in each block that was read. If the table would have more than
+    `progress` is called with the number of pairs of each block that was read. If the table would have more than
     MAX_ENTRIES entries, those with the lowest expected counts are dropped.
     """
     keys, counts = np.empty(0, np.int64), np.empty(0)
@@ -114,7 +114,7 @@ def learn_translation_table(
         sides = FlatSequences.select(source, chosen), FlatSequences.select(target, chosen)
         block = _Block.of(*sides, vocabulary_size)
         frequencies += np.bincount(block.targets, minlength=vocabulary_size)
-        expected = block.expected(np.ones(len(block.keys)))  # uniform at first
+        expected = block.expected(np.ones(len(block.keys)))  # the first iteration uses uniform probabilities
         keys, counts = _merged((keys, counts), (block.keys, expected))
         progress(len(chosen))
     probabilities = _normalised(keys, counts, vocabulary_size)
@@ -133,13 +133,13 @@ def learn_translation_table(
 
 @dataclass(frozen=True)
 class _Block:
-    """Sentence pairs as cells. A target token has one cell for the empty word and one for each source token."""
+    """Sentence pairs as cells, one for each pair of a target token and a source token or the empty word."""
 
-    keys: Int  # the different pairs of tokens of the cells, ascending
-    places: Int  # for each cell, its index in `keys`
-    starts: Int  # for each target token, the index of its first cell
-    widths: Int  # for each target token, its number of cells
-    targets: np.ndarray
+    keys: Int  # different keys (source * V + target) of the cells, in ascending order
+    places: Int  # the index in `keys` of each cell
+    starts: Int  # the index of the first cell of each target token
+    widths: Int  # the number of cells of each target token
+    targets: np.ndarray  # ids of the target tokens
 
     @classmethod
     def of(cls, source: FlatSequences, target: FlatSequences, vocabulary_size: int) -> "_Block":
@@ -156,7 +156,7 @@ class _Block:
         return cls(keys, places, starts, widths, targets)
 
     def expected(self, probabilities: Float) -> Float:
-        """Return the expected count of each pair in `keys`, given the probability of each pair."""
+        """Return the expected count of each of `keys`, given the probability of each of `keys`."""
         if len(self.keys) == 0:
             return np.empty(0)
         cells = probabilities[self.places]

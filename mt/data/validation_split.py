@@ -1,4 +1,4 @@
-"""Split of a validation set from the training pairs."""
+"""Selection of a validation set from the training pairs."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -15,10 +15,11 @@ SIDES = ("source_text", "target_text")
 def split_validation(train: Path, valid: Path, count: int, seed: int, eligible: Sequence[bool]) -> None:
     """Move `count` pairs of each direction from the folder `train` to the new folder `valid`.
 
-    Corpus i is used if `eligible[i]`. Different sources are ordered by a hash that depends on `seed`, and one pair of
-    each of the first `count` sources is moved. All training pairs whose source or target equals a moved source are
-    dropped, so that training sees no validation sentence, not even in the reverse direction. For a language model,
-    targets take the place of sources. Raises: DataError if a direction has too few different sources.
+    Pairs of corpus i are eligible if `eligible[i]` is true. The different sources of eligible pairs are sorted by a
+    hash that depends on `seed`, and one pair for each of the first `count` sources is moved. Training pairs whose
+    source or target equals a moved source are dropped, so that training uses no validation sentence in either
+    direction. For a language model, targets take the role of sources. Raises: DataError if a direction has too few
+    different sources.
     """
     texts = [Ragged(train / side) for side in SIDES]
     direction, corpus = np.load(train / "direction.npy"), np.load(train / "corpus.npy")
@@ -32,7 +33,7 @@ def split_validation(train: Path, valid: Path, count: int, seed: int, eligible: 
         if len(hashes) <= count:
             raise DataError(
                 f"data.split_validation is {count}, but a direction has {len(hashes)} different sources in corpora "
-                "without a source tag; accepted: a smaller number. Or use data.valid"
+                "without a source tag; accepted: a smaller number, or data.valid instead"
             )
         chosen.append(of_direction[first[:count]])
     moved = np.sort(np.concatenate(chosen))
@@ -55,7 +56,7 @@ def split_validation(train: Path, valid: Path, count: int, seed: int, eligible: 
 
 
 def _hashes(texts: Ragged, seed: int) -> np.ndarray:
-    """Return a 64-bit hash of each text, ignoring white space at its ends."""
+    """Return a 64-bit hash of each text, ignoring leading and trailing white space."""
     key = str(seed).encode()
     digests = (blake2b(texts.text(n).strip().encode(), digest_size=8, key=key).digest() for n in range(len(texts)))
     return np.frombuffer(b"".join(digests), np.uint64)

@@ -1,4 +1,4 @@
-"""Constructions of grammar: main clauses, questions, subordinate clauses."""
+"""Constructions for kinds of clauses: main clauses, questions, subordinate clauses."""
 
 from mt.data.phrasebook import grammar as g
 from mt.data.phrasebook import slots as s
@@ -6,7 +6,7 @@ from mt.data.phrasebook.grammar import Action, Auxiliary, Case, NounPhrase, Phra
 from mt.data.phrasebook.lexicon import Adjective, Verb, lexicon
 from mt.data.phrasebook.slots import Construction, Sides, Slot, any_of, noun_phrases, nouns_of, one_of, together
 
-Tense = tuple[bool, Phrase]  # true for the past, and a phrase of time that fits
+Tense = tuple[bool, Phrase]  # (whether the tense is past, a phrase of time for this tense)
 
 
 def _tenses(past: bool, times: Slot[Phrase]) -> Slot[Tense]:
@@ -144,7 +144,7 @@ def _opened() -> Slot[tuple[Phrase, Tense]]:
 
 
 def _allowed() -> Slot[tuple[Auxiliary, Subject]]:
-    """Return pairs of a modal and a subject for questions, leaving out those that ask what the speaker wants."""
+    """Return pairs of a modal verb and a subject for questions, except questions such as "Do I want to"."""
     others = one_of([any_of(*group) for group in s.PRONOUNS[1:]])
     questions = one_of([together(any_of(*g.MODALS[:3]), s.subjects()), together(any_of(*g.MODALS[3:]), others)], [3, 2])
     return questions.map(lambda parts: (parts[0], parts[1]))

@@ -63,7 +63,7 @@ What is this?|Was ist das?
 
 
 def everyday() -> list[tuple[str, str]]:
-    """Return (English, German) phrases; a phrase with `{name}` is returned once for each name."""
+    """Return all phrases as (English, German). A phrase with `{name}` is returned once for each of NAMES."""
     rows = [line.split("|") for line in PHRASES.split("\n") if line]
     return [
         (english.format(name=name), german.format(name=name))

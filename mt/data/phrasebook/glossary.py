@@ -1,11 +1,11 @@
-"""Glossary of the phrasebook: each noun with its articles, which show the gender. No test contains its entries."""
+"""Glossary of the phrasebook: each noun with its articles, which show the gender. The entries are in no test set."""
 
 from mt.data.phrasebook.grammar import Case, NounPhrase
 from mt.data.phrasebook.lexicon import lexicon
 
 
 def glossary() -> list[tuple[str, str]]:
-    """Return pairs such as ("the exhibition", "die Ausstellung"), ("an exhibition", "eine Ausstellung")."""
+    """Return pairs such as ("the exhibition", "die Ausstellung") and ("an exhibition", "eine Ausstellung")."""
     phrases = [
         NounPhrase(determiner, noun, plural)
         for table in lexicon().nouns.values()

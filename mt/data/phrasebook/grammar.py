@@ -1,7 +1,8 @@
 """Parallel English and German grammar: agreement of noun phrases, verb groups, and German word order.
 
-Of the German word orders that a native speaker accepts, this grammar always uses the same: time before object; "nicht"
-and "schon" after an object, but before a preposition; the finite verb second, or last after a conjunction.
+Of the German word orders that native speakers accept, this grammar always uses one: time before object; "nicht" and
+"schon" after an object without a preposition, but before an object with one; the finite verb in second position, or
+last after a conjunction.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from mt.data.phrasebook.lexicon import Adjective, Noun, Verb
 
 
 class Person(Enum):
-    """Person of a verb. The third value stands for all plurals and for the polite "Sie"."""
+    """Person and number of a verb. PLURAL stands for all plural persons and for the polite "Sie"."""
 
     FIRST = "I"
     THIRD = "he"
@@ -19,6 +20,8 @@ class Person(Enum):
 
 
 class Case(Enum):
+    """German case."""
+
     NOMINATIVE = 0
     ACCUSATIVE = 1
     DATIVE = 2
@@ -26,7 +29,7 @@ class Case(Enum):
 
 @dataclass(frozen=True)
 class Phrase:
-    """An English fragment and its German translation; `lemmas` are its content words."""
+    """An English part of a sentence and its German translation. `lemmas` are the lemmas of its content words."""
 
     english: str
     german: str
@@ -35,13 +38,15 @@ class Phrase:
 
 @dataclass(frozen=True)
 class Subject:
+    """An English subject and its German translation."""
+
     english: str
     german: str
     person: Person
     lemmas: tuple[str, ...] = ()
 
 
-# English determiners, and the German stems to which an ending is added that agrees with the noun.
+# English determiners, and the German stems to which endings are added for agreement with the noun.
 POSSESSIVES = {"my": "mein", "your": "Ihr", "his": "sein", "her": "ihr", "our": "unser", "their": "ihr"}
 EIN_WORDS = {"a": "ein", "no": "kein", **POSSESSIVES}
 # Endings for each case, in the order masculine, feminine, neuter, plural.
@@ -57,7 +62,7 @@ CONTRACTIONS = {"zu dem": "zum", "zu der": "zur", "von dem": "vom", "an dem": "a
 
 
 def column(noun: Noun, plural: bool) -> int:
-    """Return the column for `noun` in the tables of endings: masculine 0, feminine 1, neuter 2, plural 3."""
+    """Return the column of `noun` in the tables of endings: masculine 0, feminine 1, neuter 2, plural 3."""
     return 3 if plural else "mfn".index(noun.gender)
 
 
@@ -71,7 +76,7 @@ def noun_form(noun: Noun, case: Case, plural: bool) -> str:
 
 
 def adjective_ending(determiner: str, noun: Noun, case: Case, plural: bool) -> str:
-    """Return the ending of an adjective before `noun`, after an English `determiner` ("" for none or a number)."""
+    """Return the ending of a German adjective before `noun`. `determiner` is English, "" for none or a number."""
     if not determiner:
         return STRONG_PLURAL[case.value]
     table = WEAK if determiner in ("the", "this") else MIXED
@@ -80,10 +85,10 @@ def adjective_ending(determiner: str, noun: Noun, case: Case, plural: bool) -> s
 
 @dataclass(frozen=True)
 class NounPhrase:
-    """A determiner, an adjective and a noun.
+    """A noun with a determiner or number, and perhaps an adjective.
 
-    The determiner is "the", "this", a key of EIN_WORDS, or "" before a `number`. The key "no" stands for "a" in a
-    negation: "not a" is "kein".
+    The determiner is "the", "this", a key of EIN_WORDS, or "" before a `number`. The key "no" stands for the "a" of a
+    negation: "not a" is "kein". `number` is (English, German).
     """
 
     determiner: str
@@ -118,7 +123,7 @@ class NounPhrase:
         return words(article, self.number[1], adjective, noun_form(self.noun, case, self.plural))
 
     def after(self, preposition: str, case: Case = Case.DATIVE) -> str:
-        """Return the German phrase after `preposition`, contracted with the article where German does so."""
+        """Return `preposition` and the German phrase, with article and preposition contracted as in "zum"."""
         first, second, *rest = f"{preposition} {self.german(case)}".split()
         return words(CONTRACTIONS.get(f"{first} {second}", f"{first} {second}"), *rest)
 
@@ -128,7 +133,7 @@ class NounPhrase:
 
 
 class Place(Enum):
-    """Place of an object: before "nicht", or after "nicht" if the object has a preposition."""
+    """Position of a German object relative to "nicht": before it, or after it if the object has a preposition."""
 
     BEFORE = 0
     AFTER = 1
@@ -136,7 +141,7 @@ class Place(Enum):
 
 @dataclass(frozen=True)
 class Action:
-    """A verb and its object, the part of a sentence that most constructions share."""
+    """A verb with its English and German object, which is empty for an intransitive verb."""
 
     verb: Verb
     english: str = ""
@@ -145,18 +150,18 @@ class Action:
     lemmas: tuple[str, ...] = ()
 
     def field(self, time: str = "", particle: str = "") -> str:
-        """Return the German words between the finite verb and the rest of the verb group at the end of the clause."""
+        """Return the German middle field, the words between the finite verb and the end of the clause."""
         if self.place is Place.AFTER:
             return words(time, particle, self.german)
         return words(time, self.german, particle)
 
     def with_form(self, form: str, time: str = "") -> str:
-        """Return the English form of the verb, its particle, the object and the time."""
+        """Return the English verb form `form`, then the particle of the verb, the object and the time."""
         return words(form + self.verb.particle, self.english, time)
 
 
 def act(verb: Verb, phrase: NounPhrase | None) -> Action:
-    """Return the action of `verb` on `phrase`; the verb governs the case or preposition of the phrase."""
+    """Return the action with the object `phrase`, in the case or with the preposition that `verb` requires."""
     if phrase is None:
         return Action(verb, lemmas=(verb.lemma,))
     case = Case.DATIVE if verb.dative else Case.ACCUSATIVE
@@ -176,7 +181,7 @@ def travel(verb: Verb, city: Phrase) -> Action:
 class Group:
     """A German verb group, for both word orders.
 
-    In a main clause, `finite` is in second place and `tail` at the end; in a subordinate clause, `final` is at the end.
+    A main clause has `finite` in second position and `tail` at the end. A subordinate clause has `final` at the end.
     """
 
     finite: str
@@ -186,7 +191,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Auxiliary:
-    """An auxiliary verb. `english` has a form for each Person; English questions use `helper` and `base`."""
+    """An auxiliary verb with a form for each Person. English questions use `helper` and `base`, not `english`."""
 
     english: tuple[str, str, str]
     helper: tuple[str, str, str]
@@ -251,12 +256,12 @@ def english_finite(verb: Verb, subject: Subject, past: bool) -> str:
 
 
 def second(front: str, group: Group, subject: str, field: str) -> str:
-    """Return a main clause: `front`, then the finite verb. `front` is empty in a yes-no question."""
+    """Return a German clause with the finite verb after `front`, which is empty in a yes-no question."""
     return words(front, group.finite, subject, field, group.tail)
 
 
 def last(conjunction: str, group: Group, subject: str, field: str) -> str:
-    """Return a subordinate clause, which ends with the verb group."""
+    """Return a German subordinate clause, which ends with the verb group."""
     return words(conjunction, subject, field, group.final)
 
 

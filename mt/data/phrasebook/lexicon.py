@@ -1,4 +1,4 @@
-"""The vocabulary as records, with regular English forms filled in."""
+"""The words of the phrasebook as records, with regular English forms filled in."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -8,7 +8,7 @@ from mt.data.phrasebook import nouns, vocabulary
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun. `oblique` is the German accusative and dative singular; `german_plural` is empty if not used."""
+    """A noun. `oblique` is the German accusative and dative singular. `german_plural` is empty if it is not used."""
 
     lemma: str
     kind: str
@@ -21,7 +21,7 @@ class Noun:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb with its English particle (" up") and its separable German prefix.
+    """A verb. `particle` is English, with a space (" up"); `prefix` is the separable German prefix.
 
     `preposition` and `dative` determine the form of the German object.
     """
@@ -47,7 +47,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective. German endings are added to `stem`; comparatives that are not used are empty."""
+    """An adjective. German endings are added to `stem`. Comparatives are empty if they are not used."""
 
     lemma: str
     comparative: str
@@ -59,7 +59,7 @@ class Adjective:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """All words. `nouns` is keyed by kind; closed lists are (English, German) pairs."""
+    """All words. `nouns` is keyed by kind. Cities, days, months and numbers are (English, German)."""
 
     nouns: dict[str, tuple[Noun, ...]]
     verbs: tuple[Verb, ...]

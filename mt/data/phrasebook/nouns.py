@@ -1,6 +1,6 @@
-"""The nouns of the phrasebook, grouped by their roles in sentences. vocabulary.py says how words were chosen."""
+"""The nouns of the phrasebook, by kind, such as things and drinks. vocabulary.py describes how words were chosen."""
 
-# english[/plural] | article noun[/oblique singular, where it differs] | plural; "-": not used in the plural
+# Columns: English[/plural] | German article and noun[/oblique singular, where it differs] | plural ("-": not used)
 NOUNS = {
     "thing": """
 bag|die Tasche|Taschen

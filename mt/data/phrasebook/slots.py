@@ -1,7 +1,7 @@
-"""Slots: sets of the words and phrases that can fill a place in a construction of the phrasebook.
+"""Slots: finite sets of words and phrases that can occur at one position in a construction of the phrasebook.
 
-A `Slot` is a finite set of fillings that can be counted and drawn from. It lists the forms of lemmas in its fillings;
-the split reads them to keep every form of a held-out lemma in other constructions of the training set.
+An element of a slot is called a filling. A `Slot` can draw a random filling, and knows the number of fillings and all
+forms of lemmas in them. The split needs the forms to keep each form of a held-out lemma in other constructions.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +24,7 @@ Sides = tuple[str, str]  # English, German
 
 @dataclass(frozen=True)
 class Slot(Generic[T]):
-    """A set of `size` fillings; `forms` holds (lemma, form) for every form that occurs in a filling."""
+    """A set of `size` fillings. `forms` contains (lemma, form) for each form that occurs in a filling."""
 
     draw: Callable[[Random], T]
     size: int
@@ -36,7 +36,7 @@ class Slot(Generic[T]):
 
 @dataclass(frozen=True)
 class Construction:
-    """A kind of sentence: `filling` draws its parts, `render` writes the parts as (English, German).
+    """A kind of sentence. `filling` draws the parts of a sentence, and `render` returns them as (English, German).
 
     A construction of weight w yields w sentences for each sentence of a construction of weight 1. Constructions that
     are harder to learn have a higher weight.
@@ -49,7 +49,7 @@ class Construction:
 
 
 def lemmas_of(part: object) -> tuple[str, ...]:
-    """Return the lemmas of the content words in a part of a slot's value."""
+    """Return the lemmas of the content words in a filling, or in a part of a filling."""
     if isinstance(part, Action | NounPhrase | Phrase | Subject):
         return part.lemmas
     if isinstance(part, Verb | Adjective):
@@ -64,7 +64,7 @@ def any_of(*items: T) -> Slot[T]:
 
 
 def one_of(slots: Sequence[Slot[T]], weights: Iterable[int] = ()) -> Slot[T]:
-    """Return the union of disjoint slots, drawn with equal probability or by `weights`."""
+    """Return the union of disjoint slots. A slot is drawn with probability proportional to its weight, 1 by default."""
     steps = list(accumulate(weights or [1] * len(slots)))
     forms = frozenset[tuple[str, str]]().union(*(slot.forms for slot in slots))
     size = sum(slot.size for slot in slots)
@@ -93,7 +93,7 @@ PRONOUNS = (
     ),
     (Subject("he", "er", Person.THIRD), Subject("she", "sie", Person.THIRD)),
 )
-# For each kind of object: its determiners, and whether it is used in the plural.
+# The determiners of each kind of noun, and the kinds that are used in the plural.
 ALL = ("a", "the", *g.POSSESSIVES)
 DETERMINERS: dict[str, tuple[str, ...]] = {
     "thing": ALL,
@@ -130,7 +130,10 @@ def noun_phrases(
     plural: bool = True,
     adjectives: tuple[int, int] = NEVER,
 ) -> Slot[NounPhrase]:
-    """Return noun phrases of a kind in `case`. `adjectives` are the odds of (no adjective, an adjective)."""
+    """Return noun phrases of nouns of a kind, with forms in `case`, and in the plural, too, if `plural` is true.
+
+    `adjectives` are the odds of (no adjective, an adjective).
+    """
     nouns = lexicon().nouns[kind]
     plurals = plural and kind in PLURAL_KINDS
     shapes = [(word, False) for word in determiners if word]
@@ -158,7 +161,7 @@ def noun_phrases(
 
 
 def nouns_of(kinds: Sequence[str], slot: Callable[[str], Slot[T]]) -> Slot[T]:
-    """Return the union of the slots of `kinds`, weighted by their numbers of nouns, with a minimum for small kinds."""
+    """Return the union of `slot(kind)` over all kinds. The weight of a kind is its number of nouns, but at least 6."""
     return one_of([slot(kind) for kind in kinds], [max(6, len(lexicon().nouns[kind])) for kind in kinds])
 
 
@@ -168,9 +171,10 @@ def cities() -> Slot[Phrase]:
 
 
 def verb_forms(verb: Verb, forms: Iterable[str]) -> Forms:
-    """Return the (lemma, form) pairs that the split counts for `forms` of a verb.
+    """Return the (lemma, form) pairs of a verb that the split counts.
 
-    A German verb without a prefix looks the same in all positions, so that its positions count as one form.
+    `forms` name the uses of the verb. The German forms of a verb without a separable prefix are equal in several uses,
+    which count as one form.
     """
     alike = {} if verb.prefix else {"final": "second", "zu": "second", "infinitive": "second"}
     return frozenset((verb.lemma, alike.get(form, form)) for form in forms)
@@ -182,7 +186,7 @@ def actions(
     adjectives: tuple[int, int] = NEVER,
     determiners: Callable[[str], tuple[str, ...]] = DETERMINERS.__getitem__,
 ) -> Slot[Action]:
-    """Return actions: equally likely verbs with their objects. `forms` names the verb forms that the sentences use."""
+    """Return the actions of verbs, which are equally likely, with their objects. `forms` has names of verb forms."""
 
     def of(verb: Verb) -> Slot[Action]:
         used = verb_forms(verb, forms.split())
@@ -211,7 +215,7 @@ def relatives(case: Case) -> Slot[NounPhrase]:
 
 
 def short_subjects() -> Slot[Subject]:
-    """Return pronouns and names, for sentences that are long already."""
+    """Return pronouns and names, for sentences that are long without a long subject."""
     return one_of([pronouns(), names()], [3, 1])
 
 
@@ -290,7 +294,7 @@ def past_times() -> Slot[Phrase]:
 
 
 def starts() -> Slot[Phrase]:
-    """Return beginnings of a stay: "from May 3 on"."""
+    """Return dates at which a stay begins, such as "from May 3"."""
     return dates().map(lambda date: Phrase(f"from{date.english[2:]}", f"ab dem{date.german[2:]}"))
 
 
@@ -320,6 +324,6 @@ def accusative() -> tuple[Verb, ...]:
 
 
 def direct() -> tuple[Verb, ...]:
-    """Return the verbs with countable direct objects, which are negated with "kein"."""
+    """Return the verbs with countable accusative objects, whose negation is "kein"."""
     kinds = {*GOODS, "document", "lodging", "seat"}
     return tuple(verb for verb in accusative() if kinds.issuperset(verb.kinds))

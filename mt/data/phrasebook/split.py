@@ -1,10 +1,10 @@
 """Sampling and split of the embedded corpus, the sentences of a traveller in English and German.
 
-The English sentence determines the German one, so that an exact match is a fair test. The split holds out combinations:
-(lemma, construction) pairs chosen by a hash never occur in training, and every test sentence has one. Each form that it
-needs of the lemma remains in at least three other constructions of the training set, and at least seven of eight words
-of its kind remain in this one: a model can only know that coffee is ordered if it has seen other drinks ordered. The
-held-out pairs do not depend on the seed of a sample, so that samples of different seeds may be mixed.
+The English sentence determines the German one, so that exact match is a fair metric. The split holds out combinations:
+a hash selects (lemma, construction) pairs that never occur in training, and every test sentence contains one. For each
+held-out pair, the training set has every form of the lemma in at least three other constructions, and at least seven of
+eight words of the same kind in this construction: a model can only know that coffee is ordered if it has seen other
+drinks ordered. The pairs do not depend on the seed of a sample, so that samples of different seeds can be combined.
 """
 
 from collections import Counter
@@ -66,17 +66,17 @@ CONSTRUCTIONS = (
 )  # in the order of the tables that report on them
 
 HELD_OUT_SHARE = 0.09
-WORDS_PER_HELD_OUT = 8  # words of a kind in a construction for each held-out word
-REMAINING_USES = 3  # constructions of the training set in which each form of a held-out lemma still occurs
+WORDS_PER_HELD_OUT = 8  # at most one of so many words of a kind is held out in a construction
+REMAINING_USES = 3  # minimum number of training constructions with each form of a held-out lemma
 SPLIT_NAME = "phrasebook split 2"
 GLOSSARY_COPIES = 4
-EVERYDAY_COPIES = 12  # a model must see phrases without a rule more than once
-PATIENCE = 1000  # draws in a row without a new sentence after which a construction counts as used up
+EVERYDAY_COPIES = 12  # several, because no grammar rule helps a model to learn fixed phrases
+PATIENCE = 1000  # consecutive draws without a new sentence after which a construction counts as exhausted
 
 
 @dataclass(frozen=True)
 class PhrasePair:
-    """An English sentence, its German translation, their construction and their content lemmas."""
+    """An English sentence, its German translation, and the construction and lemmas of both."""
 
     english: str
     german: str
@@ -92,10 +92,10 @@ def constructions() -> tuple[Construction, ...]:
 
 
 def generate(count: int, *, seed: int, held_out: bool) -> Iterator[PhrasePair]:
-    """Yield `count` different pairs, the constructions in turn; equal arguments give equal pairs.
+    """Yield `count` different pairs, alternating between constructions. Equal arguments give equal pairs.
 
-    Training pairs have no held-out combination, test pairs (`held_out`) at least one.
-    Raises DataError if the grammar cannot give so many.
+    If `held_out` is true, each pair contains a held-out combination, otherwise none does. Raises: DataError if the
+    grammar has fewer pairs.
     """
     random = Random(f"{seed} {held_out}")
     open_constructions = list(constructions())
@@ -112,20 +112,22 @@ def generate(count: int, *, seed: int, held_out: bool) -> Iterator[PhrasePair]:
             else:
                 seen.add(pair.english)
                 yield pair
-    raise DataError(f"phrasebook: {count} pairs asked for, with held_out={held_out} it has only {len(seen)}")
+    raise DataError(
+        f"{count} pairs of the phrasebook with held_out={held_out} are required; accepted: at most {len(seen)}"
+    )
 
 
 def number_of_pairs() -> int:
-    """Return the number of fillings of all constructions, which are all different pairs."""
+    """Return the number of different pairs, which is the number of fillings of all constructions."""
     return sum(construction.filling.size for construction in constructions())
 
 
 def write(folder: Path, *, train: int, valid: int, test: int, seed: int) -> None:
     """Write train.tsv, valid.tsv and test.tsv: tab-separated English, German and construction, in UTF-8.
 
-    Half of the validation pairs have a held-out combination, half are new sentences of training combinations.
-    No sentence is in two files. Beside its `train` pairs, train.tsv has the everyday phrases and the glossary, each
-    several times.
+    Half of the validation pairs contain a held-out combination; the other half are new sentences without one. No
+    sentence is in two files. In addition to `train` pairs, train.tsv has several copies of the everyday phrases and of
+    the glossary.
     """
     known = generate(train + valid // 2, seed=seed, held_out=False)
     unknown = generate(test + valid - valid // 2, seed=seed, held_out=True)
@@ -142,10 +144,10 @@ def write(folder: Path, *, train: int, valid: int, test: int, seed: int) -> None
 
 @cache
 def held_out_pairs() -> frozenset[tuple[str, str]]:
-    """Return the held-out (lemma, construction) pairs: of the lemmas of each construction, the first by a hash.
+    """Return the held-out (lemma, construction) pairs: a share HELD_OUT_SHARE of the lemmas of each construction.
 
-    A lemma is passed over where one of its forms would be left in fewer than REMAINING_USES constructions, or where
-    its kind has given its share.
+    Lemmas are selected in the order of a hash. A lemma is skipped if one of its forms would remain in fewer than
+    REMAINING_USES constructions, or if more than one of WORDS_PER_HELD_OUT lemmas of its kind would be held out.
     """
     kinds = _kinds()
     held: set[tuple[str, str]] = set()
@@ -170,7 +172,7 @@ def held_out_pairs() -> frozenset[tuple[str, str]]:
 
 
 def _kinds() -> dict[str, str]:
-    """Return the kind of each noun and adjective; other lemmas are verbs."""
+    """Return a dict from the lemmas of nouns and adjectives to their kinds. All other lemmas are verbs."""
     nouns = {noun.lemma: kind for kind, nouns in lexicon().nouns.items() for noun in nouns}
     return {**dict.fromkeys((adjective.lemma for adjective in lexicon().adjectives), "adjective"), **nouns}
 
@@ -180,7 +182,10 @@ def _hash(text: str) -> bytes:
 
 
 def _draw(construction: Construction, random: Random, held_out: bool, seen: set[str]) -> PhrasePair | None:
-    """Draw a pair that is not in `seen` and is held out if `held_out`, else not; None after PATIENCE failures."""
+    """Return a random pair whose English is not in `seen`, or None if PATIENCE draws give none.
+
+    If `held_out` is true, the pair contains a held-out combination, otherwise none.
+    """
     held = held_out_pairs()
     for _ in range(PATIENCE):
         filling = construction.filling.draw(random)

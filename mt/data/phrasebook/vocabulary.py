@@ -5,9 +5,9 @@ has one German translation: there is no word of unclear sex ("the teacher"), no 
 ("read"), and no noun that is also a verb of the phrasebook with another translation.
 """
 
-# english, irregular forms after slashes (past, participle, -ing) | [prefix-]infinitive, third person, participle
-# | kinds of object ("none": intransitive) | marks: sein; stative (no progressive, no request); dat, or a
-# preposition with its case; company (goes well with "with my brother")
+# Columns: English, with irregular forms after slashes (past, participle, -ing) | German [prefix-]infinitive, third
+# person, participle | kinds of object ("none": intransitive) | marks: sein (perfect with "sein"); stative (without
+# progressive and requests); dat, or a preposition with its case; company (can be followed by "with my brother")
 VERBS = """
 buy/bought|kaufen kauft gekauft|thing clothing device vehicle|
 need|brauchen braucht gebraucht|thing clothing device|stative
@@ -127,7 +127,7 @@ end|enden endet geendet|none|
 take/took/taken place|statt-finden findet stattgefunden|none|
 """
 
-# english, comparative ("-": none) | german[/stem before an ending], comparative | kinds of noun
+# Columns: English, comparative ("-": none) | German[/stem before an ending], comparative | kinds of noun
 ADJECTIVES = """
 new newer|neu neuer|thing clothing device document venue vehicle lodging opening line ferry
 old older|alt älter|thing clothing device document venue landmark vehicle lodging opening line ferry people

@@ -350,7 +350,7 @@ def _with_weights(path: Path, parameters: int, build: Callable[[], Model], int8:
 
 
 def _check_sizes(folder: Path, sizes: Mapping[str, tuple[int, int]]) -> None:
-    """Raise ModelError if a size of `sizes`, which maps keys of config.json to (tokenizer's size, value), differs."""
+    """Raise ModelError if the two numbers of a key differ: pieces of the tokenizer, and the size in config.json."""
     for name, (pieces, size) in sizes.items():
         if pieces != size:
             raise ModelError(

@@ -195,7 +195,7 @@ class CleaningConfig(Section):
     drop_identical: bool = True
     """Drop a pair whose source and target are equal and have more than three words."""
     match_digits: bool = True
-    """Drop a pair if each text has a number of 4 or more digits that the other lacks. Not for different calendars."""
+    """Drop a pair if each text has a number of 4 or more digits that the other lacks. Turn off if calendars differ."""
     max_repetition: int = Field(5, ge=0)
     """Maximum number of times that a phrase of one to four words may occur in a row."""
     min_script_share: float = Field(0.1, ge=0, le=1)
@@ -413,7 +413,7 @@ class Recipe(Section):
     """A recipe: everything that determines a training run."""
 
     name: str = Field(pattern=r"^[\w.-]+$")
-    """Name of the run, to which its folder appends the directions."""
+    """Name of the run. The name of its folder is this name followed by the directions."""
     seed: int = Field(1, ge=0)
     """Seed of the initial weights, of dropout, of BPE-dropout and of the order of the data."""
     data: DataConfig
@@ -444,7 +444,7 @@ class Recipe(Section):
 
     @property
     def run_name(self) -> str:
-        """`multi30k-en-de`: name and directions. If the directions are too long, a digest of them is used instead."""
+        """Name of the run's folder: name and directions, as in `multi30k-en-de`, or a digest of long directions."""
         directions = self.data.language or "+".join(map(str, self.data.directions))
         if len(directions) > LONGEST_NAME:
             digest = hashlib.sha256(directions.encode()).hexdigest()

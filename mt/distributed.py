@@ -91,7 +91,7 @@ def join_process_group(device_type: str) -> Iterator[World]:
 
 
 def restarts() -> int:
-    """Return how many times torchrun restarts its processes after a failure."""
+    """Return how many times torchrun may restart its processes after failures."""
     return int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0"))
 
 

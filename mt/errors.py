@@ -44,7 +44,7 @@ class LanguageError(MTError, ValueError):
 
 
 class DocumentError(MTError):
-    """Raised when a document is too large, unsafe, of an unknown kind, or of another kind than its name says."""
+    """Raised when a document is too large or unsafe, has an unknown suffix, or is not in the format of its suffix."""
 
 
 class DocumentLimitExceeded(DocumentError):

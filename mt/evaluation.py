@@ -80,7 +80,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One score of two systems. `p_value` is the probability of at least this difference under the null hypothesis."""
+    """One metric of two systems. `p_value` is the probability of such a difference if the systems are equally good."""
 
     name: str
     baseline: float
@@ -103,9 +103,10 @@ class ConfidenceBin:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """Calibration of confidence: Spearman's rank correlation with chrF, and the expected error over `bins`.
+    """Calibration of confidence: Spearman's rank correlation with chrF, and the expected calibration error.
 
-    The correlation is 0 if confidence or chrF is constant.
+    The correlation is 0 if confidence or chrF is constant. `error` is the mean of |confidence - chrf| over `bins`,
+    weighted by sentences.
     """
 
     spearman: float

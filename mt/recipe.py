@@ -24,7 +24,7 @@ RENAMED = {
     "training.max_skipped": "max_skipped_updates",
     "tuning.watch": "monitor",
 }
-"""Former recipe keys and their present names, in the same section."""
+"""Former recipe keys and their current names in the same section."""
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:

@@ -32,7 +32,7 @@ TOKENIZER_FILES = (SOURCE_FILE, TARGET_FILE, VOCABULARY_FILE)
 
 SPACE_MARK = "\u2581"  # SentencePiece writes a space as this character, and decodes this character as a space
 _SPACE_MARK_BYTES = SPACE_MARK.encode()
-SHOWN = 5  # problems of a vocabulary in an error
+SHOWN = 5  # maximum number of problems of a vocabulary that an error lists
 _TAG, _MARK = "<2", "<from:"  # how language tags and source tags begin
 _CONTROL = re.compile(r"<[^<>]+>")  # matches special pieces, tags and bytes such as <0x20>
 _PRIVATE_USE = range(0xE000, 0xF8FF)
@@ -159,7 +159,7 @@ class Tokenizer:
         return self._encode(_as_utf8(text), self._processor.encode)
 
     def encode_many(self, texts: Sequence[str], threads: int = 1) -> list[list[int]]:
-        """Return the ids of each text, on several threads."""
+        """Return the ids of each text, computed by `threads` threads."""
         texts = [_as_utf8(text) for text in texts]
         ids: list[list[int]] = self._processor.encode(texts, num_threads=threads)
         return [self._complete(text, raw, self._processor.encode) for text, raw in zip(texts, ids, strict=True)]
@@ -186,11 +186,11 @@ class Tokenizer:
         return str(self._processor.decode(list(ids)))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return the pieces as SentencePiece writes them: a word begins with U+2581."""
+        """Return the piece of each id, as SentencePiece writes it, with U+2581 for a space."""
         return [self._pieces[id] for id in ids]
 
     def tag_id(self, language: str) -> int:
-        """Return the id of the tag of a target language. Raises: TokenizerError if there is none."""
+        """Return the id of the tag of a target language. Raises: TokenizerError if the tokenizer lacks this tag."""
         piece = int(self._processor.piece_to_id(language_tag(language)))
         if piece == UNK:
             accepted = ", ".join(self.tagged_languages) or "none"
@@ -203,7 +203,7 @@ class Tokenizer:
         return self._named(_TAG)
 
     def source_tag_id(self, name: str) -> int:
-        """Return the id of a source tag. Raises: TokenizerError if there is none of that name."""
+        """Return the id of the source tag `name`. Raises: TokenizerError if the tokenizer lacks this tag."""
         if name not in self.source_tags:
             accepted = ", ".join(self.source_tags) or "none"
             raise TokenizerError(f"the tokenizer has no source tag {name!r}; accepted: {accepted}")
@@ -262,8 +262,8 @@ class Tokenizer:
     def _complete(self, text: str, raw: list[int], encode: Callable[..., Any]) -> list[int]:
         """Return the ids of a text, with U+2581 encoded as bytes. `raw` holds the ids that SentencePiece returned.
 
-        SentencePiece would take U+2581 for a space. So it encodes a character that the text lacks in place of U+2581,
-        and the byte ids of that character are then replaced by those of U+2581.
+        SentencePiece would take U+2581 for a space. Therefore, another character, which the text lacks, is encoded in
+        place of U+2581, and its byte ids are then replaced by those of U+2581.
         """
         if SPACE_MARK not in text:
             return raw

@@ -19,7 +19,7 @@ TOKENS_PER_TEXT = 64
 """Maximum mean number of source tokens per text in a chunk of a stream, so that chunks of long texts fit in memory."""
 
 ATTENTION_TOKENS = 1000
-"""Source and target tokens that fill a pass of attention. Other sentences wait for the end of the pass."""
+"""Number of source and target tokens at which a pass of attention is full. Other sentences wait for the next pass."""
 
 STEP_SECONDS = 0.005
 """Maximum time, in seconds, in which one step passes results to tasks. Remaining results wait for the next step, so
@@ -143,7 +143,7 @@ class ResultDispatcher:
         return [task] if task.done else []
 
     def _attend(self) -> list[TextTask]:
-        """Answer attention calls of up to about MAX_PAIRS pairs in one pass. Return the tasks that are done."""
+        """Answer attention calls of about ATTENTION_TOKENS tokens in one pass. Return the tasks that are done."""
         chosen: list[tuple[TextTask, AnyRoutine, Sequence[Pair]]] = []
         tokens = 0
         while self._attending and tokens < ATTENTION_TOKENS:

@@ -166,7 +166,7 @@ class _Block:
 
 
 def _blocks(source: Sequences, target: Sequences, indices: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the indices in blocks of about CELLS_PER_BLOCK cells."""
+    """Yield `indices`, of sentence pairs, in blocks of about CELLS_PER_BLOCK pairs of a source and a target token."""
     lengths = [np.asarray(side.offsets[indices + 1], np.int64) - side.offsets[indices] for side in (source, target)]
     cells = np.cumsum((lengths[0] + 1) * lengths[1])
     at = 0

@@ -70,7 +70,7 @@ class Automaton:
 
 
 class ConstraintCompiler:
-    """Compiles term constraints for the vocabulary of a tokenizer."""
+    """Compiler of term constraints for the vocabulary of a tokenizer."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer

@@ -1,4 +1,4 @@
-"""Running of text tasks over one engine: it receives the calls of the tasks, and the tasks receive its results."""
+"""Dispatcher that runs text tasks: it passes their calls to an engine, and the results of the engine to the tasks."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence

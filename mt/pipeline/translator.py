@@ -224,8 +224,8 @@ class Translator:
             source: Source language. May be omitted if the model has only one source language for the target.
             target: Target language. May be omitted if the model has only one target language for the source.
             options: Search options; by default those of the model's recipe.
-            sentences: Each text is one sentence, as in a test set, and its translation is one line. The text is split
-                only if it is too long.
+            sentences: Translate each text as one sentence, as in a test set, into one line. A text is split only if it
+                is too long for the model.
             protect: Copy addresses, placeholders, code, file names, emoji and numbers unchanged (mt.text.protect),
                 translate texts in capitals, and decode again if a translation is repetitive or too short. If False,
                 the translation of a sentence is the unchanged result of one search.

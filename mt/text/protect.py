@@ -222,7 +222,7 @@ def lost_spans(spans: Sequence[ProtectedSpan], translation: str) -> list[Protect
 
 
 def are_in_order(spans: Sequence[ProtectedSpan], translation: str) -> bool:
-    """Return whether a translation has the placeholders, code and tags in the order of `spans`; none may be lost."""
+    """Return whether a translation, which must contain all `spans`, has the placeholders, code and tags in order."""
     order = [span.text for span in spans if span.kind in _ORDERED]
     if len(order) < 2:
         return True

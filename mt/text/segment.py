@@ -97,7 +97,7 @@ def translation_ranges(
 
 
 def lay_out(parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str) -> Iterator[TextPart]:
-    """Yield the parts of the translated text, which `join_parts` concatenates, from the same arguments."""
+    """Yield the parts of the translated text. The arguments are those of `join_parts`, which concatenates the parts."""
     remaining = iter(translations)
     spaceless = [primary_language(language) in _SPACELESS for language in (source, target)]
     for place, part in enumerate(parts):

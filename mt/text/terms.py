@@ -243,7 +243,7 @@ class _Search:
         return _Case.IGNORED if self.any_case else _Case.CAPITAL if begins else _Case.EXACT
 
     def _free_ends(self, taken: Sequence[Range]) -> list[int]:
-        """Return, for each token, the index of the first token from it on that overlaps a taken range."""
+        """Return, for each token, the index of the first token at or after it that overlaps a taken range."""
         ends, number, last = [], 0, 0
         blocked = []
         for token in self.tokens:

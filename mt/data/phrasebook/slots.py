@@ -171,10 +171,10 @@ def cities() -> Slot[Phrase]:
 
 
 def verb_forms(verb: Verb, forms: Iterable[str]) -> Forms:
-    """Return the (lemma, form) pairs of a verb that the split counts.
+    """Return (lemma, form) for each of `forms` of a verb.
 
-    `forms` name the uses of the verb. The German forms of a verb without a separable prefix are equal in several uses,
-    which count as one form.
+    If the German verb has no separable prefix, the forms "final", "zu" and "infinitive" count as "second", because they
+    contain the same word.
     """
     alike = {} if verb.prefix else {"final": "second", "zu": "second", "infinitive": "second"}
     return frozenset((verb.lemma, alike.get(form, form)) for form in forms)

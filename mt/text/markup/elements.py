@@ -48,7 +48,7 @@ class Dialect:
 
 
 class _OpenElements:
-    """A stack of open elements: token number and name by depth, depths by name, and depths of HTML blocks."""
+    """A stack of open elements, with tables to find the innermost element of a name and the innermost HTML block."""
 
     def __init__(self) -> None:
         self.numbers: list[int] = []

@@ -30,7 +30,7 @@ class Mark:
 class Segment:
     """A text to translate, with its marks in the order of the source, parents first.
 
-    If `ordered` is true, a start or end tag is missing: all marks are empty or kept, and a translation keeps their
+    `ordered` is true if a start or end tag is missing. All marks are then empty or kept, and a translation keeps their
     order.
     """
 

@@ -58,6 +58,8 @@ RUN find / -xdev -depth \( -name pip -o -name 'pip[0-9-]*' -o -name 'setuptools*
     && mkdir /models && install --directory --owner 10001 --group 10001 --mode 700 /data
 COPY --from=packages /venv /venv
 COPY --from=build /app /app
+# Without a volume at /models, the service serves the starter model of the package.
+RUN ln -s /app/mt/bundled/starter /models/starter
 # The root file system may be read-only: everything is written to /tmp, and to /data if MT_DATABASE is in it.
 ENV PATH=/venv/bin:$PATH \
     PYTHONPATH=/app \

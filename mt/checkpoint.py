@@ -44,6 +44,8 @@ class Description(Section):
 
     format_version: int = FORMAT_VERSION
     name: str
+    about: str = ""
+    """What the model was trained on, in a sentence for its users."""
     directions: DirectionSet
     vocabulary_size: int
     source_vocabulary_size: int | None = None

@@ -416,6 +416,8 @@ class Recipe(Section):
     """Name of the run. The name of its folder is this name followed by the directions."""
     seed: int = Field(1, ge=0)
     """Seed of the initial weights, of dropout, of BPE-dropout and of the order of the data."""
+    about: str = Field("", max_length=500)
+    """What the model is trained on, in a sentence that the service shows to its users."""
     data: DataConfig
     cleaning: CleaningConfig = CleaningConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()

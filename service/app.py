@@ -31,7 +31,20 @@ from service.metrics import CACHE_METRICS, FLEET_METRICS, PARSER_METRICS, Metric
 from service.middleware import install_middleware
 from service.parsers.pool import Parsers
 from service.readiness import Readiness
-from service.routes import admin, deepl, detect, docs, explain, files, frontend, health, languages, page, translate
+from service.routes import (
+    admin,
+    deepl,
+    detect,
+    docs,
+    explain,
+    files,
+    frontend,
+    health,
+    languages,
+    models,
+    page,
+    translate,
+)
 from service.routes import metrics as metrics_route
 from service.settings import Settings
 from service.translation.detached_work import DetachedWork
@@ -52,6 +65,7 @@ ROUTERS = tuple(
         deepl,
         health,
         metrics_route,
+        models,
         admin,
         docs,
         page,

@@ -1,5 +1,6 @@
 """Serve models over HTTP: POST /translate, GET /languages, GET /health. All operations are listed at /docs.
 
+    python -m service                                                    # the starter model of the package
     python -m service --model runs/phrasebook-en-de/model
     curl http://localhost:8000/translate -H "Content-Type: application/json" \\
         -d '{"q": "Where is the train station?", "source": "en", "target": "de"}'
@@ -78,7 +79,7 @@ def parser(program: str = "python -m service") -> argparse.ArgumentParser:
     """Return a parser with an option for each setting. Options without a value are read from the environment."""
     parser = argparse.ArgumentParser(
         prog=program,
-        usage="%(prog)s (--model DIR | --models DIR) [options]",
+        usage="%(prog)s [--model DIR | --models DIR] [options]",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

@@ -15,11 +15,8 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
-    ValidationInfo,
-    field_validator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from mt.errors import MTError, problems
@@ -28,7 +25,6 @@ PREFIX = "MT_"
 SECRETS = frozenset({"admin_key"})  # settings whose values never appear in a message
 MIN_SECRET_LENGTH = 16  # characters
 BROAD_NETWORK = 65_536  # addresses; a larger network of trusted proxies is probably a mistake
-NO_MODEL = "no_model"  # type of the validation error if no model is named; its message already names the options
 
 
 def _split(value: Any) -> Any:
@@ -92,7 +88,11 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True)
 
-    model: Directories = Field((), description="Model directory, or several, separated by commas.")
+    model: Directories = Field(
+        (),
+        description="Model directory, or several, separated by commas. Without `model` and `models`, the bundled model "
+        "is served.",
+    )
     models: Path | None = Field(
         None,
         description="Folder of model directories, searched again at each reload; `model` overrides it.",
@@ -217,17 +217,6 @@ class Settings(BaseSettings):
             entry for entry in self.trusted_proxies if entry == "*" or ip_network(entry).num_addresses > BROAD_NETWORK
         )
 
-    @field_validator("models")
-    @classmethod
-    def _has_model(cls, value: Path | None, info: ValidationInfo) -> Path | None:
-        if value is None and info.data.get("model") == ():
-            raise PydanticCustomError(
-                NO_MODEL,
-                "--model (or MT_MODEL) is missing; accepted: a model directory that `mt-service train` wrote, "
-                "or a folder of model directories in --models (MT_MODELS)",
-            )
-        return value
-
     @model_validator(mode="after")
     def _request_fits_queue(self) -> Self:
         if self.max_characters > self.max_pending_characters:
@@ -276,7 +265,7 @@ def variable(name: str) -> str:
 def _explain(problem: Any, options: Mapping[str, Any]) -> str:
     """Return the message for a pydantic error, with the name of the option or environment variable."""
     message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "accepted:", 1)
-    if not problem["loc"] or problem["type"] == NO_MODEL:
+    if not problem["loc"]:
         return str(message)
     name = str(problem["loc"][0])
     value = "refused" if name in SECRETS else f"is {problem['input']!r}"

@@ -259,6 +259,7 @@ class Trainer:
             )
         return Description(
             name=name,
+            about=self.recipe.about,
             directions=self.recipe.directions,
             vocabulary_size=size,
             source_vocabulary_size=source_vocabulary_size(self.recipe, self.data.tokenizer),

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import structlog
 
+from mt.bundled import STARTER_MODEL
 from mt.errors import ModelError, MTError, RequestError, problems
 from mt.languages import Direction, DirectionSet
 from mt.pipeline.results import Translation
@@ -39,6 +40,7 @@ class ServedModel:
     name: str
     version: str
     directions: DirectionSet
+    about: str = ""  # what the model was trained on
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class FleetConfig:
     def of(cls, settings: Settings) -> Self:
         """Return the configuration that follows from the settings."""
         return cls(
-            models=settings.model,
+            models=settings.model or (STARTER_MODEL,),
             folder=None if settings.model else settings.models,
             device=settings.device,
             limits=RequestSize(
@@ -313,7 +315,9 @@ class Fleet:
         """Send new requests to these pools. Raises: ModelError if two pools translate the same direction."""
         _refuse_overlap(pools)
         self.pools = pools
-        self.models = tuple(ServedModel(pool.name, pool.loaded.version, pool.loaded.directions) for pool in pools)
+        self.models = tuple(
+            ServedModel(pool.name, pool.loaded.version, pool.loaded.directions, pool.loaded.about) for pool in pools
+        )
 
     async def _close_when_idle(self, pool: WorkerPool) -> None:
         await pool.idle.wait()

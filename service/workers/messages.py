@@ -118,6 +118,7 @@ class Ready:
     devices: tuple[str, ...]  # every device that the setup allows, beginning with the device of this worker
     capacity: int  # number of sentences that the engine decodes at a time
     no_gpu: str = ""  # the reason if the CPU translates although the setup allows a GPU
+    about: str = ""  # what the model was trained on
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,8 @@ def work(setup: ModelSetup, load: Load, receive: Receive, deliver: Deliver) -> N
         return
     capacity = max(1, translator.engine.max_rows // translator.options.rows)
     devices, no_gpu = _devices(setup, translator), _why_no_gpu(setup, translator)
-    deliver([Ready(translator.directions, translator.options, version, devices, capacity, no_gpu)])
+    about = translator.description.about
+    deliver([Ready(translator.directions, translator.options, version, devices, capacity, no_gpu, about)])
     loop = WorkerLoop(translator)
     while not loop.closed:
         if messages := [*loop.take(receive(not loop.busy)), *loop.begin()]:

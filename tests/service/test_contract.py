@@ -121,6 +121,14 @@ def test_a_negative_number_of_alternatives_is_none(client: httpx.Client) -> None
     assert asked(client, q=DOG, alternatives=-1) == asked(client, q=DOG)
 
 
+def test_models(client: httpx.Client) -> None:
+    (model,) = client.get("/models").json()
+    assert list(model) == ["name", "version", "about", "sources", "targets", "pairs"]
+    assert (model["sources"], model["targets"]) == (["en", "fr"], ["de", "fr"])
+    assert sorted(model["pairs"]) == ["en-de", "en-fr", "fr-de"]
+    assert model["name"] and model["version"]
+
+
 def test_health_and_the_front_door(client: httpx.Client) -> None:
     assert client.get("/health").json() == {"status": "ok"}
     assert client.get("/").json()["documentation"] == "/openapi.json"

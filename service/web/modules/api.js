@@ -24,6 +24,10 @@ export class Service {
     return this.#json("languages", { signal });
   }
 
+  models(signal) {
+    return this.#json("models", { signal });
+  }
+
   /** Returns LibreTranslate's settings; none for an older service, for which the page has defaults. */
   async settings(signal) {
     try {

@@ -29,6 +29,7 @@ const STREAMED = 600; // characters from which a translation is streamed
 
 class Page {
   #answer = null;
+  #models = [];
   #parts = [];
   #settling = 0;
   #drawing = 0;
@@ -94,17 +95,19 @@ class Page {
   async begin() {
     this.errors.clear();
     const { signal } = new AbortController();
-    const ask = () => Promise.all([this.service.settings(signal), this.service.languages(signal)]);
+    const ask = () => Promise.all([this.service.settings(signal), this.service.languages(signal), this.service.models(signal)]);
     try {
-      const [settings, languages] = await withRetries(ask, { signal, onWait: (...why) => this.errors.waiting(...why) });
+      const [settings, languages, models] = await withRetries(ask, { signal, onWait: (...why) => this.errors.waiting(...why) });
       this.errors.clear();
       if (settings.keyRequired) this.key.ask();
       this.#pause = settings.frontendTimeout ?? PAUSE;
       this.source.limitTo(settings.charLimit ?? Infinity);
+      this.#models = models;
       this.languages.offer(languages, [settings.language?.source?.code, settings.language?.target?.code]);
       if (settings.filesTranslation) this.files.offer(settings.supportedFilesFormat ?? []);
       else this.#withoutFiles();
       this.ready = true;
+      this.#showModel();
       this.glossary.show();
       this.history.show();
       this.translate();
@@ -173,8 +176,17 @@ class Page {
   }
 
   #languagesChanged() {
+    this.#showModel();
     this.glossary.show();
     this.translate();
+  }
+
+  /** Shows what the model of the selected languages was trained on. */
+  #showModel() {
+    const { source, target } = this.languages;
+    const translates = ({ sources, targets, pairs }) =>
+      source === "auto" ? targets.includes(target) : pairs ? pairs.includes(`${source}-${target}`) : sources.includes(source) && targets.includes(target);
+    setText(byId("about-model"), this.#models.find(translates)?.about ?? "");
   }
 
   #body(text, source, target, options) {

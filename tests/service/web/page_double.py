@@ -142,6 +142,12 @@ def create_double(double: Double) -> FastAPI:
     def languages() -> list[dict[str, Any]]:
         return [{"code": code, "name": name, "targets": TARGETS[code]} for code, name in NAMES.items()]
 
+    @app.get("/models")
+    def models() -> list[dict[str, Any]]:
+        pairs = [f"{source}-{target}" for source, targets in TARGETS.items() for target in targets if source != target]
+        about = {"en-de": "This model was trained on phrases."}
+        return [{"name": pair, "pairs": [pair], "about": about.get(pair, "")} for pair in pairs]
+
     @app.get("/frontend/settings")
     def settings() -> dict[str, Any]:
         return {

@@ -173,6 +173,13 @@ def test_detection(visit: Callable[..., Visit]) -> None:
     assert seen.page.url.endswith("#en/de")
 
 
+def test_what_the_model_was_trained_on(visit: Callable[..., Visit]) -> None:
+    seen = visit("#en/de")
+    expect(seen.page.locator("#about-model")).to_have_text("This model was trained on phrases.")
+    seen.page.locator("#target-language").select_option("fr")
+    expect(seen.page.locator("#about-model")).to_be_hidden()
+
+
 def test_languages_that_fit_each_other(visit: Callable[..., Visit]) -> None:
     seen = visit("#de/en")
     source, target = seen.page.locator("#source-language"), seen.page.locator("#target-language")

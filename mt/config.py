@@ -104,8 +104,7 @@ class CorpusConfig(Section):
     """One corpus: line-aligned files, with `{language}` in their path, or a tab-separated file with `columns`."""
 
     path: str
-    """Path relative to `data.root`. `{language}` stands for the language of each line-aligned file. A language model
-    can also read a path without `{language}`: a text file with one text of its language per line."""
+    """Path relative to `data.root`. `{language}` stands for the language; a language model can do without it."""
     columns: tuple[str, ...] = ()
     """Languages of the columns of a .tsv file. An empty name skips a column: ["en", "", "de"]."""
     weight: float = Field(1.0, ge=0.001, le=1000)
@@ -114,8 +113,7 @@ class CorpusConfig(Section):
     """Name of a token that is put before each source of a training corpus, such as "bt" for back-translated text. The
     token lets the model distinguish such text from text that people wrote (Caswell et al. 2019)."""
     directions: DirectionSet = DirectionSet()
-    """Directions for which a training corpus is used. Back-translated text, for example, is best used only into its
-    original language. Left out: all directions of which the corpus has both languages."""
+    """Directions for which a training corpus is used. Left out: all directions of which it has both languages."""
 
     @model_validator(mode="after")
     def _is_aligned_or_tabular(self) -> Self:
@@ -229,8 +227,7 @@ class DataConfig(Section):
     max_tokens: int = Field(200, ge=1)
     """Maximum length of a training source or target in tokens, including end token, language tag and source tag."""
     block_tokens: int = Field(0, ge=0)
-    """Number of tokens of each block of text on which a language model is trained. A block may span several lines;
-    blocks are cut at random offsets. 0 trains on single lines."""
+    """Tokens of each block of text, cut at random offsets, on which a language model is trained. 0: single lines."""
 
     @field_validator("directions", mode="before")
     @classmethod
@@ -279,8 +276,7 @@ class TokenizerConfig(Section):
     """The SentencePiece tokenizer, which source and target share."""
 
     kind: TokenizerKind = "bpe"
-    """Unit of the vocabulary: pieces of words (`bpe`), characters, or the bytes of UTF-8. A character outside the
-    vocabulary is encoded as its bytes."""
+    """Unit of the vocabulary: pieces of words (`bpe`), characters, or bytes. Unknown characters become bytes."""
     vocabulary_size: int = Field(8000, ge=300)
     """Number of pieces, including special tokens and 256 bytes. A small corpus gives fewer pieces."""
     nfkc: bool = False

@@ -1,0 +1,38 @@
+"""The starter model of the package."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mt import Translator
+from mt.bundled import STARTER_MODEL
+from service.settings import Settings
+from service.workers.fleet import FleetConfig
+
+
+@pytest.mark.parametrize(
+    ("direction", "text", "translation"),
+    [
+        ("en-de", "He forgot his keys at the office.", "Er hat seine Schlüssel im Büro vergessen."),
+        ("de-en", "Meine Mutter arbeitet in einem Krankenhaus.", "My mother works in a hospital."),
+        ("en-fr", "Where can I park the car?", "Où puis-je garer la voiture ?"),
+        ("fr-en", "Ma voiture ne démarre pas.", "My car doesn't start."),
+    ],
+)
+def test_it_translates(direction: str, text: str, translation: str) -> None:
+    source, _, target = direction.partition("-")
+    assert Translator.load(STARTER_MODEL, "cpu").translate(text, source=source, target=target).text == translation
+
+
+def test_it_is_served_if_no_model_is_configured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in os.environ if name.startswith("MT_")]:
+        monkeypatch.delenv(name)
+    assert FleetConfig.of(Settings()).find_models() == (STARTER_MODEL,)
+    assert FleetConfig.of(Settings(model=(tmp_path,))).find_models() == (tmp_path,)
+
+
+def test_it_is_small_and_names_its_sources() -> None:
+    assert sum(path.stat().st_size for path in STARTER_MODEL.iterdir()) < 15_000_000
+    card = (STARTER_MODEL / "README.md").read_text(encoding="utf-8")
+    assert "Tatoeba" in card and "CC-BY 2.0 FR" in card and "CC-BY 4.0" in card

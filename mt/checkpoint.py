@@ -120,17 +120,17 @@ CALIBRATION = TypeAdapter(tuple[CalibrationPair, ...])
 
 
 class Int8Check(Section):
-    """`int8.json`: how much int8 changes a model without calibration text, measured when the model was imported.
+    """`int8.json`: divergence of int8 from float32 for an imported model, which has no calibration text.
 
-    The Kullback-Leibler divergence of the next token's distribution in int8 from that in float32 is measured along
-    float32 translations of `sentences` sentences, in nats per token.
+    The numbers are Kullback-Leibler divergences in nats per token, from the distribution of the next token in float32
+    to the one in int8. They are measured along the float32 translations of `sentences` sentences.
     """
 
     sentences: int = Field(ge=1)
     divergence: float
-    """Mean of all tokens."""
+    """Mean over all tokens."""
     worst_decile: float
-    """Mean of the sentence means in the tenth of the sentences with the largest."""
+    """Mean over the tenth of the sentences with the largest mean divergence."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
 
 
 def save_int8_check(folder: Path, check: Int8Check) -> None:
-    """Write the comparison of int8 with float32 of a model directory."""
+    """Write `int8.json` into a model directory."""
     with atomic_file(folder / "int8.json") as file:
         file.write_text(_json(check), encoding="utf-8")
 

@@ -276,7 +276,7 @@ class TokenizerConfig(Section):
     """The SentencePiece tokenizer, which source and target share."""
 
     kind: TokenizerKind = "bpe"
-    """Unit of the vocabulary: pieces of words (`bpe`), characters, or bytes. Unknown characters become bytes."""
+    """Unit of the vocabulary: pieces of words (`bpe`), characters, or bytes. Other characters are encoded as bytes."""
     vocabulary_size: int = Field(8000, ge=300)
     """Number of pieces, including special tokens and 256 bytes. A small corpus gives fewer pieces."""
     nfkc: bool = False
@@ -286,9 +286,9 @@ class TokenizerConfig(Section):
     training_sentences: int = Field(2_000_000, ge=1)
     """Maximum number of sentences on which the tokenizer is trained; they are evenly spaced in the corpora."""
     source_tags: tuple[str, ...] = ()
-    """Source tags in addition to those of `data.train`, for text that later models are trained on."""
+    """Source tags of the vocabulary in addition to those of `data.train`, for corpora of later models."""
     model: Path | None = None
-    """Folder of a tokenizer that is used in place of a new one. Of the other keys, only `dropout` has an effect."""
+    """Folder of an existing tokenizer to use instead of training one. All other keys except `dropout` are ignored."""
 
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
@@ -354,8 +354,7 @@ class TrainingConfig(Section):
     ema_decay: float | None = Field(None, gt=0, lt=1)
     """Decay of an exponential moving average of the weights, another candidate for the final model. Left out: none."""
     max_skipped_updates: int = Field(5, ge=0)
-    """Maximum number of consecutive updates that are skipped because of a non-finite loss or a lack of memory. Training
-    fails if there are more."""
+    """Maximum number of consecutive updates that may be skipped because of a non-finite loss or a lack of memory."""
 
     @model_validator(mode="after")
     def _options_are_compatible(self) -> Self:

@@ -65,15 +65,14 @@ SENTENCES: Mapping[str, Sequence[str]] = {
 }
 """Sentences by primary language subtag."""
 
-SAMPLES = 12
-SAMPLE_PIECES = 12
-MARK = "\u2581"  # SentencePiece's mark at the beginning of a word
+SAMPLES, SAMPLE_PIECES = 12, 12  # number of random sequences for other languages, and of pieces of each
+MARK = "\u2581"  # SentencePiece's character for a space
 
 
 def check_sentences(language: str, pieces: Sequence[str]) -> Sequence[str]:
-    """Return the sentences of a source language; for a language without sentences, sequences of random pieces.
+    """Return sentences of a source language or, if SENTENCES lacks the language, sequences of random pieces.
 
-    `pieces` is the source vocabulary. The random sequences are the same in each call.
+    `pieces` are the pieces of the source vocabulary. The random sequences are the same in each call.
     """
     if (sentences := SENTENCES.get(language.split("-")[0])) is not None:
         return sentences

@@ -104,7 +104,7 @@ class CorpusConfig(Section):
     """One corpus: line-aligned files, with `{language}` in their path, or a tab-separated file with `columns`."""
 
     path: str
-    """Path relative to `data.root`. `{language}` stands for the language; a language model can do without it."""
+    """Path relative to `data.root`. `{language}` stands for the language; a path for a language model may lack it."""
     columns: tuple[str, ...] = ()
     """Languages of the columns of a .tsv file. An empty name skips a column: ["en", "", "de"]."""
     weight: float = Field(1.0, ge=0.001, le=1000)
@@ -227,7 +227,7 @@ class DataConfig(Section):
     max_tokens: int = Field(200, ge=1)
     """Maximum length of a training source or target in tokens, including end token, language tag and source tag."""
     block_tokens: int = Field(0, ge=0)
-    """Tokens of each block of text, cut at random offsets, on which a language model is trained. 0: single lines."""
+    """Number of tokens of the text blocks, cut at random offsets, that train a language model. 0: single lines."""
 
     @field_validator("directions", mode="before")
     @classmethod

@@ -303,7 +303,8 @@ class Planner:
 
     def _finish_model(self, group: ModelDirections, model: Stage) -> None:
         """Compute the shortlist of a final model and evaluate it on the test set."""
-        label, inputs = model.name.removeprefix("model-"), (model.name,)
+        label = model.name.removeprefix("model-")
+        inputs: tuple[str, ...] = (model.name,)
         variants: dict[str, tuple[str, ...]] = {"": (), "-float32": ("--dtype", "float32")}
         if self.build.shortlist:
             name = f"shortlist-{label}"
@@ -312,7 +313,7 @@ class Planner:
             output = f"{model.output}/shortlist.safetensors"
             self._add(Stage(name, "shortlist", argv, output, (TEXT, *inputs), recipe=recipe), GAINS["shortlist"])
             variants["-shortlist"] = ("--shortlist",)
-            inputs += (name,)
+            inputs = (*inputs, name)
         for direction in group.directions:
             if direction in self.recipe.data.directions:
                 for options, files, number in self._tests(direction):
@@ -324,16 +325,16 @@ class Planner:
     def _tests(self, direction: Direction) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
         """Return the options, files and number of each test set of a direction; without one, the validation set."""
         languages = direction_languages(direction)
-        tests = []
+        tests: list[tuple[tuple[str, ...], tuple[str, ...], str]] = []
         for number, corpus in enumerate(self.recipe.data.test, 1):
             if not corpus.may_have(direction):
                 continue
             source, *target = paths = corpus_paths(corpus, languages)
             if target:
-                options = ("--source", DATA + source, "--reference", DATA + target[0])
+                options = ["--source", DATA + source, "--reference", DATA + target[0]]
             else:
-                options = ("--tsv", DATA + source, "--columns", ",".join(corpus.columns))
-            tests.append((options, tuple(paths), str(number)))
+                options = ["--tsv", DATA + source, "--columns", ",".join(corpus.columns)]
+            tests.append((tuple(options), tuple(paths), str(number)))
         pair = pair_of(direction, self.directions)
         valid = ("--tsv", f"{TEXT_FOLDER}/valid.{pair}.tsv", "--columns", ",".join(direction_languages(pair)))
         return tests or [(valid, (), "")]

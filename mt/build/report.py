@@ -44,7 +44,9 @@ def write_report(name: str, stages: Sequence[Stage], seconds: Mapping[str, float
 
 def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: Path) -> ReportTable:
     """Return the final models with the scores of each test set, speed and size."""
-    rows, signatures, conditions = [], {}, {}
+    rows: list[tuple[str, ...]] = []
+    signatures: dict[str, None] = {}
+    conditions: dict[str, None] = {}
     for stage in stages:
         if stage.kind != "evaluate" or not stage.name.startswith("test"):
             continue

@@ -117,7 +117,7 @@ def measure(
     assert record is not None
     rate, seconds = measured_rate(runner.work / first[1].folder, recipe.training.update_tokens)
     tokens, lines = text_sizes(runner.work, recipe, build)
-    measured = Measurement(
+    result = Measurement(
         settings=settings,
         device=machine.device,
         processes=machine.processes,
@@ -130,12 +130,12 @@ def measure(
     if build.minutes is not None:
         updates = updates_in(
             build.minutes,
-            lambda number: total(make_plan(recipe, build, machine, number), measured, recipe.training.update_tokens),
+            lambda number: total(make_plan(recipe, build, machine, number), result, recipe.training.update_tokens),
         )
-        measured = measured.model_copy(update={"updates": updates})
+        result = result.model_copy(update={"updates": updates})
     with atomic_file(path) as file:
-        file.write_text(measured.model_dump_json(indent=2), encoding="utf-8")
-    return measured
+        file.write_text(result.model_dump_json(indent=2), encoding="utf-8")
+    return result
 
 
 def plan_table(

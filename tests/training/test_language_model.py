@@ -105,7 +105,7 @@ def test_it_learns_that_only_the_first_word_is_news(
     monkeypatch.chdir(tmp_path)
     run = tmp_path / "run"
     recipe = read_recipe(trees / "recipe.toml")
-    assert script.train(recipe, run, torch.device("cpu"), World(), False, Console(quiet=True))
+    assert script.train(recipe, run, run / "prepared", torch.device("cpu"), World(), False, Console(quiet=True))
     assert sorted(path.name for path in (run / "model").iterdir()) == [
         "README.md",
         "config.json",

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLOORS = (
     ("mt.errors",),
     ("mt.languages",),
-    ("mt.config", "mt.files"),
+    ("mt.config", "mt.files", "mt.bundled"),
     ("mt.recipe", "mt.distributed"),
     ("mt.tokenizer", "mt.evaluation", "mt.text", "mt.model"),
     ("mt.kernels", "mt.weights"),

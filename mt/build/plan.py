@@ -309,9 +309,9 @@ class Planner:
         if self.build.shortlist:
             name = f"shortlist-{label}"
             recipe = teacher_recipe(self.recipe, self.build, group.directions)
-            argv = (model.output, f"{folder_of(name)}/stage.toml", "--prepared", "prepared")
+            shortlist = (model.output, f"{folder_of(name)}/stage.toml", "--prepared", "prepared")
             output = f"{model.output}/shortlist.safetensors"
-            self._add(Stage(name, "shortlist", argv, output, (TEXT, *inputs), recipe=recipe), GAINS["shortlist"])
+            self._add(Stage(name, "shortlist", shortlist, output, (TEXT, *inputs), recipe=recipe), GAINS["shortlist"])
             variants["-shortlist"] = ("--shortlist",)
             inputs = (*inputs, name)
         for direction in group.directions:

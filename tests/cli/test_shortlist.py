@@ -122,5 +122,5 @@ def test_a_shortlist_that_is_not_the_models_is_refused(model: Path) -> None:
     other = write_model(model.parent / "other", ["en-de", "en-fr"])
     tokenizer = Tokenizer.load(other / "tokenizer.model")
     save_shortlist(model, Shortlist.build(pieces, EOS, [], []), tokenizer)
-    with pytest.raises(ModelError, match=r"to another tokenizer; accepted: .*mt-service shortlist"):
+    with pytest.raises(ModelError, match=r"for another tokenizer; accepted: .*mt-service shortlist"):
         load_model(model, torch.device("cpu"))

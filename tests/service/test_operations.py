@@ -606,7 +606,7 @@ def test_the_address_with_the_most_connections_makes_room() -> None:
         def connected(address: str) -> socket.socket:
             port = int(url.rpartition(":")[2])
             opened = socket.create_connection(("127.0.0.1", port), 60, source_address=(address, 0))
-            until(lambda: any(one.client == opened.getsockname() for one in connections.open))
+            until(lambda: any(one.client == opened.getsockname() for one in list(connections.open)))
             return opened
 
         few = connected("127.0.0.2")

@@ -146,7 +146,10 @@ def create_double(double: Double) -> FastAPI:
     def models() -> list[dict[str, Any]]:
         pairs = [f"{source}-{target}" for source, targets in TARGETS.items() for target in targets if source != target]
         about = {"en-de": "This model was trained on phrases."}
-        return [{"name": pair, "pairs": [pair], "about": about.get(pair, "")} for pair in pairs]
+        return [
+            {"name": pair, "sources": [pair[:2]], "targets": [pair[3:]], "pairs": [pair], "about": about.get(pair, "")}
+            for pair in pairs
+        ]
 
     @app.get("/frontend/settings")
     def settings() -> dict[str, Any]:

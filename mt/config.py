@@ -61,13 +61,16 @@ class ModelConfig(Section):
     """Constant that LayerNorm adds to the variance: 1e-5 in torch and fairseq, 1e-6 in Marian and JoeyNMT."""
     activation: Literal["relu", "gelu", "swish"] = "relu"
     """Activation of the feed-forward networks. `swish` is x sigmoid(x), or SiLU (Ramachandran et al. 2017)."""
-    positions: Literal["interleaved", "concatenated", "tensor2tensor"] = "interleaved"
-    """Layout of the position encoding. `interleaved` alternates sines and cosines (section 3.5); `concatenated` has
-    all sines first (transformers), as has `tensor2tensor`, with frequencies from 1 to 1/10000 (Marian, fairseq)."""
+    positions: Literal["interleaved", "concatenated", "tensor2tensor", "learned"] = "interleaved"
+    """Position encoding. `interleaved` alternates sines and cosines (section 3.5); `concatenated` has all sines first
+    (transformers), as has `tensor2tensor`, with frequencies from 1 to 1/10000 (Marian, fairseq). `learned` is a table
+    of parameters for source and target each (mBART)."""
     first_position: int = Field(0, ge=0)
     """Position of the first token in the position encoding; in fairseq, the id of the padding token plus 1."""
     scale_embedding: bool = True
     """Multiply token embeddings by sqrt(d_model) (section 3.4)."""
+    embedding_norm: bool = False
+    """Apply a LayerNorm to the sum of token embeddings and positions, one for each side (mBART)."""
     tie_source: bool = True
     """Share one embedding matrix between source and target (section 3.4). Must be false for separate vocabularies."""
     tie_output: bool = True

@@ -24,6 +24,12 @@ from mt.errors import LanguageError, problems
 _TAG = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2}|-\d{3})?(-[a-z\d]{5,8}|-\d[a-z\d]{3})*")
 _LONGEST_DIRECTION = 80  # most characters of a direction
 _LIBRETRANSLATE = {"zt": "zh-Hant", "pb": "pt-BR"}
+_STANDARD = dict(
+    entry.split(" ")
+    for entry in """als sq|arb ar|ayr ay|azj az|cmn zh|dik din|ekk et|fuv ff|gaz om|khk mn|kmr ku|knc kr|lvs lv|npi ne
+ns nso|ory or|pbt ps|pes fa|plt mg|pob pt-BR|prs fa-AF|quy qu|swh sw|tgl tl|tl tl|twi tw|uzn uz|ydd yi
+zsm ms""".replace("\n", "|").split("|")
+)  # codes of translation models; most are members of macrolanguages, whose tags stand for these members
 _NAMES = dict(
     entry.split(" ", 1)
     for entry in """ar Arabic|az Azerbaijani|be Belarusian|bg Bulgarian|bn Bengali|ca Catalan|cs Czech|cy Welsh
@@ -51,6 +57,19 @@ def parse_tag(text: str) -> str:
             f"{text[:_LONGEST_DIRECTION]!r} is not a language tag; accepted: BCP 47, such as 'de', 'pt-BR' or 'zh-Hant'"
         )
     return tag
+
+
+def standard_tag(code: str) -> str:
+    """Return the tag for a code of a translation model: `de` for `deu_Latn`, `zh-Hant` for `zho_Hant`.
+
+    A script is left out if the language implies it, or if the language has no known script.
+
+    Raises: LanguageError if the code does not have the form of a tag.
+    """
+    language, *rest = parse_tag(code).replace("-Hang", "-Kore").split("-")
+    known = _STANDARD.get(language) or langcodes.standardize_tag(language)
+    implied = likely_script(known)
+    return "-".join([known, *(subtag for subtag in rest if subtag != implied and (implied or len(subtag) != 4))])
 
 
 def primary_language(tag: str) -> str:

@@ -240,12 +240,24 @@ class Tokenizer:
         proto.trainer_spec.vocab_size = len(kept)
         return Tokenizer(proto.SerializeToString())
 
-    def source_prefix(self, target: str, directions: Sized) -> list[int]:
+    def source_prefix(self, source: str, target: str, directions: Sized) -> list[int]:
         """Return the ids that precede a source: the tag of the language `target` if there are several directions.
 
         Raises: TokenizerError if the model has no tag of this language.
         """
         return [self.tag_id(target)] if len(directions) > 1 else []
+
+    def target_prefix(self, target: str) -> list[int]:
+        """Return the ids with which a translation into the language `target` begins.
+
+        Raises: TokenizerError if the model has no tag of this language.
+        """
+        return []
+
+    @property
+    def tags_each_side(self) -> bool:
+        """True if a source begins with the tag of its own language, and a translation with that of its language."""
+        return False
 
     def _named(self, beginning: str) -> tuple[str, ...]:
         """Return the names of languages or source tags in the control symbols that begin with `beginning`."""
@@ -284,7 +296,10 @@ class Vocabulary(Section):
     target_pieces: tuple[str, ...] | None = None
     """Pieces of the target vocabulary, if source and target have separate vocabularies."""
     tags: dict[str, str] = Field(default_factory=dict)
-    """Target languages, and for each the piece that selects it."""
+    """Languages, and for each the piece that stands for it. The piece of the target language precedes a source."""
+    tags_each_side: bool = False
+    """Precede a source by the piece of its own language, and begin a translation with the piece of its language
+    (M2M-100, NLLB-200, mBART-50)."""
 
     @property
     def target(self) -> "Vocabulary":
@@ -292,7 +307,7 @@ class Vocabulary(Section):
         if self.target_pieces is None:
             return self
         tags = {language: tag for language, tag in self.tags.items() if tag in self.target_pieces}
-        return Vocabulary(pieces=self.target_pieces, tags=tags)
+        return Vocabulary(pieces=self.target_pieces, tags=tags, tags_each_side=self.tags_each_side)
 
 
 class VocabularyTokenizer(Tokenizer):
@@ -328,6 +343,11 @@ class VocabularyTokenizer(Tokenizer):
         texts = (str(self._processor.id_to_piece(id)) for id in range(self._processor.vocab_size()))
         self._ids = [_BY_TEXT if id == unknown else self._id_of.get(piece, UNK) for id, piece in enumerate(texts)]
         self._silent = {PAD, UNK, BOS, EOS, *(self._id_of[tag] for tag in vocabulary.tags.values())}
+
+    @cached_property
+    def characters(self) -> frozenset[str]:
+        pieces = (piece for id, piece in enumerate(self._pieces) if id not in self._silent)
+        return frozenset("".join(piece for piece in pieces if not _CONTROL.fullmatch(piece))) | {" "}
 
     @property
     def target(self) -> Tokenizer:
@@ -369,9 +389,16 @@ class VocabularyTokenizer(Tokenizer):
     def source_tags(self) -> tuple[str, ...]:
         return ()
 
-    def source_prefix(self, target: str, directions: Sized) -> list[int]:
-        """Return the ids that precede a source: the tag of the language `target`, if the model has tags."""
-        return [self.tag_id(target)] if self.vocabulary.tags else []
+    def source_prefix(self, source: str, target: str, directions: Sized) -> list[int]:
+        """Return the ids that precede a source: the tag of `source` or of `target`, if the model has tags."""
+        return [self.tag_id(source if self.tags_each_side else target)] if self.vocabulary.tags else []
+
+    def target_prefix(self, target: str) -> list[int]:
+        return [self.target.tag_id(target)] if self.tags_each_side else []
+
+    @property
+    def tags_each_side(self) -> bool:
+        return self.vocabulary.tags_each_side
 
     def _special_ids(self) -> tuple[int, ...]:
         return tuple(self._id_of.get(piece, -1) for piece in SPECIAL_PIECES)

@@ -15,6 +15,7 @@ from mt.languages import (
     likely_script,
     parse_tag,
     primary_language,
+    standard_tag,
     three_letter_code,
 )
 
@@ -41,6 +42,26 @@ def test_a_direction_string_is_parsed_and_written(text: str, source: str, target
     assert direction == Direction(source, target) and str(direction) == text
     assert direction.reversed == Direction(target, source)
     assert Direction.parse(direction) is direction
+
+
+@pytest.mark.parametrize(
+    ("code", "tag"),
+    [
+        *[("eng_Latn", "en"), ("zho_Hans", "zh"), ("zho_Hant", "zh-Hant"), ("cmn_Hant", "zh-Hant"), ("srp_Cyrl", "sr")],
+        *[("srp_Latn", "sr-Latn"), ("kor_Hang", "ko"), ("yue_Hant", "yue"), ("pes_Arab", "fa"), ("prs_Arab", "fa-AF")],
+        *[("arb_Arab", "ar"), ("arz_Arab", "arz"), ("acm_Arab", "acm"), ("ace_Latn", "ace"), ("ace_Arab", "ace-Arab")],
+        *[("sat_Beng", "sat-Beng"), ("tgl_Latn", "tl"), ("tl", "tl"), ("ns", "nso"), ("iw", "he"), ("deu", "de")],
+        *[("en", "en"), ("pob", "pt-BR"), ("pt_br", "pt-BR"), ("es_419", "es-419"), ("nob", "nb"), ("no", "no")],
+    ],
+)
+def test_codes_of_translation_models_are_standard_tags(code: str, tag: str) -> None:
+    assert standard_tag(code) == tag == parse_tag(tag)
+
+
+@pytest.mark.parametrize("code", ["", "e", "english", "de_", "__de__"])
+def test_other_texts_are_no_codes_of_languages(code: str) -> None:
+    with pytest.raises(LanguageError, match="is not a language tag"):
+        standard_tag(code)
 
 
 @given(st.permutations(TAGS))

@@ -131,7 +131,9 @@ def test_tags_are_ids_of_their_own(tokenizer: Tokenizer) -> None:
 def test_marks_are_no_tags(tokenizer: Tokenizer) -> None:
     assert tokenizer.pieces([tokenizer.source_tag_id("bt")]) == ["<from:bt>"]
     assert (tokenizer.tagged_languages, tokenizer.source_tags) == (("en", "de", "zh_CN"), ("bt",))
-    assert tokenizer.source_prefix("de", ["en-de", "de-en"]) == [tokenizer.tag_id("de")], "a user's text is not marked"
+    assert tokenizer.source_prefix("en", "de", ["en-de", "de-en"]) == [tokenizer.tag_id("de")], (
+        "a user's text is not marked"
+    )
     for text in ("", "en", "2en", "bt>"):
         with pytest.raises(TokenizerError, match=f"the tokenizer has no source tag '{text}'"):
             tokenizer.source_tag_id(text)
@@ -238,12 +240,23 @@ def test_pieces_are_looked_up_in_a_vocabulary(tokenizer: Tokenizer) -> None:
 def test_tags_and_special_ids_of_an_imported_model_give_no_text(tokenizer: Tokenizer) -> None:
     found = imported(tokenizer)
     assert found.tag_id("fr") == 5
-    assert found.source_prefix("fr", ["en-fr"]) == [5]  # its tags are always wanted
+    assert found.source_prefix("en", "fr", ["en-fr"]) == [5]  # its tags are always wanted
     larger = imported(tokenizer, pieces=(*PIECES, *map(str, range(1000))))
     assert larger.source_tags == (), "whatever the SentencePiece model has: its ids are not the vocabulary's"
     assert found.decode([0, 1, 2, 5, 4, 11, 3]) == "dog dogs"
     with pytest.raises(TokenizerError, match="no tag for the language 'de'"):
-        found.source_prefix("de", ["en-fr"])
+        found.source_prefix("en", "de", ["en-fr"])
+
+
+def test_tags_of_both_languages(tokenizer: Tokenizer) -> None:
+    found = imported(tokenizer, pieces=(*PIECES, "__xü__"), tags={"fr": ">>fra<<", "de": "__xü__"}, tags_each_side=True)
+    assert found.source_prefix("de", "fr", ["de-fr"]) == [len(PIECES)]
+    assert found.target_prefix("fr") == [5]
+    assert "ü" not in found.characters and "d" in found.characters
+    with pytest.raises(TokenizerError, match="no tag for the language 'it'"):
+        found.source_prefix("it", "fr", [])
+    assert tokenizer.target_prefix("fr") == imported(tokenizer).target_prefix("fr") == []
+    assert not tokenizer.tags_each_side and not imported(tokenizer).tags_each_side
 
 
 @pytest.mark.parametrize("changes", [{}, {"target_pieces": (*PIECES[:5], "▁Hund"), "tags": {}}], ids=["one", "two"])

@@ -266,5 +266,5 @@ def source_prefixes(
 
 
 def direction_prefixes(tokenizer: Tokenizer, recipe: Recipe) -> list[list[int]]:
-    """Return, for each direction, the ids that precede its sources: the tag of the target language, if needed."""
-    return [tokenizer.source_prefix(target, recipe.directions) for _, target in language_pairs(recipe)]
+    """Return the ids before the sources of each direction: the tag of its target language, if the model needs tags."""
+    return [tokenizer.source_prefix(*languages, recipe.directions) for languages in language_pairs(recipe)]

@@ -85,12 +85,17 @@ class ConstrainedBeamSearch(SentenceTable):
         source_lengths: Sequence[int],
         options: Sequence[SearchOptions],
         constraints: Sequence[TermConstraints],
+        prefixes: Sequence[Sequence[int]],
         special: SpecialIds,
         device: torch.device,
     ) -> Self:
-        """Return a search before its first step. All sentences must have the same beam size."""
+        """Return a search before its first step. All sentences must have the same beam size.
+
+        Raises:
+            RequestError: A prefix cannot be used.
+        """
         beams = options[0].beam_size
-        beam = BeamSearch.start(source_lengths, options, [()] * len(options), special, device)
+        beam = BeamSearch.start(source_lengths, options, prefixes, special, device)
         starts = _stack([np.asarray(sentence.starts) for sentence in constraints], device)
         nodes = starts[:, None].expand(-1, beams, -1)
         none = torch.zeros((len(options), beams), dtype=torch.int64, device=device)

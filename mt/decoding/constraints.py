@@ -81,15 +81,14 @@ class Constraints(SentenceTable):
         """Set the log-probabilities [R, V] of forbidden next tokens to -inf in place, and return the tensor.
 
         `never` are ids that no row may produce. `steps` is [B]. `history` [B, K, T] contains the tokens of each row and
-        is read only if `features.history`. A forced prefix overrides other constraints. `forbid_early_ends` constrains
-        EOS.
+        is read only if `features.history`. A forced prefix overrides other constraints, and its tokens have the
+        log-probability 0, since the model does not choose them. `forbid_early_ends` constrains EOS.
         """
         used = self.features
         rows = log_probs.shape[0] // steps.shape[0]
         if used.prefix:
             index = steps.clamp(max=self.prefix.shape[1] - 1)[:, None]
             forced = self.prefix.gather(1, index).repeat_interleave(rows, 0)  # [R, 1]; any id where none is forced
-            forced_scores = log_probs.gather(1, forced)
         log_probs.index_fill_(1, never, -torch.inf)
         if used.history:
             log_probs = self._without_repetition(log_probs, steps.repeat_interleave(rows), history.flatten(0, 1))
@@ -97,7 +96,7 @@ class Constraints(SentenceTable):
             active = (steps < self.prefix_length).repeat_interleave(rows)[:, None]
             free_scores = log_probs.gather(1, forced)
             log_probs.masked_fill_(active, -torch.inf)
-            log_probs.scatter_(1, forced, torch.where(active, forced_scores, free_scores))
+            log_probs.scatter_(1, forced, torch.where(active, 0.0, free_scores))
         return log_probs
 
     def _without_repetition(self, log_probs: Tensor, lengths: Tensor, history: Tensor) -> Tensor:

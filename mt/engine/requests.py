@@ -11,8 +11,9 @@ from mt.decoding.term_constraints import TermConstraints
 class Request:
     """One sentence to decode.
 
-    `source` ends with EOS. Every hypothesis begins with `prefix`. `constraints` are words that every hypothesis must or
-    must not contain; they require beam search. Requests of the same `caller` run in order, and callers take turns.
+    `source` ends with EOS. Every hypothesis begins with `prefix`, whose tokens have the log-probability 0.
+    `constraints` are words that every hypothesis must or must not contain; they require beam search. Requests of the
+    same `caller` run in order, and callers take turns.
     """
 
     id: int

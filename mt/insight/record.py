@@ -114,13 +114,14 @@ Hook = Callable[[nn.Module, tuple[Any, ...], Tensor], None]
 
 def _observer(name: str, module: nn.Module, record: PassRecord) -> Hook | None:
     """Return a forward hook that adds the computation of a module to `record`, or None for other modules."""
-    tokens = len(record.source) if name.startswith("encoder") else len(record.target)
+    tokens = len(record.source) if name.startswith(("encoder", "source")) else len(record.target)
 
     def observe_embedding(_: nn.Module, args: tuple[Any, ...], output: Tensor) -> None:
         assert isinstance(module, Embedding)
         length = len(record.target) if record.embeddings else len(record.source)
         embedded = (module.tokens(args[0]) * module.scale)[0, :length]
-        record.embeddings.append(EmbeddingRecord(embedded, module.positions[:length], output[0, :length]))
+        positions = module.position_vectors(args[2])[:length]
+        record.embeddings.append(EmbeddingRecord(embedded, positions, output[0, :length]))
 
     def observe_norm(_: nn.Module, args: tuple[Any, ...], output: Tensor) -> None:
         sizes = [float(states[0, :tokens].float().square().mean(-1).sqrt().mean()) for states in (args[0], output)]
@@ -157,7 +158,7 @@ def _observer(name: str, module: nn.Module, record: PassRecord) -> Hook | None:
 def _norm_name(name: str) -> str:
     """Return a readable name: encoder.layers.0.around_self_attention.norm is "encoder 1 self-attention"."""
     if ".layers." not in name:
-        return f"{name.split('.')[0]} output"
+        return f"{name.split('.')[0].replace('_', ' ')} output"
     side, _, number, around, _ = name.split(".")
     kind = around.removeprefix("around_").replace("_attention", "-attention").replace("_forward", "-forward")
     return f"{side} {int(number) + 1} {kind}"

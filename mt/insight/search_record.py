@@ -135,9 +135,14 @@ def _ranked(totals: Tensor, count: int) -> Iterator[tuple[int, int, float]]:
 
 
 @torch.inference_mode()
-def record_search(scorer: Scorer[State], source: Sequence[int], options: SearchOptions) -> SearchTree:
-    """Run beam search on a source, ids with tag and EOS. Return its tree; it has no hypotheses if the model fails."""
-    search = RecordedBeamSearch.start([len(source)], [options], [()], scorer.special, scorer.device)
+def record_search(
+    scorer: Scorer[State], source: Sequence[int], options: SearchOptions, prefix: Sequence[int] = ()
+) -> SearchTree:
+    """Run beam search on a source, ids with tag and EOS. Return its tree; it has no hypotheses if the model fails.
+
+    Every hypothesis begins with `prefix`.
+    """
+    search = RecordedBeamSearch.start([len(source)], [options], [prefix], scorer.special, scorer.device)
     batch = SearchBatch(scorer, search, scorer.start([source], options.beam_size))
     while not bool(search.finished.all()):
         batch.advance()

@@ -130,7 +130,7 @@ def explain(
     if request is None:
         raise RequestError("the sentence is empty; accepted: a sentence with at least one word")
     _check_size(loaded.description.model, len(request.source), len(request.source))
-    tree = record_search(ModelScorer(loaded.model), request.source, request.options)
+    tree = record_search(ModelScorer(loaded.model), request.source, request.options, request.prefix)
     if not tree.hypotheses:
         raise RequestError(f"the model fails on {sentence!r}: it gives no hypothesis a probability")
     best = tree.hypotheses[0]
@@ -153,7 +153,7 @@ def explain(
         record=record,
         tree=tree,
         links=routine.value[0].links,
-        positions=loaded.model.embedding.positions[:POSITIONS].cpu(),
+        positions=loaded.model.embedding.position_vectors(loaded.model.target_input)[:POSITIONS].cpu(),
         query=query,
     )
     _check_query(explanation)

@@ -11,7 +11,7 @@ from mt.config import ModelConfig
 from mt.errors import ModelError, problems
 from mt.files import atomic_folder
 from mt.interop.mapping import Row, Table, find_misplaced, place
-from mt.interop.output import check_output, exported_card, target_languages
+from mt.interop.output import check_output, exported_card
 from mt.model.embedding import position_table
 from mt.tokenizer import BOS, EOS, SOURCE_FILE, TARGET_FILE, UNK, VOCABULARY_FILE
 
@@ -64,9 +64,12 @@ def specification(loaded: LoadedModel) -> "transformer_spec.TransformerSpec":
         config.heads,
         pre_norm=config.norm == "pre",
         activation=activations[config.activation],
+        layernorm_embedding=config.embedding_norm,
     )
-    positions = position_table(config, max(config.max_length, LONGEST_INPUT))
-    fill(spec, {**loaded.model.state_dict(), POSITIONS: positions}, table(config))
+    weights = dict(loaded.model.state_dict())
+    if config.positions != "learned":
+        weights[POSITIONS] = position_table(config, max(config.max_length, LONGEST_INPUT))
+    fill(spec, weights, table(config))
     spec.encoder.scale_embeddings = spec.decoder.scale_embeddings = config.scale_embedding
     spec.register_source_vocabulary(tokenizer.pieces(range(len(tokenizer))))
     spec.register_target_vocabulary(tokenizer.target.pieces(range(len(tokenizer.target))))
@@ -107,7 +110,14 @@ def _rows(config: ModelConfig) -> Iterator[Row]:
         yield Row(("embedding.output",), (output,))
     if config.logits_bias:
         yield Row(("embedding.bias",), ("decoder/projection/bias",))
-    yield Row((POSITIONS,), ("encoder/position_encodings/encodings", "decoder/position_encodings/encodings"))
+    tables = {side: f"{side}/position_encodings/encodings" for side in ("encoder", "decoder")}
+    if config.positions != "learned":
+        yield Row((POSITIONS,), tuple(tables.values()))
+    for ours, side in (("source_input", "encoder"), ("target_input", "decoder")):
+        if config.positions == "learned":
+            yield Row((f"{ours}.positions.weight",), (tables[side],))
+        if config.embedding_norm:
+            yield from _norm(f"{ours}.norm", f"{side}/layernorm_embedding")
     for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         for index in range(layers):
             yield from _layer(f"{side}.layers.{index}.", f"{side}/layer_{index}/", side == "decoder")
@@ -160,8 +170,11 @@ def _card(loaded: LoadedModel, model: Path, name: str) -> str:
     """Return the text of README.md, which shows how to translate with the exported folder."""
     description = loaded.description
     decoding = description.decoding
-    prefix = loaded.tokenizer.source_prefix(target_languages(description)[0], description.directions)
+    direction = next(iter(description.directions))
+    prefix = loaded.tokenizer.source_prefix(direction.source, direction.target, description.directions)
     source = f"{loaded.tokenizer.pieces(prefix)} + pieces" if prefix else "pieces"
+    begin = loaded.tokenizer.target.pieces(loaded.tokenizer.target_prefix(direction.target))
+    forced, skipped = (f", target_prefix=[{begin}]", f"[{len(begin)}:]") if begin else ("", "")
     tokenizers = [f'tokenizer = sentencepiece.SentencePieceProcessor(model_file="{name}/{SOURCE_FILE}")']
     target = "tokenizer"
     if TARGET_FILE in loaded.tokenizer.files:
@@ -175,8 +188,8 @@ import ctranslate2, sentencepiece
 translator = ctranslate2.Translator("{name}", device="cpu")
 pieces = tokenizer.encode("A text.", out_type=str)
 results = translator.translate_batch([{source}], beam_size={decoding.beam_size}, \
-length_penalty={decoding.length_penalty}, disable_unk=True)
-print({target}.decode(results[0].hypotheses[0]))
+length_penalty={decoding.length_penalty}, disable_unk=True{forced})
+print({target}.decode(results[0].hypotheses[0]{skipped}))
 ```
 """
     return exported_card(description, "CTranslate2", body, model)

@@ -77,7 +77,7 @@ def read_fairseq(origin: Origin, import_options: ImportOptions) -> ForeignModel:
         source=source,
         target=target,
         decoding={},
-        direction="-".join(languages),
+        directions=["-".join(languages)],
         problems=[*_option_problems(options), *wrong],
         provenance=origin.provenance(dict.fromkeys(path.name for path in (checkpoint, *dictionaries, *pieces))),
     )

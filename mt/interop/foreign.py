@@ -4,8 +4,9 @@ A reader returns a ForeignModel. Problems that the reader finds are reported tog
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from mt.checkpoint import Description, save_model
 from mt.config import ModelConfig
 from mt.errors import LanguageError, ModelError, MTError, problems
 from mt.interop.mapping import Table, find_misplaced, place
-from mt.languages import Direction, three_letter_code
+from mt.languages import DirectionSet, standard_tag, three_letter_code
 from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
 from mt.tokenizer import BOS, PAD, SPECIAL_PIECES, Vocabulary, VocabularyTokenizer
@@ -90,17 +91,19 @@ class ForeignModel:
     source: Side
     target: Side
     decoding: Mapping[str, Any]
-    direction: str  # the direction stated in the files, such as en-de; empty if the files state none
+    directions: Sequence[str] | Mapping[str, Sequence[str]]  # as DirectionSet reads them; empty if not stated
     problems: Sequence[str]
     provenance: Sequence[str]  # lines for README.md
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Tag of each language, if a source begins with the tag of its own language, and a translation with its tag."""
 
 
 def write_model(model: ForeignModel, out: Path, directions: Sequence[str]) -> None:
-    """Write the model directory `out` for `directions`, or for the model's stated direction if `directions` is empty.
+    """Write the model directory `out` for `directions`, or for the model's stated ones if `directions` is empty.
 
     Raises: ModelError that lists every unsupported option and every fault of vocabularies, weights and directions.
     """
-    directions = tuple(directions) or ((model.direction,) if model.direction else ())
+    stated = list(directions) or model.directions
     wrong = [*model.problems, *_vocabulary_problems(model)]
     config, description, tokenizer = None, None, None
     try:
@@ -108,20 +111,20 @@ def write_model(model: ForeignModel, out: Path, directions: Sequence[str]) -> No
         wrong += _weight_problems(model, config)
     except ValidationError as error:
         wrong += _listed(error)
-    tags, missing = _tags(model.source, directions)
+    tags, missing = _tags(model, stated)
     wrong += missing
     try:
         tokenizer = _tokenizer(model, tags)
     except MTError as error:
         wrong.append(str(error))
-    if config is not None and directions:
+    if config is not None and stated:
         try:
-            description = _description(model, out.name, directions, config)
+            description = _description(model, out.name, stated, config)
         except ValidationError as error:
             wrong += _listed(error)
     if wrong or config is None or description is None or tokenizer is None:
         raise ModelError(problems(f"{model.name} cannot be imported", dict.fromkeys(wrong)))
-    save_model(out, _our_weights(model, config), tokenizer, description, _card(model, directions))
+    save_model(out, _our_weights(model, config), tokenizer, description, _card(model, description.directions))
 
 
 def _listed(error: ValidationError) -> list[str]:
@@ -185,7 +188,9 @@ def _tokenizer(model: ForeignModel, tags: Mapping[str, str]) -> VocabularyTokeni
     """Return our tokenizer for the model. Raises: TokenizerError if a SentencePiece model cannot be used."""
     source, target = model.source, model.target
     target_pieces = tuple(target.pieces) if target.pieces != source.pieces else None
-    vocabulary = Vocabulary(pieces=tuple(source.pieces), target_pieces=target_pieces, tags=dict(tags))
+    vocabulary = Vocabulary(
+        pieces=tuple(source.pieces), target_pieces=target_pieces, tags=dict(tags), tags_each_side=bool(model.tags)
+    )
     differ = target_pieces is not None or target.sentencepiece != source.sentencepiece
     names = ("the source's tokenizer", "the target's tokenizer")
     return VocabularyTokenizer(
@@ -193,35 +198,52 @@ def _tokenizer(model: ForeignModel, tags: Mapping[str, str]) -> VocabularyTokeni
     )
 
 
-def _tags(source: Side, directions: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the tag piece of each target language (none if the model has no tags), and a list of problems."""
-    known = [piece for piece in source.ids if TAG.fullmatch(piece)]
+def tag_languages(pieces: Iterable[str]) -> dict[str, str]:
+    """Return the tag `>>xxx<<` of each language, by language, in the order of the pieces. Other pieces are ignored."""
+    tags: dict[str, str] = {}
+    for piece in pieces:
+        with suppress(LanguageError):
+            tags.setdefault(standard_tag(piece[2:-2] if TAG.fullmatch(piece) else ""), piece)
+    return tags
+
+
+def _tags(model: ForeignModel, stated: Any) -> tuple[dict[str, str], list[str]]:
+    """Return the tag piece of each language that needs one, and a list of problems.
+
+    `stated` are the directions, as DirectionSet reads them. Without tags of both sides, only targets have tags.
+    """
+    known = list(model.tags) or [piece for piece in model.source.ids if TAG.fullmatch(piece)]
     shown = ", ".join(known[:SHOWN]) + (" ..." if len(known) > SHOWN else "")
-    if not directions:
+    if not stated:
         hint = f"; its tags are for {shown}" if known else ", such as --direction en-de"
         return {}, [f"its files state no direction. Give one with --direction{hint}"]
     try:
-        languages = list(dict.fromkeys(Direction.parse(direction).target for direction in directions))
+        directions = DirectionSet.parse(stated)
     except LanguageError as error:
         return {}, [str(error)]
+    if model.tags:
+        lacking = [tag for tag in {**dict.fromkeys(directions.sources + directions.targets)} if tag not in model.tags]
+        return dict(model.tags), [f"it has no token for the language {tag!r}; accepted: {shown}" for tag in lacking]
+    languages = directions.targets
     if not known:
         several = f"it has no language tags, so it can have only one target language, not {', '.join(languages)}"
         return {}, [several] if len(languages) > 1 else []
-    tags = {}
+    tags, standard = {}, tag_languages(known)
     for language in languages:
-        names = (f">>{code}<<" for code in (language, language.replace("-", "_"), three_letter_code(language)))
+        exact, general = (language, language.replace("-", "_")), three_letter_code(language)
+        names = (*(f">>{code}<<" for code in exact), standard.get(language, ""), f">>{general}<<")
         tags[language] = next((name for name in names if name in known), "")
     return tags, [
         f"it has no tag for {language!r}; accepted: one of {shown}" for language, tag in tags.items() if not tag
     ]
 
 
-def _description(model: ForeignModel, name: str, directions: Sequence[str], config: ModelConfig) -> Description:
+def _description(model: ForeignModel, name: str, stated: Any, config: ModelConfig) -> Description:
     """Return the metadata of our model. Raises: ValidationError if a value of the foreign model is not valid."""
     return Description.model_validate(
         {
             "name": re.sub(r"[^\w.-]", "-", name),
-            "directions": tuple(directions),
+            "directions": stated,
             "vocabulary_size": len(model.target.rows),
             "source_vocabulary_size": None if config.tie_source else len(model.source.rows),
             "model": config,
@@ -230,12 +252,12 @@ def _description(model: ForeignModel, name: str, directions: Sequence[str], conf
     )
 
 
-def _card(model: ForeignModel, directions: Sequence[str]) -> str:
+def _card(model: ForeignModel, directions: DirectionSet) -> str:
     """Return the text of README.md of the imported model."""
     lines = "\n".join(f"- {line}" for line in model.provenance)
     return f"""# {model.name}, imported
 
-Translates {", ".join(directions)}. Load it with `Translator.load`, or serve it with `mt-service serve --model` and \
+Translates {directions}. Load it with `Translator.load`, or serve it with `mt-service serve --model` and \
 this directory.
 
 - From: the {model.kind} `{model.name}`, by `mt-service import`.

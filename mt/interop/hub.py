@@ -5,7 +5,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from mt.errors import ModelError
-from mt.interop.huggingface import PICKLE, SAFE
+from mt.interop.huggingface_files import INDEX, PICKLE, SAFE
 from mt.interop.origin import ALLOWED_PICKLE, ImportOptions, Origin
 
 try:
@@ -15,7 +15,8 @@ except ModuleNotFoundError:  # an optional dependency, which `fetch_model` repor
     huggingface_hub = None  # type: ignore[assignment]
 
 NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")
-BESIDE = ("*.json", "*.spm", "README.md", "LICENSE*")  # files to download besides the weights
+BESIDE = ("*.json", "*.spm", "*.bpe.model", "README.md", "LICENSE*")  # files to download besides the weights
+PARTS = "model-*.safetensors"
 
 
 def is_hub_name(source: str) -> bool:
@@ -58,10 +59,12 @@ def fetch_model(source: str, options: ImportOptions) -> Origin:
 
 
 def _weights(source: str, names: Collection[str], options: ImportOptions) -> str:
-    """Return the name of the weight file, the pickle only if the model has no other weight file.
+    """Return a pattern of the names of the weight files, the pickle only if the model has no other weight file.
 
     Raises: ModelError if the weights are a pickle and `options` do not allow pickles.
     """
+    if SAFE not in names and INDEX in names:
+        return PARTS
     if SAFE in names or PICKLE not in names:
         return SAFE
     if not options.allow_pickle:

@@ -1,6 +1,5 @@
 """Import of Hugging Face MarianMT models (transformers.MarianMTModel), the format in which the hub has OPUS-MT."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,22 @@ from torch import Tensor
 from mt.config import ModelConfig
 from mt.errors import LanguageError, ModelError, problems
 from mt.interop.fairseq_layers import layer_rows
-from mt.interop.foreign import ForeignModel, Side
+from mt.interop.foreign import ForeignModel, Side, tag_languages
+from mt.interop.huggingface_files import (
+    ACTIVATIONS,
+    SIZES,
+    Options,
+    missing_files,
+    option_problems,
+    read_json,
+    read_vocabulary,
+    read_weights,
+    search_options,
+    weight_files,
+)
 from mt.interop.mapping import Row, Table, drop_tied_copies
-from mt.interop.origin import ALLOWED_PICKLE, AS_MARIAN, ImportOptions, Origin, load_pickle, named_tensors, shown
-from mt.languages import Direction
+from mt.interop.origin import AS_MARIAN, ImportOptions, Origin
+from mt.languages import likely_script, primary_language, standard_tag
 from mt.model.embedding import sinusoidal_positions
 from mt.weights import load_weights
 
@@ -24,12 +35,8 @@ SHARED = "model.shared.weight"
 SOURCE, TARGET, OUTPUT = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"
 POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 UNKNOWN = "<unk>"
-SIDES = ("source", "target")
-SAFE, PICKLE = "model.safetensors", "pytorch_model.bin"
 
-ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-
-OPTIONS: Mapping[str, tuple[Any, tuple[Any, ...]]] = {
+OPTIONS: Options = {
     "model_type": (None, ("marian",)),
     "activation_function": ("gelu", tuple(ACTIVATIONS)),
     "scale_embedding": (False, (True, False)),
@@ -39,9 +46,6 @@ OPTIONS: Mapping[str, tuple[Any, tuple[Any, ...]]] = {
     "normalize_embedding": (False, (False,)),
     "static_position_embeddings": (True, (True,)),
 }
-"""Default in transformers and supported values of each option of config.json."""
-
-EQUAL = (("encoder_attention_heads", "decoder_attention_heads"), ("encoder_ffn_dim", "decoder_ffn_dim"))
 
 
 def read_marian_mt(origin: Origin, import_options: ImportOptions) -> ForeignModel:
@@ -49,7 +53,7 @@ def read_marian_mt(origin: Origin, import_options: ImportOptions) -> ForeignMode
     folder = MarianMTFolder.read(origin.folder, import_options.allow_pickle)
     weights, wrong = folder.learned_weights()
     source, target = folder.sides()
-    wrong = [*folder.option_problems(), *folder.size_problems(source, target), *wrong]
+    wrong = [*option_problems(folder.config, OPTIONS), *folder.size_problems(source, target), *wrong]
     return ForeignModel(
         name=origin.name,
         kind="MarianMT model (Hugging Face)",
@@ -58,8 +62,8 @@ def read_marian_mt(origin: Origin, import_options: ImportOptions) -> ForeignMode
         weights=weights,
         source=source,
         target=target,
-        decoding=folder.decoding(),
-        direction=folder.direction(),
+        decoding=search_options(folder.config, folder.generation),
+        directions=folder.directions(),
         problems=wrong,
         provenance=origin.provenance(folder.files),
     )
@@ -79,41 +83,30 @@ class MarianMTFolder:
 
     @classmethod
     def read(cls, folder: Path, allow_pickle: bool) -> "MarianMTFolder":
-        pickled = allow_pickle and not (folder / SAFE).is_file() and (folder / PICKLE).is_file()
-        weights = folder / (PICKLE if pickled else SAFE)
-        needed = ["config.json", "vocab.json", "source.spm", "target.spm", weights.name]
-        lacking = [name for name in needed if not (folder / name).is_file()]
-        if lacking:
-            listed = (f"{name} is missing" + _hint(folder, name) for name in lacking)
-            raise ModelError(problems(f"{folder} is no MarianMT model that can be imported", listed))
-        optional_files = {name: _json(folder / name) for name in ("generation_config.json", "tokenizer_config.json")}
-        source = _vocabulary(folder / "vocab.json")
+        needed = ["config.json", "vocab.json", "source.spm", "target.spm", *weight_files(folder, allow_pickle)]
+        if lacking := missing_files(folder, needed):
+            raise ModelError(problems(f"{folder} is no MarianMT model that can be imported", lacking))
+        optional_files = {
+            name: read_json(folder / name) for name in ("generation_config.json", "tokenizer_config.json")
+        }
+        source = read_vocabulary(folder / "vocab.json")
         two = (folder / "target_vocab.json").is_file() and optional_files["tokenizer_config.json"].get(
             "separate_vocabs", True
         )
         optional = ["target_vocab.json"] if two else []
         return cls(
-            config=_json(folder / "config.json"),
+            config=read_json(folder / "config.json"),
             generation=optional_files["generation_config.json"],
             tokenizer=optional_files["tokenizer_config.json"],
-            vocabularies=(source, _vocabulary(folder / "target_vocab.json") if two else source),
+            vocabularies=(source, read_vocabulary(folder / "target_vocab.json") if two else source),
             sentencepiece=((folder / "source.spm").read_bytes(), (folder / "target.spm").read_bytes()),
-            weights=named_tensors(load_pickle(weights), weights) if pickled else load_weights(weights),
+            weights=read_weights(folder, allow_pickle),
             files=(*needed, *optional),
         )
 
     def option(self, name: str) -> Any:
         default, _ = OPTIONS[name]
         return self.config.get(name, default)
-
-    def option_problems(self) -> Iterator[str]:
-        """Yield a problem for each option with an unsupported value."""
-        for name, (_, accepted) in OPTIONS.items():
-            if self.option(name) not in accepted:
-                yield f"{name} is {shown(self.option(name))}; accepted: {', '.join(map(repr, accepted))}"
-        for one, other in EQUAL:
-            if self.config.get(one) != self.config.get(other):
-                yield f"{one} is {self.config.get(one)} and {other} is {self.config.get(other)}; accepted: equal values"
 
     def sides(self) -> tuple[Side, Side]:
         """Return the vocabularies. In MarianMT the padding piece also begins a target, and may have a probability."""
@@ -149,13 +142,6 @@ class MarianMTFolder:
 
     def architecture(self) -> dict[str, Any]:
         """Return the values of our ModelConfig."""
-        theirs = {
-            "d_ff": "encoder_ffn_dim",
-            "heads": "encoder_attention_heads",
-            "max_length": "max_position_embeddings",
-        }
-        same = ("encoder_layers", "decoder_layers", "d_model", "dropout", "attention_dropout", "activation_dropout")
-        theirs |= {name: name for name in same}
         return {
             "norm": "post",
             "positions": "concatenated",
@@ -165,22 +151,25 @@ class MarianMTFolder:
             "scale_embedding": bool(self.option("scale_embedding")),
             "tie_source": bool(self.option("share_encoder_decoder_embeddings")),
             "tie_output": bool(self.option("tie_word_embeddings")),
-            **{ours: self.config[name] for ours, name in theirs.items() if name in self.config},
+            **{ours: self.config[name] for ours, name in SIZES.items() if name in self.config},
         }
 
-    def decoding(self) -> dict[str, Any]:
-        """Return the values of our DecodingConfig."""
-        search = {"beam_size": "num_beams", "length_penalty": "length_penalty"}
-        search |= {"no_repeat_ngram": "no_repeat_ngram_size"}
-        values = {**self.config, **self.generation}
-        return {ours: values[key] for ours, key in search.items() if values.get(key) is not None}
+    def directions(self) -> list[str] | dict[str, list[str]]:
+        """Return the directions that the tokenizer states: into each language that has a tag, if there are tags.
 
-    def direction(self) -> str:
-        """Return the direction that the tokenizer states, or an empty string if it does not name two languages."""
+        The list is empty if the tokenizer states no language, or a group of languages such as `roa`.
+        """
+        targets = [*tag_languages(self.vocabularies[0])] or [self._language("target")]
+        source = self._language("source")
+        return {"source": [source], "target": [t for t in targets if t != source]} if source and all(targets) else []
+
+    def _language(self, side: str) -> str:
+        """Return the language of a side, or an empty string if the tokenizer states none or a group of languages."""
         try:
-            return str(Direction.parse("-".join(str(self.tokenizer.get(f"{side}_lang")) for side in SIDES)))
+            language = standard_tag(str(self.tokenizer.get(f"{side}_lang")))
         except LanguageError:
             return ""
+        return language if len(primary_language(language)) == 2 or likely_script(language) else ""
 
     def learned_weights(self) -> tuple[dict[str, Tensor], list[str]]:
         """Return the weights except constants and tied copies, and a message for each wrong constant or copy."""
@@ -217,32 +206,3 @@ def _rows(config: ModelConfig) -> Iterator[Row]:
     if config.logits_bias:
         yield Row((BIAS,), ("embedding.bias",))
     yield from layer_rows(config, "model.")
-
-
-def _hint(folder: Path, name: str) -> str:
-    if name == SAFE and (folder / PICKLE).exists():
-        return f" ({PICKLE} is a pickle; accepted: {SAFE}, or {ALLOWED_PICKLE})"
-    return ""
-
-
-def _json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, or an empty one if the file is missing.
-
-    Raises: ModelError if the file holds anything else.
-    """
-    if not path.exists():
-        return {}
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: not a JSON file ({error})") from error
-    if not isinstance(values, dict):
-        raise ModelError(f"{path}: holds a JSON value of type {type(values).__name__}; accepted: a JSON object")
-    return values
-
-
-def _vocabulary(path: Path) -> dict[str, int]:
-    values = _json(path)
-    if not all(isinstance(number, int) for number in values.values()):
-        raise ModelError(f"{path}: an id is not an integer; accepted: a JSON object from pieces to integer ids")
-    return values

@@ -14,9 +14,10 @@ from mt.errors import ModelError, problems
 from mt.files import atomic_folder
 from mt.interop.foreign import BIAS as OUR_BIAS
 from mt.interop.foreign import TAG
-from mt.interop.huggingface import BIAS, SAFE, SHARED, SOURCE, TARGET, marian_mt_table
+from mt.interop.huggingface import BIAS, SHARED, SOURCE, TARGET, marian_mt_table
+from mt.interop.huggingface_files import SAFE
 from mt.interop.mapping import Row, find_misplaced, place
-from mt.interop.output import check_output, exported_card, target_languages
+from mt.interop.output import check_output, exported_card, require_source_tags, target_languages
 from mt.interop.residual import sines_first
 from mt.tokenizer import BOS, EOS, PAD, SOURCE_FILE, TARGET_FILE, UNK
 from mt.weights import save_weights
@@ -26,6 +27,7 @@ ACCEPTED: Mapping[str, tuple[Any, ...]] = {
     "norm_epsilon": (1e-5,),
     "positions": ("interleaved", "concatenated"),
     "first_position": (0,),
+    "embedding_norm": (False,),
 }
 """Options of ours that MarianMT lacks, each with the values that MarianMT's computation equals."""
 
@@ -39,6 +41,7 @@ def export_huggingface(model: Path, out: Path) -> None:
     """
     check_output(out, model)
     loaded = load_model(model, torch.device("cpu"))
+    require_source_tags(loaded, model, "MarianMT")
     wrong = list(unsupported(loaded.description.model))
     if wrong:
         raise ModelError(problems(f"{model} cannot be a MarianMT model", wrong))
@@ -104,7 +107,7 @@ def _tags(loaded: LoadedModel) -> dict[int, str]:
     tokenizer, description = loaded.tokenizer, loaded.description
     tags = {}
     for target in target_languages(description):
-        for id in tokenizer.source_prefix(target, description.directions):
+        for id in tokenizer.source_prefix("", target, description.directions):
             (piece,) = tokenizer.pieces([id])
             tags[id] = piece if TAG.fullmatch(piece) else f">>{target}<<"
     return tags

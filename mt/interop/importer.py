@@ -7,9 +7,11 @@ from mt.errors import ModelError
 from mt.interop.fairseq import read_fairseq
 from mt.interop.foreign import ForeignModel, write_model
 from mt.interop.hub import fetch_model, is_hub_name
-from mt.interop.huggingface import PICKLE, read_marian_mt
+from mt.interop.huggingface import read_marian_mt
+from mt.interop.huggingface_files import PICKLE, read_json
 from mt.interop.joeynmt import read_joeynmt
 from mt.interop.marian import read_marian
+from mt.interop.multilingual import MODEL_TYPES, read_multilingual
 from mt.interop.origin import ImportOptions, Origin
 from mt.interop.output import check_output
 
@@ -39,7 +41,8 @@ def choose_reader(folder: Path) -> Reader:
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     kinds = {Path(name).suffix for name in names if name != PICKLE}
     if "config.json" in names:
-        return read_marian_mt
+        kind = read_json(folder / "config.json").get("model_type")
+        return read_multilingual if kind in MODEL_TYPES else read_marian_mt
     if ".npz" in kinds or ".bin" in kinds:
         return read_marian
     if "config.yaml" in names and ".ckpt" in kinds:
@@ -48,7 +51,7 @@ def choose_reader(folder: Path) -> Reader:
         return read_fairseq
     what = "has no model in a known format" if folder.is_dir() else "no such folder exists"
     raise ModelError(
-        f"{folder}: {what}; accepted: a folder of Marian (.npz or .bin with vocabularies), of Hugging Face's MarianMT "
-        "(config.json with safetensors), of fairseq (.pt with dict.*.txt) or of JoeyNMT (config.yaml with .ckpt); or "
-        "the name of a MarianMT model on the Hugging Face hub, owner/model"
+        f"{folder}: {what}; accepted: a folder of Marian (.npz or .bin with vocabularies), of transformers' MarianMT, "
+        "M2M-100, NLLB-200 or mBART-50 (config.json with safetensors), of fairseq (.pt with dict.*.txt) or of JoeyNMT "
+        "(config.yaml with .ckpt); or the name of such a model of transformers on the Hugging Face hub, owner/model"
     )

@@ -102,7 +102,7 @@ def read_joeynmt(origin: Origin, import_options: ImportOptions) -> ForeignModel:
         source=source,
         target=target,
         decoding=options.decoding(),
-        direction="-".join(str(text.get("lang")) for text in texts),
+        directions=["-".join(str(text.get("lang")) for text in texts)],
         problems=[*options.problems(), *wrong],
         provenance=origin.provenance(dict.fromkeys(p.name for p in (checkpoint, *vocabularies, *pieces))),
     )

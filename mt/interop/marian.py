@@ -76,7 +76,7 @@ def read_marian(origin: Origin, import_options: ImportOptions) -> ForeignModel:
         source=sides[0],
         target=sides[1],
         decoding={"beam_size": search.get("beam-size", 6), "length_penalty": search.get("normalize", 0)},
-        direction=_direction(origin.name),
+        directions=[direction] if (direction := _direction(origin.name)) else [],
         problems=[
             *_option_problems(options),
             *_search_problems(search),

@@ -11,7 +11,7 @@ from mt.checkpoint import LoadedModel, load_model
 from mt.errors import ModelError
 from mt.files import atomic_folder
 from mt.interop.onnx_graph import AXES, DECODER, ENCODER, OPSET, decoder, encoder
-from mt.interop.output import check_output, exported_card, target_languages
+from mt.interop.output import check_output, exported_card, require_source_tags, target_languages
 from mt.tokenizer import BOS, EOS, PAD, SOURCE_FILE, TARGET_FILE, UNK, VOCABULARY_FILE
 
 LARGEST = 2**31  # bytes: the limit of a protobuf message; an ONNX file is one message
@@ -28,6 +28,7 @@ def export_onnx(model: Path, out: Path) -> None:
         raise ModelError("onnx or onnxscript is not installed. Run pip install 'mt-service[interop]'")
     check_output(out, model)
     loaded = load_model(model, torch.device("cpu"))
+    require_source_tags(loaded, model, "the ONNX program")
     size = 4 * sum(weight.numel() for weight in loaded.model.parameters())
     if size >= LARGEST:
         raise ModelError(
@@ -46,7 +47,7 @@ def _config(loaded: LoadedModel) -> dict[str, Any]:
     """Return the content of config.json: the ids and options that a program needs besides the graphs."""
     description = loaded.description
     prefixes = {
-        target: loaded.tokenizer.source_prefix(target, description.directions)
+        target: loaded.tokenizer.source_prefix("", target, description.directions)
         for target in target_languages(description)
     }
     return {
@@ -67,7 +68,7 @@ def _card(loaded: LoadedModel, model: Path, name: str) -> str:
     description = loaded.description
     shape = description.model
     target = target_languages(description)[0]
-    prefix = loaded.tokenizer.source_prefix(target, description.directions)
+    prefix = loaded.tokenizer.source_prefix("", target, description.directions)
     tag = f"{prefix[0]}, " if prefix else ""
     hint = f"; {prefix[0]} asks for {target!r}" if prefix else ""
     tokenizers, encode, decode = _text(loaded, name)

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from mt.checkpoint import Description
+from mt.checkpoint import Description, LoadedModel
 from mt.errors import ModelError
 
 WEIGHTS = ("model.safetensors", "model.bin", "encoder.onnx")  # of our models and of exported ones
@@ -27,6 +27,15 @@ def exported_card(description: Description, tool: str, body: str, model: Path) -
 Translates {description.directions}. Exported by `mt-service export`.
 
 {body}{origin}"""
+
+
+def require_source_tags(loaded: LoadedModel, model: Path, format: str) -> None:
+    """Raise ModelError if the translations of a model begin with a token of the target language."""
+    if loaded.tokenizer.tags_each_side:
+        raise ModelError(
+            f"{model}: its translations begin with a token of the target language, which {format} cannot express; "
+            "accepted: --to ctranslate2"
+        )
 
 
 def target_languages(description: Description) -> list[str]:

@@ -19,10 +19,11 @@ from mt.config import ModelConfig
 from mt.kernels.build import find_libraries
 from mt.kernels.shortlist import Shortlist
 
-INTERFACE = 4
+INTERFACE = 5
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results")
 """Short functions, which are called without releasing Python's interpreter lock."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
+NO_TOKEN = -1
 
 logger = logging.getLogger(__name__)
 
@@ -38,10 +39,13 @@ class KernelConfig(ctypes.Structure):
 
 
 class SearchParams(ctypes.Structure):
-    """Search parameters of one sentence: struct SearchParams of cpu/search.hpp. Lengths include EOS."""
+    """Search parameters of one sentence: struct SearchParams of cpu/search.hpp. Lengths include EOS.
+
+    `first` is the first token of every hypothesis, or NO_TOKEN.
+    """
 
     _fields_ = [
-        *((name, c_int32) for name in ("longest", "shortest", "n_best", "gnmt")),
+        *((name, c_int32) for name in ("longest", "shortest", "n_best", "gnmt", "first")),
         ("length_penalty", c_double),
     ]
 
@@ -129,7 +133,10 @@ class CpuModel:
         special: Sequence[int],
         int8: bool,
     ) -> None:
-        """Pack a state_dict that includes `embedding.positions`. `special` are the ids of pad, unk, bos and eos."""
+        """Pack a state_dict. `special` are the ids of pad, unk, bos and eos.
+
+        The state_dict includes sinusoidal positions as `embedding.positions`, unless positions are learned.
+        """
         self.library = library
         self.d_model, self.decoder_layers = config.d_model, config.decoder_layers
         self.vocabulary_size = weights["embedding.tokens.weight"].shape[0]
@@ -142,7 +149,7 @@ class CpuModel:
             encoder_layers=config.encoder_layers,
             decoder_layers=config.decoder_layers,
             vocabulary=self.vocabulary_size,
-            positions=tensors["embedding.positions"].shape[0],
+            positions=config.max_length,
             pre_norm=config.norm == "pre",
             activation=ACTIVATIONS[config.activation],
             int8=int8,

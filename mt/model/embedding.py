@@ -1,4 +1,4 @@
-"""Token embeddings and sinusoidal positions (Vaswani et al. 2017, sections 3.4 and 3.5)."""
+"""Token embeddings and positions (Vaswani et al. 2017, sections 3.4 and 3.5)."""
 
 import math
 
@@ -20,7 +20,7 @@ def sinusoidal_positions(length: int, d_model: int) -> Tensor:
 
 
 def position_table(config: ModelConfig, length: int) -> Tensor:
-    """Return the positional encodings of the first `length` tokens of a sentence: [length, d_model]."""
+    """Return the sinusoidal encodings of the first `length` tokens of a sentence: [length, d_model]."""
     d_model, first = config.d_model, config.first_position
     if config.positions == "interleaved":
         return sinusoidal_positions(first + length, d_model)[first:]
@@ -35,13 +35,31 @@ def _angles(length: int, d_model: int, denominator: int) -> Tensor:
     return position * frequency
 
 
+class InputLayer(Module):
+    """Learned positions and LayerNorm of one side, source or target, which Embedding applies. Each is optional."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.positions: nn.Embedding | None = None
+        if config.positions == "learned":
+            self.positions = nn.Embedding(config.max_length, config.d_model)
+            nn.init.normal_(self.positions.weight, std=config.d_model**-0.5)
+        self.norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if config.embedding_norm else None
+
+
+def input_layer(config: ModelConfig) -> InputLayer | None:
+    """Return the input layer of one side, or None for the paper's model, which has no parameters there."""
+    return InputLayer(config) if config.positions == "learned" or config.embedding_norm else None
+
+
 class Embedding(Module):
     """Scaled token embeddings plus positional encodings, with dropout, and the output layer.
 
-    By default source, target and output layer share one [V, D] matrix (section 3.4; Press and Wolf 2017).
+    By default source, target and output layer share one [V, D] matrix (section 3.4; Press and Wolf 2017). `positions`
+    [max_length, D] are the sinusoidal encodings; None if positions are learned.
     """
 
-    positions: Tensor
+    positions: Tensor | None
 
     def __init__(self, vocabulary_size: int, config: ModelConfig, output: bool = True) -> None:
         """Create the parameters. `output` is False for an encoder, which has no output layer."""
@@ -51,7 +69,8 @@ class Embedding(Module):
         self.tokens = nn.Embedding(vocabulary_size, d_model)
         nn.init.normal_(self.tokens.weight, std=d_model**-0.5)
         self.dropout = Dropout(config.dropout)
-        self.register_buffer("positions", position_table(config, config.max_length), persistent=False)
+        table = None if config.positions == "learned" else position_table(config, config.max_length)
+        self.register_buffer("positions", table, persistent=False)
         self.output: nn.Parameter | None = None
         self.bias: nn.Parameter | None = None
         if output and not config.tie_output:
@@ -59,10 +78,21 @@ class Embedding(Module):
         if output and config.logits_bias:
             self.bias = nn.Parameter(torch.zeros(vocabulary_size))
 
-    def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
-        """Embed tokens [B, T] at positions [B, T], by default 0, 1, ... of each sentence. Return [B, T, D]."""
-        encoding = self.positions[: tokens.shape[1]] if positions is None else self.positions[positions]
-        return self.dropout(self.tokens(tokens) * self.scale + encoding)
+    def forward(self, tokens: Tensor, positions: Tensor | None = None, layer: InputLayer | None = None) -> Tensor:
+        """Embed tokens [B, T] at positions [B, T], by default 0, 1, ... of each sentence. Return [B, T, D].
+
+        `layer` is the input layer of the side, if the model has one.
+        """
+        table = self.position_vectors(layer)
+        x = self.tokens(tokens) * self.scale + (table[: tokens.shape[1]] if positions is None else table[positions])
+        return self.dropout(x if layer is None or layer.norm is None else layer.norm(x))
+
+    def position_vectors(self, layer: InputLayer | None = None) -> Tensor:
+        """Return the vectors [max_length, D] that are added to token embeddings: sinusoidal, or those of `layer`."""
+        if self.positions is not None:
+            return self.positions
+        assert layer is not None and layer.positions is not None
+        return layer.positions.weight
 
     @property
     def projection(self) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from mt.config import ModelConfig
 from mt.model.attention import AttentionFunction, fused_attention
 from mt.model.cache import DecoderCache
-from mt.model.embedding import Embedding
+from mt.model.embedding import Embedding, input_layer
 from mt.model.layers import DecoderLayer, EncoderLayer
 from mt.model.module import Module, module_list
 
@@ -109,6 +109,7 @@ class Transformer(Module):
         self.source_embedding = None
         if not config.tie_source:
             self.source_embedding = Embedding(source_vocabulary_size or vocabulary_size, config, output=False)
+        self.source_input, self.target_input = input_layer(config), input_layer(config)
         self.encoder = Encoder(config, attend)
         self.decoder = Decoder(config, attend=attend)
         _initialise(self)
@@ -121,14 +122,18 @@ class Transformer(Module):
     def encode(self, source: Tensor, source_mask: Tensor) -> Tensor:
         """Encode source [B, S] with source_mask [B, S] into memory [B, S, D]."""
         embed = self.embedding if self.source_embedding is None else self.source_embedding
-        return self.encoder(embed(source), _over_keys(source_mask))
+        return self.encoder(embed(source, None, self.source_input), _over_keys(source_mask))
+
+    def embed_target(self, target: Tensor, positions: Tensor | None = None) -> Tensor:
+        """Embed target [B, T] at positions [B, T], by default 0, 1, ... of each sentence. Return [B, T, D]."""
+        return self.embedding(target, positions, self.target_input)
 
     def decode(self, target: Tensor, memory: Tensor, source_mask: Tensor) -> Tensor:
         """Return states [B, T, D] of target [B, T] and memory [B, S, D]; `embedding.project` maps states to logits.
 
         Padding at the end of a target needs no mask: no earlier position attends to it.
         """
-        return self.decoder(self.embedding(target), memory, _over_keys(source_mask))
+        return self.decoder(self.embed_target(target), memory, _over_keys(source_mask))
 
     def start(self, memory: Tensor, source_mask: Tensor, beams: int) -> DecoderCache:
         """Return the cache of a search that has `beams` rows for each sentence of memory [B, S, D]."""
@@ -136,13 +141,14 @@ class Transformer(Module):
 
     def decode_step(self, tokens: Tensor, cache: DecoderCache) -> Tensor:
         """Append the newest token of each row, tokens [R], to the cache. Return the logits [R, V] of the next token."""
-        states = self.decoder.step(self.embedding(tokens.unsqueeze(1), cache.positions(self.config.max_length)), cache)
+        positions = cache.positions(self.config.max_length)
+        states = self.decoder.step(self.embed_target(tokens.unsqueeze(1), positions), cache)
         return self.embedding.project(states.squeeze(1))
 
     def cross_attention(self, source: Tensor, source_mask: Tensor, target: Tensor) -> Tensor:
         """Return the cross-attention weights [L, B, H, T, S] of source [B, S] and target [B, T]."""
         memory = self.encode(source, source_mask)
-        return self.decoder.cross_weights(self.embedding(target), memory, _over_keys(source_mask))
+        return self.decoder.cross_weights(self.embed_target(target), memory, _over_keys(source_mask))
 
 
 class LanguageModel(Module):
@@ -153,6 +159,7 @@ class LanguageModel(Module):
         self.config = config
         self.vocabulary_size = vocabulary_size
         self.embedding = Embedding(vocabulary_size, config)
+        self.target_input = input_layer(config)
         self.decoder = Decoder(config, cross_attention=False, attend=attend)
         _initialise(self)
 
@@ -162,7 +169,7 @@ class LanguageModel(Module):
 
     def decode(self, target: Tensor) -> Tensor:
         """Return states [B, T, D] of target [B, T]; `embedding.project` maps states to logits."""
-        return self.decoder(self.embedding(target), None, None)
+        return self.decoder(self.embedding(target, None, self.target_input), None, None)
 
     def start(self, sequences: int, beams: int = 1) -> DecoderCache:
         """Return the cache of a search that has `beams` rows for each of several sequences."""
@@ -170,7 +177,8 @@ class LanguageModel(Module):
 
     def decode_step(self, tokens: Tensor, cache: DecoderCache) -> Tensor:
         """Append the newest token of each row, tokens [R], to the cache. Return the logits [R, V] of the next token."""
-        states = self.decoder.step(self.embedding(tokens.unsqueeze(1), cache.positions(self.config.max_length)), cache)
+        positions = cache.positions(self.config.max_length)
+        states = self.decoder.step(self.embedding(tokens.unsqueeze(1), positions, self.target_input), cache)
         return self.embedding.project(states.squeeze(1))
 
 

@@ -66,7 +66,8 @@ class Explainer:
 
     tokenizer: Tokenizer
     attention: AttentionPass
-    tag: tuple[int, ...]
+    tag: tuple[int, ...]  # ids at the beginning of every source
+    prefix: tuple[int, ...]  # ids at the beginning of every translation
     source_language: str
     max_length: int  # maximum number of tokens of a source or target that the model reads
     options: ExplainOptions
@@ -101,7 +102,7 @@ class Explainer:
             ReducedText.of(text, [link[side] for link in removed]) for side, text in enumerate(texts)
         )
         source_ids = (*self.tag, *self.tokenizer.encode(source_text.text), EOS)
-        target_ids = tuple(self.tokenizer.target.encode(target_text.text))
+        target_ids = (*self.prefix, *self.tokenizer.target.encode(target_text.text))
         links = tuple(link for _, link in copies)
         return ReducedPair(source, alternative.text, links, (source_text, target_text), (source_ids, target_ids))
 
@@ -111,18 +112,19 @@ class Explainer:
 
     def _map(self, pair: ReducedPair, attention: CrossAttention) -> AttentionMap:
         source = tuple(self.tokenizer.pieces(pair.ids[0]))
-        target = tuple(self.tokenizer.target.pieces((*pair.ids[1], EOS)))
-        return AttentionMap(source, target, _rounded(attention.weights.tolist()))
+        begin = len(self.prefix)
+        target = tuple(self.tokenizer.target.pieces((*pair.ids[1][begin:], EOS)))
+        return AttentionMap(source, target, _rounded(attention.weights[:, :, begin:].tolist()))
 
     def _links(self, pair: ReducedPair, attention: CrossAttention) -> Sequence[Link]:
-        ids = (pair.ids[0][len(self.tag) : -1], pair.ids[1])
+        ids = (pair.ids[0][len(self.tag) : -1], pair.ids[1][len(self.prefix) :])
         if not all(ids):
             return pair.copies
         source, target = (
             [reduced.places[place] for place in piece_offsets(tokenizer.pieces(side), SPACE_MARK)]
             for tokenizer, reduced, side in zip((self.tokenizer, self.tokenizer.target), pair.reduced, ids, strict=True)
         )
-        piece_attention = PieceAttention(source, target, attention.alignment(len(self.tag)))
+        piece_attention = PieceAttention(source, target, attention.alignment(len(self.tag), len(self.prefix)))
         return link_words(pair.source, pair.target, piece_attention, pair.copies)
 
 

@@ -46,8 +46,8 @@ def is_endless(decoded: DecodedVariant, context: SentenceContext) -> bool:
     """Return whether the best alternative repeats itself or has the maximum length of the search."""
     source = decoded.request.source
     options, pieces = decoded.request.options, decoded.best.pieces
-    longest = options.longest(len(source))
-    reached_limit = longest < options.max_length and len(pieces) + 1 >= longest
+    longest = options.longest(len(source), len(context.prefix))
+    reached_limit = longest < options.max_length and len(context.prefix) + len(pieces) + 1 >= longest
     return reached_limit or repetition.is_repetitive(context.tokenizer.pieces(source), pieces)
 
 

@@ -321,9 +321,14 @@ class Translator:
         engine; by default each planner is a caller. The other arguments are those of `translate`.
 
         Raises:
-            LanguageError: The model does not translate the direction.
+            LanguageError: The model does not translate the direction, or needs the source language, which is unknown.
         """
         source_language, target_language = self.direction_of(source, target)
+        if self.tokenizer.tags_each_side and not source_language:
+            raise LanguageError(
+                "the source language is not given, but this model reads a token of it; accepted: one of "
+                f"{', '.join(self.directions.sources_of(target_language))}"
+            )
         options = options or self.options
         context = SentenceContext(
             tokenizer=self.tokenizer,
@@ -332,14 +337,21 @@ class Translator:
             caller=next(self._ids) if caller is None else caller,
             source=source_language,
             target=target_language,
-            tag=tuple(self.tokenizer.source_prefix(target_language, self.directions)),
+            tag=tuple(self.tokenizer.source_prefix(source_language, target_language, self.directions)),
             options=replace(options, max_length=min(options.max_length, self._max_length)),
             terms=terms or Terms(),
+            prefix=tuple(self.tokenizer.target_prefix(target_language)),
         )
         explainer = None
         if explain:
             explainer = Explainer(
-                self.tokenizer, self.attention, context.tag, source_language, self._max_length, explain
+                self.tokenizer,
+                self.attention,
+                context.tag,
+                context.prefix,
+                source_language,
+                self._max_length,
+                explain,
             )
         return TextPlanner(context, self._max_length, sentences, protect, explainer, self.confidence, choose)
 

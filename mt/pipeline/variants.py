@@ -32,6 +32,7 @@ class SentenceContext:
     tag: tuple[int, ...]  # ids at the beginning of every source
     options: SearchOptions
     terms: Terms
+    prefix: tuple[int, ...] = ()  # ids at the beginning of every translation
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Return the ids of a source with tag and EOS."""
@@ -40,17 +41,18 @@ class SentenceContext:
     def request(self, text: str, options: SearchOptions) -> Request:
         """Return a new request for the translation of a text."""
         source = self.encode(text)
-        return Request(next(self.request_ids), source, options.of(source), caller=self.caller)
+        return Request(next(self.request_ids), source, options.of(source), self.prefix, self.caller)
 
     def alternative(self, hypothesis: Hypothesis) -> Alternative:
-        """Return the alternative of a hypothesis, with its text on one line."""
-        target = self.tokenizer.target
+        """Return the alternative of a hypothesis, without the prefix, and with its text on one line."""
+        target, begin = self.tokenizer.target, len(self.prefix)
+        tokens = hypothesis.tokens[begin:]
         return Alternative(
-            text=" ".join(target.decode(hypothesis.tokens).splitlines()),
+            text=" ".join(target.decode(tokens).splitlines()),
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
-            pieces=tuple(target.pieces(hypothesis.tokens)),
-            piece_log_probabilities=hypothesis.token_log_probabilities,
+            pieces=tuple(target.pieces(tokens)),
+            piece_log_probabilities=hypothesis.token_log_probabilities[begin:],
         )
 
     def variant(
@@ -101,7 +103,7 @@ class DecodedVariant:
     variant: SourceVariant
     request: Request
     alternatives: tuple[Alternative, ...]
-    tokens: tuple[tuple[int, ...], ...]  # tokens of each alternative
+    tokens: tuple[tuple[int, ...], ...]  # tokens of each alternative, with the prefix
 
     @classmethod
     def of(cls, variant: SourceVariant, request: Request, result: Result, context: SentenceContext) -> "DecodedVariant":
@@ -153,7 +155,9 @@ async def piece_attention(
     offsets = piece_offsets(context.tokenizer.pieces(source)[tag_length:-1], SPACE_MARK)
     return [
         PieceAttention(
-            offsets, piece_offsets(decoded.alternatives[rank].pieces, SPACE_MARK), attention.alignment(tag_length)
+            offsets,
+            piece_offsets(decoded.alternatives[rank].pieces, SPACE_MARK),
+            attention.alignment(tag_length, len(context.prefix)),
         )
         for rank, attention in zip(ranks, attentions, strict=True)
     ]

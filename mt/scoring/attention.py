@@ -33,14 +33,15 @@ class CrossAttention:
 
     weights: Tensor
 
-    def alignment(self, tag_length: int = 0) -> list[list[float]]:
-        """Return soft alignment weights [T][S'] from target tokens to source tokens without tag and EOS.
+    def alignment(self, tag_length: int = 0, prefix_length: int = 0) -> list[list[float]]:
+        """Return soft alignment weights [T'][S'] from target tokens to source tokens, without tags and EOS.
 
+        `tag_length` tokens at the beginning of the source and `prefix_length` tokens of the target are left out.
         The weights are the mean over the heads of the penultimate layer, which aligns best in a model that was not
         trained to align (Garg et al. 2019, "Jointly Learning to Align and Translate with Transformer Models").
         """
         layer = max(len(self.weights) - 2, 0)
-        rows: list[list[float]] = self.weights[layer].mean(0)[:-1, tag_length:-1].tolist()
+        rows: list[list[float]] = self.weights[layer].mean(0)[prefix_length:-1, tag_length:-1].tolist()
         return rows
 
 

@@ -78,17 +78,23 @@ class PairScorer:
         for begin in range(0, len(pairs), BATCH_PAIRS):
             chunk = pairs[begin : begin + BATCH_PAIRS]
             scored += score_targets(scorer, [source for source, _ in chunk], [target for _, target in chunk])
-        return scored
+        given = len(self.loaded.tokenizer.target_prefix(direction.target))
+        values = [pair.token_log_probabilities[given:] for pair in scored]
+        return [ScoredPair(sum(log_probabilities), log_probabilities) for log_probabilities in values]
 
     def _encode(
         self, sources: Sequence[str], targets: Sequence[str], direction: Direction
     ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Return the ids of each pair: source with tag and EOS, target without BOS and EOS."""
+        """Return the ids of each pair: source with tag and EOS, target with its tag, without BOS and EOS."""
         tokenizer, limit = self.loaded.tokenizer, self.loaded.description.model.max_length
-        tag = tokenizer.source_prefix(direction.target, self.directions)
+        tag = tokenizer.source_prefix(direction.source, direction.target, self.directions)
+        prefix = tokenizer.target_prefix(direction.target)
         too_long, encoded = [], []
         for number, (source, target) in enumerate(zip(sources, targets, strict=True), start=1):
-            pair = (*tag, *tokenizer.encode(source.strip()), EOS), tuple(tokenizer.target.encode(target.strip()))
+            pair = (
+                (*tag, *tokenizer.encode(source.strip()), EOS),
+                (*prefix, *tokenizer.target.encode(target.strip())),
+            )
             for side, length in (("source", len(pair[0])), ("target", len(pair[1]) + 1)):
                 if length > limit:
                     too_long.append(f"pair {number}: {length} {side} tokens; accepted: at most {limit}")

@@ -121,6 +121,11 @@ def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
         tags = ", ".join(tokenizer.tagged_languages)
         others = f", or directions into {tags}, for which its tokenizer has tags" if tags else ""
         yield f"data.directions: {', '.join(wrong)}; accepted: the model's directions, {tuning.directions}{others}"
+    if tokenizer.tags_each_side:
+        yield (
+            f"tuning.model = {str(tuning.model)!r}, whose translations begin with a token of the target language; "
+            "training does not support such tokens; accepted: another model"
+        )
     lacking = [tag for tag in recipe.data.source_tags if tag not in tokenizer.source_tags]
     if lacking:
         known = ", ".join(tokenizer.source_tags)

@@ -78,7 +78,7 @@ def wording(
 
 
 def search(scorer: Any, source: Ids, options: SearchOptions, wish: TermConstraints) -> list[Hypothesis]:
-    machine = ConstrainedBeamSearch.start([len(source)], [options], [wish], SpecialIds(), CPU)
+    machine = ConstrainedBeamSearch.start([len(source)], [options], [wish], [()], SpecialIds(), CPU)
     state = scorer.start([source], options.rows)
     while not machine.finished.all():
         rows = machine.advance(scorer.step(state, machine.tokens))
@@ -216,6 +216,7 @@ def test_a_sentence_that_joins_or_stays_comes_out_as_alone(random_scorer: Any) -
             [len(source) for source in chosen],
             [options] * len(numbers),
             [wishes[number] for number in numbers],
+            [()] * len(numbers),
             SpecialIds(),
             CPU,
         )

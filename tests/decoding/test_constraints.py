@@ -13,14 +13,14 @@ def allowed(log_probs: torch.Tensor) -> list[list[int]]:
     return [row.isfinite().nonzero().flatten().tolist() for row in log_probs]
 
 
-def test_a_forced_prefix_leaves_one_token_and_its_probability() -> None:
+def test_a_forced_prefix_leaves_one_token_with_log_probability_0() -> None:
     options = [SearchOptions()] * 3
     constraints = Constraints.start([5, 5, 5], options, [[4, 1], [], [5]], CPU)
     scores = torch.arange(-14.0, -7.0).expand(6, 7)
     steps = torch.tensor([1, 1, 1])
     out = constraints.apply(scores.clone(), NEVER, steps, torch.zeros(3, 2, 0, dtype=torch.int64))
     assert allowed(out) == [[1], [1], [3, 4, 5, 6], [3, 4, 5, 6], [3, 4, 5, 6], [3, 4, 5, 6]]
-    assert out[0, 1] == scores[0, 1]  # an unknown token that is forced is no longer forbidden
+    assert out[0, 1] == 0  # an unknown token that is forced is no longer forbidden
 
 
 def test_only_what_is_used_is_done() -> None:

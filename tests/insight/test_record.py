@@ -132,6 +132,19 @@ def test_post_norm_and_two_vocabularies() -> None:
     assert [norm.normalised for norm in record.norms] == [pytest.approx(1, abs=1e-3)] * 5
 
 
+def test_learned_positions_and_the_norm_of_the_embeddings_are_recorded() -> None:
+    torch.manual_seed(0)
+    config = ModelConfig(
+        encoder_layers=1, decoder_layers=1, d_model=8, d_ff=8, heads=2, positions="learned", embedding_norm=True
+    )
+    model = Transformer(config, 20).eval()
+    record = record_pass(model, [15, EOS], [19])
+    for layer, embedding in zip((model.source_input, model.target_input), record.embeddings, strict=True):
+        assert layer is not None and layer.positions is not None
+        assert torch.equal(embedding.positions, layer.positions.weight[:2])
+    assert {"source input output", "target input output"} <= {norm.name for norm in record.norms}
+
+
 def test_entropy_of_a_uniform_and_of_a_certain_head() -> None:
     weights = torch.tensor([[[0.25, 0.25, 0.25, 0.25]], [[0.0, 1.0, 0.0, 0.0]]])
     nothing = torch.zeros(2, 4, 1)

@@ -58,11 +58,13 @@ class Pair:
             own = self.ours.model(ids, ids > 0, torch.tensor([[BOS, *target]])).log_softmax(-1)
         return own[..., EOS:], whole[..., list(self.target_ids[EOS:])]
 
-    def beams(self, sources: Sequence[Sequence[int]], longest: int, penalty: float, ngram: int = 0) -> "Beams":
+    def beams(
+        self, sources: Sequence[Sequence[int]], longest: int, penalty: float, ngram: int = 0, prefix: Sequence[int] = ()
+    ) -> "Beams":
         """Both searches with 4 beams, which stop by the same rule: K hypotheses, and nothing alive scores better.
 
         No `ngram` tokens come twice, for random models go in circles. What reaches the longest length is left out: we
-        end it, and they do not.
+        end it, and they do not. `prefix` has at most one token.
         """
         options = SearchOptions(
             beam_size=BEAMS,
@@ -73,13 +75,13 @@ class Pair:
             no_repeat_ngram=ngram,
         )
         scorer = ModelScorer(self.ours.model)
-        mine = [found[0].tokens for found in decode(scorer, sources, options)]
-        theirs = self._generate(sources, longest, penalty, ngram)
+        mine = [found[0].tokens for found in decode(scorer, sources, options, [prefix] * len(sources))]
+        theirs = self._generate(sources, longest, penalty, ngram, prefix)
         ended = [number for number, tokens in enumerate(theirs) if len(tokens) < longest - 1]
         differ = [number for number in ended if mine[number] != theirs[number]]
         scores = [
             [
-                each.log_probability / len(each.token_log_probabilities) ** penalty
+                sum(each.token_log_probabilities[len(prefix) :]) / len(each.token_log_probabilities) ** penalty
                 for each in score_targets(scorer, [sources[n] for n in differ], [side[n] for n in differ])
             ]
             for side in (mine, theirs)
@@ -94,7 +96,7 @@ class Pair:
         )
 
     def _generate(
-        self, sources: Sequence[Sequence[int]], longest: int, penalty: float, ngram: int
+        self, sources: Sequence[Sequence[int]], longest: int, penalty: float, ngram: int, prefix: Sequence[int] = ()
     ) -> list[tuple[int, ...]]:
         config = self.theirs.config
         rows = [torch.tensor(self.asked(source)) for source in sources]
@@ -110,6 +112,7 @@ class Pair:
             max_new_tokens=longest,
             no_repeat_ngram_size=ngram,
             suppress_tokens=[config.pad_token_id, self.unknown],
+            forced_bos_token_id=self.target_ids[prefix[0]] if prefix else None,
         )
         our_id = {theirs: ours for ours, theirs in enumerate(self.target_ids) if ours >= EOS}
         lines = [[our_id[id] for id in line if id in our_id] for line in found[:, 1:].tolist()]

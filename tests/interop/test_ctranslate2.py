@@ -39,6 +39,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "post-norm": {"norm": "post"},
     "post-norm, gelu, bias": {"norm": "post", "activation": "gelu", "logits_bias": True, "norm_epsilon": 1e-3},
     "swish, untied": {"activation": "swish", "tie_source": False, "tie_output": False, "scale_embedding": False},
+    "learned positions, norm of the embeddings": {"positions": "learned", "embedding_norm": True},
     "sines first, a later position": {"norm": "post", "positions": "concatenated", "first_position": 2},
 }
 

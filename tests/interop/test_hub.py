@@ -140,6 +140,14 @@ def test_with_safetensors_no_pickle_is_fetched(published: Path) -> None:
     assert fetched(ImportOptions(allow_pickle=True)) == {"model.safetensors"}
 
 
+def test_the_parts_of_the_weights_are_fetched_with_their_index(published: Path) -> None:
+    parts = {"model.safetensors.index.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"}
+    others = {"config.json", "sentencepiece.bpe.model", "vocab.json"}
+    for name in {*parts, *others, "pytorch_model.bin", "rust_model.ot"}:
+        (published / name).write_bytes(b"{}")
+    assert fetched(ImportOptions(allow_pickle=True)) == parts | others
+
+
 def test_a_full_disk_is_not_called_a_hub_out_of_reach(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*arguments: object, **options: object) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -68,10 +68,11 @@ def vocabulary_of(*sides: tuple[bytes, list[str]]) -> dict[str, int]:
 def write(tmp_path: Path, models: tuple[bytes, bytes]) -> Write:
     """Writes a MarianMT directory with random weights."""
 
-    def write_marian(start: str = "<pad>", two: bool = False, **changes: Any) -> Path:
+    def write_marian(start: str = "<pad>", two: bool = False, tags: Sequence[str] = (), **changes: Any) -> Path:
         torch.manual_seed(1)
         sides = list(zip(models, (sentences(300), reversed_text(300)), strict=True))
         source, target = (vocabulary_of(side) for side in sides) if two else [vocabulary_of(*sides)] * 2
+        source |= {tag: len(source) + number for number, tag in enumerate(tags)}
         if two:  # what pads has one id for both
             listed = [piece for piece in target if piece != "<pad>"]
             listed += [f"<{number}>" for number in range(len(source) - 1 - len(listed))]
@@ -192,6 +193,44 @@ def test_padding_that_is_banned_before_probabilities_are_made_has_none(write: Wr
     model = loaded(tmp_path / "out").model
     probabilities = model(source, source > 0, torch.tensor([[BOS, 7]])).softmax(-1)
     assert probabilities[..., :3:2].tolist() == [[[0, 0], [0, 0]]]  # padding, and what begins a translation
+
+
+OPUS_TAGS = (">>deu<<", ">>por<<", ">>pob<<", ">>cmn_Hans<<", ">>cmn_Hant<<", ">>cmn<<", ">>srp_Latn<<", ">>id<<")
+
+
+def test_a_model_with_tags_translates_into_each_language_that_has_one(write: Write, tmp_path: Path) -> None:
+    folder = write(tags=OPUS_TAGS)
+    import_model(str(folder), tmp_path / "out")
+    found = loaded(tmp_path / "out")
+    languages = ("de", "pt", "pt-BR", "zh", "zh-Hant", "sr-Latn", "id")
+    assert (found.description.directions.sources, found.description.directions.targets) == (("en",), languages)
+    tags = [found.tokenizer.pieces(found.tokenizer.source_prefix("en", language, [])) for language in languages]
+    assert tags == [[tag] for tag in OPUS_TAGS if tag != ">>cmn<<"]
+    theirs = transformers.MarianTokenizer.from_pretrained(folder)
+    for language, (tag,) in zip(languages, tags, strict=True):
+        expected = theirs.convert_ids_to_tokens(theirs(f"{tag} {sentences(1)[0]}").input_ids)
+        prefix = found.tokenizer.source_prefix("en", language, [])
+        assert found.tokenizer.pieces([*prefix, *found.tokenizer.encode(sentences(1)[0]), EOS]) == expected
+
+    import_model(str(folder), tmp_path / "some", ["en-zh-Hant", "de-pt-BR"])
+    assert loaded(tmp_path / "some").description.directions.to_config() == ["en-zh-Hant", "de-pt-BR"]
+    (folder / "tokenizer_config.json").write_text('{"source_lang": "gmw", "target_lang": "mul"}', encoding="utf-8")
+    with pytest.raises(
+        ModelError, match=r"files state no direction. Give one with --direction; its tags are for >>deu"
+    ):
+        import_model(str(folder), tmp_path / "group")
+
+
+def test_a_model_of_the_size_of_tc_big_with_weights_in_float16(write: Write, tmp_path: Path) -> None:
+    """OPUS-MT's tc-big models have tags, ReLU, one vocabulary and float16 weights."""
+    folder = write(tags=OPUS_TAGS, share_encoder_decoder_embeddings=True)
+    transformers.MarianMTModel.from_pretrained(folder).half().save_pretrained(folder, max_shard_size="50KB")
+    (folder / "model.safetensors").unlink(missing_ok=True)
+    assert len(list(folder.glob("model-*.safetensors"))) > 1
+    import_model(str(folder), tmp_path / "out")
+    theirs = transformers.MarianMTModel.from_pretrained(folder, dtype=torch.float32).eval()
+    pair = loaded_pair(theirs, loaded(tmp_path / "out"), vocabularies(folder))
+    assert_equal_numbers(pair, 2)
 
 
 def test_everything_that_we_lack_is_listed_at_once(write: Write, tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_a_direction_is_asked_for_by_a_tag(build: Build, tmp_path: Path) -> None
     asked = theirs.tokenizer(">>fr<<The dog.").input_ids
     assert asked == [ours.tokenizer.tag_id("fr"), *ours.tokenizer.encode("The dog."), EOS]
     back = assert_comes_back(ours, tmp_path / "out", tmp_path / "back", directions)
-    assert back.tokenizer.source_prefix("fr", directions) == ours.tokenizer.source_prefix("fr", directions)
+    assert back.tokenizer.source_prefix("en", "fr", directions) == ours.tokenizer.source_prefix("en", "fr", directions)
     assert 'tokenizer([">>de<<A text."]' in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
 
 

@@ -108,7 +108,7 @@ def pair_of(opus: Opus, folder: Path, out: Path, directions: Sequence[str] = ())
 def test_equal_to_the_conversion_of_transformers(opus: Opus, directions: list[str], tmp_path: Path) -> None:
     pair = pair_of(opus, tmp_path / "opus-mt-en-de", tmp_path / "out", directions)
     tokenizer = pair.ours.tokenizer
-    tag = tokenizer.source_prefix("de", pair.ours.description.directions)
+    tag = tokenizer.source_prefix("en", "de", pair.ours.description.directions)
     assert tokenizer.pieces(tag) == ([">>deu<<"] if opus.tags else [])
     for text in sentences(6):
         source, target = [*tag, *tokenizer.encode(text), EOS], tokenizer.target.encode(text[::-1].lower())
@@ -130,7 +130,9 @@ def test_pieces_are_looked_up_as_they_are_written(tmp_path: Path) -> None:
     assert tokenizer.pieces(tokenizer.encode(">>fra<<")) != [">>fra<<"]  # no text asks for a language
     assert {"no", "~", '"', "'"} <= set(tokenizer.pieces(range(len(tokenizer))))  # YAML would read a boolean and null
     assert (
-        tokenizer.target.decode([*tokenizer.source_prefix("fr", ["en-fr"]), *tokenizer.target.encode("god eht"), EOS])
+        tokenizer.target.decode(
+            [*tokenizer.source_prefix("en", "fr", ["en-fr"]), *tokenizer.target.encode("god eht"), EOS]
+        )
         == "god eht"
     )
     assert tokenizer.digest == loaded(tmp_path / "out").tokenizer.digest

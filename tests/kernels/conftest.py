@@ -12,6 +12,7 @@ import torch
 from mt.config import ModelConfig
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SpecialIds
+from mt.engine.backends.cpu import kernel_weights
 from mt.kernels.library import CpuModel, load_library
 from mt.model.transformer import Transformer
 
@@ -56,8 +57,9 @@ def odd_model(vocabulary: int = 77, seed: int = 0, source_vocabulary: int | None
 
 def compile_model(library: ctypes.CDLL, model: Transformer, int8: bool = False) -> CpuModel:
     special = SpecialIds()
-    weights = {**model.state_dict(), "embedding.positions": model.embedding.positions}
-    return CpuModel(library, model.config, weights, (special.pad, special.unk, special.bos, special.eos), int8)
+    return CpuModel(
+        library, model.config, kernel_weights(model), (special.pad, special.unk, special.bos, special.eos), int8
+    )
 
 
 def some_sources(count: int, vocabulary: int = 77, longest: int = 20, seed: int = 1) -> list[Ids]:

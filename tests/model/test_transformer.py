@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from mt.model.transformer import LanguageModel, Transformer
 
 V = 30
 Config = Callable[..., ModelConfig]
+INPUT_LAYERS = [{"positions": "learned"}, {"embedding_norm": True}, {"positions": "learned", "embedding_norm": True}]
 
 
 def source_of(lengths: list[int]) -> tuple[Tensor, Tensor]:
@@ -182,10 +184,35 @@ def test_cross_attention_weights_are_those_of_the_forward_pass(small_config: Con
     assert (weights[:, 1, :, :, 3:] == 0).all()
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_a_gradient_reaches_every_parameter(small_config: Config, norm: str) -> None:
+@torch.no_grad()
+@pytest.mark.parametrize("changes", INPUT_LAYERS, ids=str)
+def test_learned_positions_and_a_norm_of_the_embeddings(small_config: Config, changes: dict[str, Any]) -> None:
+    torch.manual_seed(9)
+    model = stirred(Transformer(small_config(**changes), V))
+    source, mask = source_of([6, 3])
+    target = torch.randint(4, V, (2, 9))
+    logits = model(source, mask, target)
+    cache = model.start(model.encode(source, mask), mask, 1)
+    steps = torch.stack([model.decode_step(target[:, step], cache) for step in range(9)], dim=1)
+    assert_close(steps, logits, atol=1e-5, rtol=1e-5)
+
+    for side, inputs in (("source", model.source_input), ("target", model.target_input)):
+        assert inputs is not None
+        x = model.embedding.tokens(target) * model.embedding.scale + model.embedding.position_vectors(inputs)[:9]
+        if inputs.norm is not None:
+            x = nn.functional.layer_norm(x, (x.shape[2],), inputs.norm.weight, inputs.norm.bias)
+        if inputs.positions is not None:
+            assert inputs.positions.weight.shape[0] == model.config.max_length
+        assert_close(model.embedding(target, None, inputs), x, msg=side)
+    names = {name.partition(".")[0] for name in model.state_dict()}
+    assert names == {"embedding", "encoder", "decoder", "source_input", "target_input"}
+    assert "source_input" not in str([*Transformer(small_config(), V).state_dict()])
+
+
+@pytest.mark.parametrize("changes", [{"norm": "post"}, {"norm": "pre"}, *INPUT_LAYERS], ids=str)
+def test_a_gradient_reaches_every_parameter(small_config: Config, changes: dict[str, Any]) -> None:
     torch.manual_seed(5)
-    model = Transformer(small_config(norm=norm), V)
+    model = Transformer(small_config(**changes), V)
     source, mask = source_of([5, 4])
     target = torch.randint(4, V, (2, 6))
     logits = model(source, mask, target)

@@ -90,6 +90,8 @@ def divergence(
 def _encode(loaded: LoadedModel, pair: CalibrationPair) -> tuple[Sequence[int], Sequence[int]]:
     """Return the ids of source and target with EOS, each truncated to the model's maximum length."""
     tokenizer, limit = loaded.tokenizer, loaded.description.model.max_length
-    tag = tokenizer.source_prefix(pair.direction.target, loaded.description.directions)
+    direction = pair.direction
+    tag = tokenizer.source_prefix(direction.source, direction.target, loaded.description.directions)
     source = [*tag, *tokenizer.encode(pair.source.strip())][: limit - 1]
-    return (*source, EOS), (*tokenizer.target.encode(pair.target.strip())[: limit - 1], EOS)
+    target = [*tokenizer.target_prefix(direction.target), *tokenizer.target.encode(pair.target.strip())][: limit - 1]
+    return (*source, EOS), (*target, EOS)

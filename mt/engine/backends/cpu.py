@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mt.checkpoint import LoadedModel
+from mt.decoding.constraints import check_prefixes
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
 from mt.engine.backends.calibration import (
@@ -24,7 +25,8 @@ from mt.engine.backends.torch import SearchDecoder
 from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKind, Limits
 from mt.errors import ModelError
-from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, SearchParams, load_library
+from mt.kernels.library import NO_TOKEN, CpuBatch, CpuModel, CpuShortlist, SearchParams, load_library
+from mt.model.transformer import Transformer
 
 logger = logging.getLogger(__name__)
 
@@ -32,14 +34,15 @@ TORCH_COST = 8
 """Time of a row's step of a search in torch, relative to the kernels: 4 to 18 with d_model 32 to 128."""
 
 
-def search_params(options: SearchOptions, source_length: int) -> SearchParams:
-    """Return the options of one sentence in the form of the kernels."""
+def search_params(options: SearchOptions, source_length: int, prefix: Sequence[int] = ()) -> SearchParams:
+    """Return the options of one sentence with a prefix of at most one token in the form of the kernels."""
     return SearchParams(
-        longest=options.longest(source_length),
+        longest=options.longest(source_length, len(prefix)),
         shortest=options.shortest(source_length),
         n_best=options.n_best,
         gnmt=options.normalization is Normalization.GNMT,
         length_penalty=options.length_penalty,
+        first=prefix[0] if prefix else NO_TOKEN,
     )
 
 
@@ -50,15 +53,19 @@ SUPPORTED_OPTIONS = {
 """Fields of SearchOptions that the kernels implement or that affect only sampling."""
 
 OPTION_DEFAULTS = {f.name: f.default for f in fields(SearchOptions) if f.name not in SUPPORTED_OPTIONS}
-REQUEST_DEFAULTS = {f.name: f.default for f in fields(Request) if f.name not in {"id", "source", "options", "caller"}}
+SUPPORTED_FIELDS = {"id", "source", "options", "caller", "prefix"}
+REQUEST_DEFAULTS = {f.name: f.default for f in fields(Request) if f.name not in SUPPORTED_FIELDS}
 
 
 def is_supported(request: Request) -> bool:
     """Return whether the kernels implement the search of a request.
 
-    This is true if every field that the kernels do not implement has its default value. A field that is added to
-    SearchOptions or Request therefore makes torch search, without a change here.
+    This is true if the prefix has at most one token, such as that of the target language, and every field that the
+    kernels do not implement has its default value. A field that is added to SearchOptions or Request therefore makes
+    torch search, without a change here.
     """
+    if len(request.prefix) > 1:
+        return False
     return _are_defaults(request, REQUEST_DEFAULTS) and _are_supported(request.options)
 
 
@@ -116,7 +123,7 @@ class CompiledScorer:
 
     def start(self, sources: Sequence[Sequence[int]], beams: int) -> CompiledState:
         batch = CpuBatch(self.model, beams)
-        batch.join(sources, [SearchParams(longest=1, shortest=1, n_best=1)] * len(sources))
+        batch.join(sources, [SearchParams(longest=1, shortest=1, n_best=1, first=NO_TOKEN)] * len(sources))
         return CompiledState(batch)
 
     def step(self, state: CompiledState, tokens: Tensor) -> Tensor:
@@ -141,22 +148,29 @@ class CompiledDecoder:
     def begin(self, requests: Sequence[Request]) -> Batch:
         if not is_supported(requests[0]):
             return SearchDecoder(CompiledScorer(self.model)).begin(requests)
+        prefixes = [request.prefix for request in requests]
+        check_prefixes(prefixes, [request.options for request in requests], SpecialIds())
         batch = CpuBatch(self.model, requests[0].options.rows, self.shortlist)
         batch.join(
             [request.source for request in requests],
-            [search_params(request.options, len(request.source)) for request in requests],
+            [search_params(request.options, len(request.source), request.prefix) for request in requests],
         )
         return CompiledBatch(batch)
+
+
+def kernel_weights(model: Transformer) -> dict[str, Tensor]:
+    """Return the state_dict of a model, with the sinusoidal positions as `embedding.positions` if it has them."""
+    positions = model.embedding.positions
+    return {**model.state_dict(), **({} if positions is None else {"embedding.positions": positions})}
 
 
 def compile_model(loaded: LoadedModel, int8: bool) -> CpuModel:
     """Return the packed model. The compiled kernels must be available."""
     library = load_library()
     assert library is not None
-    weights = {**loaded.model.state_dict(), "embedding.positions": loaded.model.embedding.positions}
     special = SpecialIds()
     ids = (special.pad, special.unk, special.bos, special.eos)
-    return CpuModel(library, loaded.description.model, weights, ids, int8)
+    return CpuModel(library, loaded.description.model, kernel_weights(loaded.model), ids, int8)
 
 
 def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dtype, shortlist: bool) -> Backend:

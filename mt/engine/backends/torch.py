@@ -69,12 +69,12 @@ class SearchDecoder(Generic[State]):
         sources = [request.source for request in requests]
         lengths, options = [len(source) for source in sources], [request.options for request in requests]
         constraints = [request.constraints for request in requests if request.constraints is not None]
-        special, device = self.scorer.special, self.scorer.device
+        prefixes, special, device = [request.prefix for request in requests], self.scorer.special, self.scorer.device
         search: Search
         if constraints:
-            search = ConstrainedBeamSearch.start(lengths, options, constraints, special, device)
+            search = ConstrainedBeamSearch.start(lengths, options, constraints, prefixes, special, device)
         else:
-            search = start_search(lengths, options, [request.prefix for request in requests], special, device)
+            search = start_search(lengths, options, prefixes, special, device)
         return SearchBatch(self.scorer, search, self.scorer.start(sources, options[0].rows))
 
 

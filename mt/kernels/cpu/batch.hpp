@@ -83,7 +83,7 @@ class Batch {
 
     // Encode `count` sources, whose ids lie one after another, and let their sentences join.
     void join(int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params) {
-        check(count, ids, lengths);
+        check(count, ids, lengths, params);
         for (int end = 0, s = 0; s < count; s = end) {
             int rows = 0;
             while (end < count && (end == s || rows + lengths[end] <= CHUNK)) rows += lengths[end++];
@@ -134,7 +134,7 @@ class Batch {
     void logits(const int32_t* tokens, float* out) {
         rows_.clear();
         for (auto& sentence : sentences_)
-            for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, known(*tokens++, model_.target), 0});
+            for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, known(*tokens++, model_.target()), 0});
         const int vocabulary = model_.config.vocabulary;
         model_.output.linear.apply(decode(), model_.width, int(rows_.size()), work().quantised,
                             [&](int row, int first, const Floats* values) {
@@ -178,8 +178,9 @@ class Batch {
         return id;
     }
 
-    void check(int count, const int32_t* ids, const int32_t* lengths) const {
+    void check(int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params) const {
         for (int s = 0; s < count; s++) {
+            if (params[s].first >= 0) known(params[s].first, model_.target());
             if (lengths[s] < 1) throw std::invalid_argument("a source is empty; even an empty text ends with EOS");
             if (lengths[s] > model_.config.positions)
                 throw std::invalid_argument("a source is longer than the model has positions");
@@ -197,9 +198,23 @@ class Batch {
         for (int s = 0; s < count; s++)
             sentences_.push_back(std::make_unique<Sentence>(model_, lengths[s], beams_, params[s], model_.config));
         remember(x, rows, first);
+        force(first);
         if (!shortlist_) return;
         for (int s = 0; s < count; ids += lengths[s++])
             sentences_[first + s]->own = shortlist_->of(ids, lengths[s]);
+    }
+
+    // The first step of the new sentences whose first token is given.
+    void force(size_t first) {
+        rows_.clear();
+        for (size_t s = first; s < sentences_.size(); s++)
+            if (sentences_[s]->search.forced()) rows_.push_back({sentences_[s].get(), 0, model_.config.bos, 0});
+        if (rows_.empty()) return;
+        decode();
+        for (const Row& row : rows_) {
+            row.sentence->search.force();
+            row.sentence->history.reorder(++row.sentence->step, row.sentence->search.parents());
+        }
     }
 
     void encode(float* x, int rows, int count, const int32_t* lengths) {
@@ -249,7 +264,7 @@ class Batch {
             Row& row = rows_[r];
             History& history = row.sentence->history;
             const int step = row.sentence->step;
-            model_.target.write(row.token, step, x + size_t(r) * width);
+            model_.target().write(row.token, step, x + size_t(r) * width);
             if (r == 0 || row.sentence != rows_[r - 1].sentence) history.open(step);
             row.places = places_.size();
             history.follow(step, row.beam, places_);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -88,15 +89,13 @@ struct Outputs {
     }
 };
 
-// What is added up for a token: its embedding, scaled, and its position. With int8, each embedding is bytes with a scale.
-class Embedding {
+// The embeddings of a vocabulary, scaled. With int8, each embedding is bytes with a scale.
+class TokenVectors {
   public:
-    Embedding() = default;
-    Embedding(Tensor tokens, Tensor positions, const Config& config)
-        : positions_(positions.data, positions.data + positions.rows * positions.columns), scale_(config.scale),
-          size_(int(tokens.rows)), last_(int(positions.rows) - 1), d_model_(int(tokens.columns)) {
+    TokenVectors(Tensor tokens, const Config& config)
+        : scale_(config.scale), size_(int(tokens.rows)), d_model_(int(tokens.columns)) {
         if (!config.int8) {
-            tokens_.assign(tokens.data, tokens.data + tokens.rows * tokens.columns);
+            floats_.assign(tokens.data, tokens.data + tokens.rows * tokens.columns);
             return;
         }
         bytes_.resize(tokens.rows * tokens.columns);
@@ -107,12 +106,12 @@ class Embedding {
         }
     }
 
-    int size() const { return size_; }  // of the vocabulary
+    int size() const { return size_; }
 
-    void write(int token, int position, float* out) const {
-        const float* p = &positions_[size_t(std::min(position, last_)) * d_model_];
+    // out = the token's vector + p
+    void add(int token, const float* p, float* out) const {
         if (bytes_.empty()) {
-            const float* e = &tokens_[size_t(token) * d_model_];
+            const float* e = &floats_[size_t(token) * d_model_];
             for (int i = 0; i < d_model_; i++) out[i] = e[i] * scale_ + p[i];
         } else {
             const int8_t* e = &bytes_[size_t(token) * d_model_];
@@ -121,10 +120,31 @@ class Embedding {
     }
 
   private:
-    std::vector<float> tokens_, positions_, scales_;
+    std::vector<float> floats_, scales_;
     std::vector<int8_t> bytes_;
-    float scale_ = 1;
-    int size_ = 0, last_ = 0, d_model_ = 0;
+    float scale_;
+    int size_, d_model_;
+};
+
+// What is added up for a token of one side: its vector and its position; then a norm, if the model has one here.
+class Embedding {
+  public:
+    Embedding(std::shared_ptr<const TokenVectors> tokens, Tensor positions, std::optional<Norm> norm)
+        : tokens_(std::move(tokens)), positions_(positions.data, positions.data + positions.rows * positions.columns),
+          norm_(std::move(norm)), last_(int(positions.rows) - 1), d_model_(int(positions.columns)) {}
+
+    int size() const { return tokens_->size(); }  // of the vocabulary
+
+    void write(int token, int position, float* out) const {
+        tokens_->add(token, &positions_[size_t(std::min(position, last_)) * d_model_], out);
+        if (norm_) norm_->apply(out, out, d_model_);
+    }
+
+  private:
+    std::shared_ptr<const TokenVectors> tokens_;
+    std::vector<float> positions_;
+    std::optional<Norm> norm_;
+    int last_, d_model_;
 };
 
 // Buffers that one thread works in.
@@ -139,10 +159,13 @@ class Model {
     Model(const Config& config, const Tensors& tensors) : config(config), width(padded(config.d_model)) {
         const int d = config.d_model;
         const Tensor tokens = tensors.get("embedding.tokens.weight", config.vocabulary, d);
-        const Tensor positions = tensors.get("embedding.positions", config.positions, d);
-        target = Embedding(tokens, positions, config);
+        const auto shared = std::make_shared<const TokenVectors>(tokens, config);
         const std::string own = "source_embedding.tokens.weight";
-        if (tensors.has(own)) own_source_ = Embedding(tensors.get(own, tensors.rows(own), d), positions, config);
+        const auto own_source =
+            tensors.has(own) ? std::make_shared<const TokenVectors>(tensors.get(own, tensors.rows(own), d), config)
+                             : shared;
+        source_.emplace(embedding(tensors, own_source, "source_input."));
+        target_.emplace(embedding(tensors, shared, "target_input."));
         std::vector<int32_t> all(config.vocabulary);
         std::iota(all.begin(), all.end(), 0);
         const bool untied = tensors.has("embedding.output"), biased = tensors.has("embedding.bias");
@@ -218,8 +241,8 @@ class Model {
     std::vector<EncoderLayer> encoder_layers;
     std::vector<DecoderLayer> decoder_layers;
     Outputs output;
-    Embedding target;
-    const Embedding& source() const { return own_source_.size() ? own_source_ : target; }
+    const Embedding& source() const { return *source_; }
+    const Embedding& target() const { return *target_; }
 
   private:
     void feed_chunk(const FeedForward& layer, float* x, int rows, Workspace& work) const {
@@ -252,6 +275,16 @@ class Model {
 
     void normalise(const Norm& norm, const float* x, float* out, int rows) const {
         for (int r = 0; r < rows; r++) norm.apply(x + size_t(r) * width, out + size_t(r) * width, config.d_model);
+    }
+
+    // `layer` is the input layer of the side: its positions and its norm, if the model has them.
+    Embedding embedding(const Tensors& tensors, std::shared_ptr<const TokenVectors> tokens,
+                        const std::string& layer) const {
+        const std::string learned = layer + "positions.weight";
+        const std::string positions = tensors.has(learned) ? learned : "embedding.positions";
+        std::optional<Norm> after;
+        if (tensors.has(layer + "norm.weight")) after = norm(tensors, layer + "norm");
+        return Embedding(std::move(tokens), tensors.get(positions, config.positions, config.d_model), std::move(after));
     }
 
     Norm norm(const Tensors& tensors, const std::string& name) const {
@@ -289,7 +322,7 @@ class Model {
                        d, wide, config.int8)};
     }
 
-    Embedding own_source_;  // where source and target have a matrix each
+    std::optional<Embedding> source_, target_;
     Norm encoder_norm_, decoder_norm_;
 };
 

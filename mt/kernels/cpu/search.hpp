@@ -11,8 +11,9 @@
 namespace mt {
 
 // Search parameters of a sentence; as SearchParams of mt/kernels/library.py. Lengths count tokens with the final EOS.
+// `first` is the token that every hypothesis begins with, or -1.
 struct SearchParams {
-    int32_t longest, shortest, n_best, gnmt;
+    int32_t longest, shortest, n_best, gnmt, first;
     double length_penalty;
 };
 
@@ -95,6 +96,14 @@ class BeamSearch {
         totals_[0] = 0;  // the beams are alike before the first step: only one may continue
     }
 
+    // The first step of a search with a forced first token, which needs no candidates: its log-probability is 0.
+    void force() {
+        tokens_[0] = params_.first;
+        settle(std::vector<float>(beams_, -INFINITY), true);
+        steps_++;
+    }
+
+    bool forced() const { return params_.first >= 0; }
     bool finished() const { return finished_; }
     bool failed() const { return failed_; }
     bool alive(int beam) const { return totals_[beam] > -INFINITY; }
@@ -124,7 +133,7 @@ class BeamSearch {
         options.resize(beams_, {-INFINITY, 0, 0});
         for (int b = 0; b < beams_; b++)
             totals_[b] = options[b].total, tokens_[b] = options[b].token, parents_[b] = options[b].parent;
-        settle(ends, steps_ < last);
+        settle(std::move(ends), steps_ < last);
         steps_++;
         return used;
     }
@@ -164,7 +173,7 @@ class BeamSearch {
     }
 
     // Which ends count, and whether anything alive can still come among the n best (mt/decoding/beam.py says why).
-    void settle(std::vector<float>& ends, bool may_go_on) {
+    void settle(std::vector<float> ends, bool may_go_on) {
         if (may_go_on) {
             std::vector<float> both(totals_);
             both.insert(both.end(), ends.begin(), ends.end());

@@ -119,7 +119,7 @@ class StaticDecoder:
         written_bias = self._bias(foreign.flatten(2))
         source_bias = self._bias(~memory.source[:, None])
         positions = steps.clamp(max=self.model.config.max_length - 1)[:, None].expand(slots, rows)
-        x = self.model.embedding(tokens.view(slots, rows), positions)  # [B, K, D]
+        x = self.model.embed_target(tokens.view(slots, rows), positions)  # [B, K, D]
         with sdpa_kernel(ATTENTION):
             for index in range(len(self.layers)):
                 x = self._layer(x, memory, index, steps, columns, written_bias, source_bias)

@@ -20,6 +20,7 @@ from mt.engine.backends.cpu import CompiledDecoder, CompiledScorer
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
+from mt.errors import RequestError
 from mt.kernels.library import CpuModel
 from mt.kernels.quantization import dequantize_weights, quantize_weights
 from mt.model.transformer import Transformer
@@ -27,6 +28,7 @@ from tests.decoding.reference import decode
 from tests.kernels.conftest import FOREIGN, KINDS, Ids, assert_same, compile_model, odd_model, some_sources
 
 CPU = torch.device("cpu")
+MBART = {"positions": "learned", "embedding_norm": True}
 SHORT: dict[str, Any] = {"max_length_factor": 1.0, "max_length_offset": 6}
 BEAM = SearchOptions(beam_size=4, n_best=4, **SHORT)
 
@@ -133,6 +135,50 @@ def test_sources_and_targets_up_to_the_last_position(library: ctypes.CDLL) -> No
 
 
 PREFIX = (9, 8)
+
+
+@pytest.mark.parametrize("changes", [{"embedding_norm": True}, {"positions": "learned"}, MBART], ids=str)
+@pytest.mark.parametrize("source_vocabulary", [None, 50])
+def test_learned_positions_and_a_norm_of_the_embeddings(
+    library: ctypes.CDLL, changes: dict[str, Any], source_vocabulary: int | None
+) -> None:
+    own = {} if source_vocabulary is None else {"tie_source": False}
+    model, sources = odd_model(source_vocabulary=source_vocabulary, **changes, **own), some_sources(9, 50)
+    expected = decode(ModelScorer(model), sources, BEAM)
+    assert_same(run(compile_model(library, model), sources, BEAM), expected)
+    plain = decode(ModelScorer(odd_model(source_vocabulary=source_vocabulary, **own)), sources, BEAM)
+    assert [each[0].tokens for each in plain] != [each[0].tokens for each in expected]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        BEAM,
+        SearchOptions(beam_size=1, **SHORT),
+        SearchOptions(beam_size=4, n_best=4, max_length=2),
+        SearchOptions(beam_size=4, n_best=2, min_length=9, length_penalty=0.6, **SHORT),
+        SearchOptions(beam_size=4, n_best=2, max_length_factor=0.0, max_length_offset=0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("rows", [6, 300])
+def test_a_forced_first_token(library: ctypes.CDLL, options: SearchOptions, rows: int) -> None:
+    model, sources = odd_model(), some_sources(9)
+    prefixes = [(9 + number,) if number % 3 else () for number in range(9)]
+    compiled = compile_model(library, model)
+    assert CompiledDecoder(compiled).kind(Request(0, sources[0], options, (9,))).compiled
+    found = run(compiled, sources, options, Limits(rows=rows), prefixes)
+    assert_same(found, decode(ModelScorer(model), sources, options, prefixes))
+    assert all(
+        one.tokens[: len(prefix)] == prefix for each, prefix in zip(found, prefixes, strict=True) for one in each
+    )
+    assert all(each[0].token_log_probabilities[0] == 0 for each, prefix in zip(found, prefixes, strict=True) if prefix)
+
+
+def test_a_first_token_without_room_is_refused(library: ctypes.CDLL) -> None:
+    decoder = CompiledDecoder(compile_model(library, odd_model()))
+    with pytest.raises(RequestError, match="fewer than max_length"):
+        decoder.begin([Request(0, (5, 3), SearchOptions(max_length=1), (9,))])
 
 
 @pytest.mark.parametrize(

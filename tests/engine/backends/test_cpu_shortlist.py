@@ -24,7 +24,7 @@ from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
 from mt.errors import ModelError
-from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, SearchParams
+from mt.kernels.library import NO_TOKEN, CpuBatch, CpuModel, CpuShortlist, SearchParams
 from mt.kernels.shortlist import Shortlist
 from mt.tokenizer import EOS, Tokenizer
 from tests.conftest import sentences, write_model
@@ -180,7 +180,7 @@ def test_logits_are_of_the_whole_vocabulary(library: ctypes.CDLL) -> None:
     found = []
     for shortlist in (None, CpuShortlist(model, some_shortlist(77, 3, 2))):
         batch = CpuBatch(model, 2, shortlist)
-        batch.join(sources, [SearchParams(longest=1, shortest=1, n_best=1)] * 3)
+        batch.join(sources, [SearchParams(longest=1, shortest=1, n_best=1, first=NO_TOKEN)] * 3)
         found.append(batch.logits(torch.tensor([2, 2, 4, 5, 2, 9])))
     assert found[0].isfinite().all() and found[0].equal(found[1])
 

@@ -188,6 +188,17 @@ def test_a_batch_equals_the_plain_path(
 
 
 @pytest.mark.parametrize("options", [PLAIN, GREEDY])
+def test_learned_positions_and_a_first_token_equal_the_plain_path(
+    decoders: Callable[..., GraphDecoder], options: SearchOptions
+) -> None:
+    model = tiny(positions="learned", embedding_norm=True)
+    requests = ask([(source, options, (9,)) for source in sources(7)])
+    found = run(decoders(model), [requests], gap=1)
+    for number, expected in enumerate(plain(model, requests)):
+        assert_same(found[number], expected)
+
+
+@pytest.mark.parametrize("options", [PLAIN, GREEDY])
 def test_sentences_join_late_leave_and_outgrow_their_static_batch(
     decoders: Callable[..., GraphDecoder], options: SearchOptions
 ) -> None:

@@ -1,0 +1,130 @@
+"""Files of a model in the layout of transformers: JSON objects, and weights in one or several safetensors files."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from mt.checkpoint import load_weights
+from mt.errors import ModelError, problems
+from mt.interop.origin import ALLOWED_PICKLE, load_pickle, named_tensors, shown
+
+SAFE, PICKLE, INDEX = "model.safetensors", "pytorch_model.bin", "model.safetensors.index.json"
+
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
+"""Our name of each activation of transformers that our feed-forward networks have."""
+
+EQUAL = (("encoder_attention_heads", "decoder_attention_heads"), ("encoder_ffn_dim", "decoder_ffn_dim"))
+SIZES = {
+    "d_ff": "encoder_ffn_dim",
+    "heads": "encoder_attention_heads",
+    "max_length": "max_position_embeddings",
+    **{name: name for name in ("encoder_layers", "decoder_layers", "d_model")},
+    **{name: name for name in ("dropout", "attention_dropout", "activation_dropout")},
+}
+"""Fields of our ModelConfig and their names in config.json."""
+
+SEARCH = {"beam_size": "num_beams", "length_penalty": "length_penalty", "no_repeat_ngram": "no_repeat_ngram_size"}
+
+Options = Mapping[str, tuple[Any, tuple[Any, ...]]]
+"""Default in transformers and supported values of options of config.json."""
+
+
+def option_problems(config: Mapping[str, Any], options: Options) -> Iterator[str]:
+    """Yield a problem for each option of config.json with an unsupported value."""
+    for name, (default, accepted) in options.items():
+        value = config.get(name, default)
+        if value not in accepted:
+            yield f"{name} is {shown(value)}; accepted: {', '.join(map(repr, accepted))}"
+    for one, other in EQUAL:
+        if config.get(one) != config.get(other):
+            yield f"{one} is {config.get(one)} and {other} is {config.get(other)}; accepted: equal values"
+
+
+def search_options(config: Mapping[str, Any], generation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of our DecodingConfig that config.json or generation_config.json states."""
+    values = {**config, **generation}
+    return {ours: values[key] for ours, key in SEARCH.items() if values.get(key) is not None}
+
+
+def weight_files(folder: Path, allow_pickle: bool) -> list[str]:
+    """Return the names of the files of the weights, which may be missing.
+
+    The weights are in one safetensors file, or in several, whose index comes first, or, if `allow_pickle`, in a pickle.
+
+    Raises: ModelError if the index cannot be used.
+    """
+    if (folder / SAFE).is_file() or not (folder / INDEX).is_file():
+        pickled = allow_pickle and not (folder / SAFE).is_file() and (folder / PICKLE).is_file()
+        return [PICKLE if pickled else SAFE]
+    return [INDEX, *dict.fromkeys(_weight_map(folder).values())]
+
+
+def read_weights(folder: Path, allow_pickle: bool) -> dict[str, Tensor]:
+    """Return the weights of a folder by name. Raises: ModelError if a file cannot be read or does not fit its index."""
+    names = weight_files(folder, allow_pickle)
+    if names == [PICKLE]:
+        return named_tensors(load_pickle(folder / PICKLE), folder / PICKLE)
+    if names == [SAFE]:
+        return load_weights(folder / SAFE)
+    weight_map, weights, wrong = _weight_map(folder), {}, []
+    for name in names[1:]:
+        part = load_weights(folder / name)
+        wrong += [
+            f"{name} holds {key}, which the index assigns to {weight_map.get(key, 'no file')}"
+            for key in part
+            if weight_map.get(key) != name
+        ]
+        weights.update(part)
+    wrong += [f"{name} lacks {key}" for key, name in weight_map.items() if key not in weights]
+    if wrong:
+        raise ModelError(problems(f"{folder / INDEX} does not fit its files; accepted: each weight in one file", wrong))
+    return weights
+
+
+def _weight_map(folder: Path) -> dict[str, str]:
+    """Return the name of the file of each weight."""
+    weight_map = read_json(folder / INDEX).get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise ModelError(f"{folder / INDEX}: weight_map is {shown(weight_map)}; accepted: a file name for each weight")
+    wrong = {name for name in weight_map.values() if not (isinstance(name, str) and name == Path(name).name)}
+    if wrong:
+        raise ModelError(f"{folder / INDEX}: has the file {shown(wrong.pop())}; accepted: names of files beside it")
+    return weight_map
+
+
+def missing_files(folder: Path, names: list[str]) -> list[str]:
+    """Return a message for each file that the folder lacks."""
+    return [f"{name} is missing" + _hint(folder, name) for name in names if not (folder / name).is_file()]
+
+
+def _hint(folder: Path, name: str) -> str:
+    if name == SAFE and (folder / PICKLE).exists():
+        return f" ({PICKLE} is a pickle; accepted: {SAFE}, or {ALLOWED_PICKLE})"
+    return ""
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file, or an empty one if the file is missing.
+
+    Raises: ModelError if the file holds anything else.
+    """
+    if not path.exists():
+        return {}
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: not a JSON file ({error})") from error
+    if not isinstance(values, dict):
+        raise ModelError(f"{path}: holds a JSON value of type {type(values).__name__}; accepted: a JSON object")
+    return values
+
+
+def read_vocabulary(path: Path) -> dict[str, int]:
+    """Return the ids of pieces in a JSON file. Raises: ModelError if the file holds anything else."""
+    values = read_json(path)
+    if not all(isinstance(number, int) for number in values.values()):
+        raise ModelError(f"{path}: an id is not an integer; accepted: a JSON object from pieces to integer ids")
+    return values

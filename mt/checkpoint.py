@@ -20,7 +20,7 @@ from pydantic import Field, TypeAdapter, ValidationError, field_validator, model
 from safetensors import safe_open
 from torch import Tensor
 
-from mt.config import DecodingConfig, ModelConfig, Section
+from mt.config import DecodingConfig, ModelConfig
 from mt.errors import ModelError, MTError, problems
 from mt.files import atomic_file, atomic_folder
 from mt.kernels import quantization
@@ -28,6 +28,7 @@ from mt.kernels.shortlist import Shortlist, flaws
 from mt.languages import Direction, DirectionSet
 from mt.model.skip_initialization import SkipInitialization
 from mt.model.transformer import AnyModel, LanguageModel, Transformer
+from mt.section import Section
 from mt.tokenizer import EOS, Tokenizer, load_tokenizer
 from mt.weights import check_weights, load_weights, save_tensors, save_weights
 

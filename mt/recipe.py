@@ -12,8 +12,9 @@ from typing import Any, get_args
 import tomli_w
 from pydantic import ValidationError
 
-from mt.config import ModelConfig, Recipe, Section, Size
+from mt.config import ModelConfig, Recipe, Size
 from mt.errors import RecipeError, did_you_mean, problems
+from mt.section import Section
 
 RENAMED = {
     "cleaning.max_ratio": "max_length_ratio",

@@ -20,8 +20,9 @@ import sentencepiece
 from pydantic import Field, ValidationError
 from sentencepiece import sentencepiece_model_pb2
 
-from mt.config import Section, TokenizerKind
+from mt.config import TokenizerKind
 from mt.errors import TokenizerError, problems
+from mt.section import Section
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
@@ -111,6 +112,9 @@ def _bytes_only(serialised: bytes) -> bytes:
 class Tokenizer:
     """A trained SentencePiece model. Callers of `encode` add BOS, EOS and tags."""
 
+    tags_each_side = False
+    """True if a source begins with the tag of its own language, and a translation with the tag of its language."""
+
     def __init__(self, serialised: bytes, name: str = "tokenizer") -> None:
         """Raise TokenizerError unless `serialised` is a SentencePiece model with the ids PAD, UNK, BOS and EOS."""
         self._processor = _load_processor(serialised, name)
@@ -143,7 +147,8 @@ class Tokenizer:
     @cached_property
     def characters(self) -> frozenset[str]:
         """All characters that occur in pieces. Other characters are encoded as bytes or as UNK."""
-        pieces = (piece for piece in self._pieces if not _CONTROL.fullmatch(piece))
+        tags = {self._pieces[self.tag_id(language)] for language in self.tagged_languages}
+        pieces = (piece for piece in self._pieces if piece not in tags and not _CONTROL.fullmatch(piece))
         return frozenset("".join(pieces)) | {" "}
 
     @cached_property
@@ -254,11 +259,6 @@ class Tokenizer:
         """
         return []
 
-    @property
-    def tags_each_side(self) -> bool:
-        """True if a source begins with the tag of its own language, and a translation with that of its language."""
-        return False
-
     def _named(self, beginning: str) -> tuple[str, ...]:
         """Return the names of languages or source tags in the control symbols that begin with `beginning`."""
         control = (piece for id, piece in enumerate(self._pieces) if id > EOS and self._processor.is_control(id))
@@ -332,6 +332,7 @@ class VocabularyTokenizer(Tokenizer):
         """
         assert target is not None or vocabulary.target_pieces is None
         self.vocabulary = vocabulary
+        self.tags_each_side = vocabulary.tags_each_side
         self._id_of = {piece: id for id, piece in enumerate(vocabulary.pieces)}
         super().__init__(serialised, names[0])
         wrong = [f"{piece!r} occurs {times} times" for piece, times in Counter(vocabulary.pieces).items() if times > 1]
@@ -343,11 +344,6 @@ class VocabularyTokenizer(Tokenizer):
         texts = (str(self._processor.id_to_piece(id)) for id in range(self._processor.vocab_size()))
         self._ids = [_BY_TEXT if id == unknown else self._id_of.get(piece, UNK) for id, piece in enumerate(texts)]
         self._silent = {PAD, UNK, BOS, EOS, *(self._id_of[tag] for tag in vocabulary.tags.values())}
-
-    @cached_property
-    def characters(self) -> frozenset[str]:
-        pieces = (piece for id, piece in enumerate(self._pieces) if id not in self._silent)
-        return frozenset("".join(piece for piece in pieces if not _CONTROL.fullmatch(piece))) | {" "}
 
     @property
     def target(self) -> Tokenizer:
@@ -395,10 +391,6 @@ class VocabularyTokenizer(Tokenizer):
 
     def target_prefix(self, target: str) -> list[int]:
         return [self.target.tag_id(target)] if self.tags_each_side else []
-
-    @property
-    def tags_each_side(self) -> bool:
-        return self.vocabulary.tags_each_side
 
     def _special_ids(self) -> tuple[int, ...]:
         return tuple(self._id_of.get(piece, -1) for piece in SPECIAL_PIECES)

@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS = (
     ("mt.errors",),
-    ("mt.languages",),
+    ("mt.languages", "mt.section"),
+    ("mt.data_config",),
     ("mt.config", "mt.files", "mt.bundled"),
     ("mt.recipe", "mt.distributed"),
     ("mt.tokenizer", "mt.evaluation", "mt.text", "mt.model"),

@@ -1,6 +1,7 @@
 """Convert a model of another toolkit to a model directory.
 
 mt-service import Helsinki-NLP/opus-mt-en-de models/opus-mt-en-de
+mt-service import facebook/nllb-200-distilled-600M models/nllb --direction en-de --direction de-en
 mt-service import path/to/marian models/en-de --direction en-de
 """
 
@@ -19,7 +20,8 @@ def main(argv: Sequence[str]) -> int:
     parser = CommandParser("import", __doc__)
     parser.add_argument(
         "source",
-        help="folder of a Marian, Hugging Face MarianMT, fairseq or JoeyNMT model, or OWNER/MODEL[@REVISION]",
+        help="folder of a Marian, MarianMT, M2M-100, NLLB-200, mBART-50, fairseq or JoeyNMT model, or "
+        "OWNER/MODEL[@REVISION]",
     )
     parser.add_argument("out", type=Path, help="model directory to write; an existing model is replaced")
     parser.common.add_argument(

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from mt.config import CleaningConfig
 from mt.data.corpus import SentencePair
+from mt.data_config import CleaningConfig
 from mt.languages import language_name, likely_script, three_letter_code
 
 UNSPACED = "\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cache
 
-from mt.config import CorpusConfig
+from mt.data_config import CorpusConfig
 from mt.languages import language_name, primary_language
 from mt.text.language_detection import LanguageDetector
 

@@ -18,12 +18,13 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from mt.config import CorpusConfig, Recipe
+from mt.config import Recipe
 from mt.data.cleaning import Cleaner, is_header
 from mt.data.corpus import SentencePair, read_monolingual, read_parallel, read_tsv
 from mt.data.dataset import Ragged, RaggedWriter
 from mt.data.language_check import LanguageSample, check_languages
 from mt.data.validation_split import split_validation
+from mt.data_config import CorpusConfig
 from mt.errors import DataError, problems
 from mt.files import lock, replace_folder
 from mt.languages import Direction

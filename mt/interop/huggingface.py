@@ -28,7 +28,6 @@ from mt.interop.mapping import Row, Table, drop_tied_copies
 from mt.interop.origin import AS_MARIAN, ImportOptions, Origin
 from mt.languages import likely_script, primary_language, standard_tag
 from mt.model.embedding import sinusoidal_positions
-from mt.weights import load_weights
 
 BIAS = "final_logits_bias"
 SHARED = "model.shared.weight"

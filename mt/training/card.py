@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import torch
 
-from mt.config import CorpusConfig, Recipe
+from mt.config import Recipe
 from mt.data.dataset import PreparedData
+from mt.data_config import CorpusConfig
 from mt.evaluation import Report
 from mt.training.report import MONITORED
 from mt.training.schedule import warmup_warning

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from mt.config import CleaningConfig
 from mt.data import cleaning
 from mt.data.cleaning import Cleaner
 from mt.data.corpus import SentencePair, read_parallel, read_tsv
+from mt.data_config import CleaningConfig
 
 
 @pytest.mark.parametrize(

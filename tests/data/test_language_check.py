@@ -1,7 +1,7 @@
 import pytest
 
-from mt.config import CorpusConfig
 from mt.data.language_check import SAMPLE, LanguageSample, check_languages
+from mt.data_config import CorpusConfig
 
 PAIRS = [("The dog sleeps under the old tree.", "Der Hund schläft unter dem alten Baum.")] * 10
 CHINESE = [("The dog sleeps under the old tree.", "狗在花园里的那棵老树下睡着了，猫坐在旁边看着它。")] * 10

@@ -1,0 +1,186 @@
+"""The sections [data] and [cleaning] of a recipe: corpora, and the selection and cleaning of their pairs."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+
+from mt.languages import Direction, DirectionSet, parse_tag
+from mt.section import Section
+
+
+class CorpusConfig(Section):
+    """One corpus: line-aligned files, with `{language}` in their path, or a tab-separated file with `columns`."""
+
+    path: str
+    """Path relative to `data.root`. `{language}` stands for the language of each line-aligned file. A language model
+    can also read a path without `{language}`: a text file with one text of its language per line."""
+    columns: tuple[str, ...] = ()
+    """Languages of the columns of a .tsv file. An empty name skips a column: ["en", "", "de"]."""
+    weight: float = Field(1.0, ge=0.001, le=1000)
+    """Number of times that an epoch uses each pair of a training corpus. With 0.5, a pair is in every other epoch."""
+    source_tag: str = Field("", pattern=r"^\w*$")
+    """Name of a token that is put before each source of a training corpus, such as "bt" for back-translated text. The
+    token lets the model distinguish such text from text that people wrote (Caswell et al. 2019)."""
+    directions: DirectionSet = DirectionSet()
+    """Directions for which a training corpus is used. Back-translated text, for example, is best used only into its
+    original language. Left out: all directions of which the corpus has both languages."""
+
+    @model_validator(mode="after")
+    def _is_aligned_or_tabular(self) -> Self:
+        if ("{language}" in self.path) == bool(self.columns):
+            raise ValueError(
+                f"path is {self.path!r} and columns {list(self.columns)}; accepted: a path with {{language}} "
+                "(one file per language), or a .tsv file with columns"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _columns_have_directions(self) -> Self:
+        wrong = [direction for direction in self.directions if not self.may_have(direction)]
+        if wrong:
+            raise ValueError(
+                f"{self.path} has the columns {list(self.columns)}, but the directions {', '.join(map(str, wrong))}; "
+                "accepted: directions between two of its columns"
+            )
+        return self
+
+    def may_have(self, direction: Direction) -> bool:
+        """Return whether the corpus may have both languages: true if it has no columns, or a column for each."""
+        return not self.columns or {direction.source, direction.target} <= {*self.columns}
+
+    def file(self, root: Path, language: str) -> Path:
+        """Return `path` below the folder `root`, with `{language}` replaced."""
+        return root / self.path.replace("{language}", language)
+
+
+def _check_held_out(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ...]:
+    wrong = [corpus.path for corpus in corpora if corpus.weight != 1 or corpus.source_tag or len(corpus.directions)]
+    if wrong:
+        raise ValueError(
+            f"weight, source_tag or directions are set for {', '.join(wrong)}; accepted: only in data.train"
+        )
+    return corpora
+
+
+def _expand_corpora(value: Any, info: ValidationInfo) -> Any:
+    """Return a list of corpora for paths or tables. For a language model, a plain file has the language as column."""
+    if isinstance(value, str | Mapping):
+        value = [value]
+    if not isinstance(value, Sequence):
+        return value
+    corpora = [{"path": corpus} if isinstance(corpus, str) else corpus for corpus in value]
+    language = info.data.get("language")
+    return [
+        {"columns": [language], **corpus}
+        if language and isinstance(corpus, Mapping) and "{language}" not in str(corpus.get("path"))
+        else corpus
+        for corpus in corpora
+    ]
+
+
+Corpora = Annotated[tuple[CorpusConfig, ...], BeforeValidator(_expand_corpora)]
+HeldOutCorpora = Annotated[Corpora, AfterValidator(_check_held_out)]
+"""Corpora for validation, testing or monitoring, on which the model is not trained."""
+
+
+def _check_tag(language: str) -> str:
+    if parse_tag(language) != language:
+        raise ValueError(f"{language!r} is not in canonical letter case; accepted: {parse_tag(language)!r}")
+    return language
+
+
+class CleaningConfig(Section):
+    """Filters of the training pairs; validation and test sets are never cleaned. A threshold of 0 disables a filter."""
+
+    min_words: int = Field(1, ge=0)
+    """Minimum number of words of the source and of the target."""
+    max_words: int = Field(250, ge=0)
+    """Maximum number of words of the source and of the target."""
+    max_characters: int = Field(2000, ge=0)
+    """Maximum number of characters of the source and of the target."""
+    max_length_ratio: float = Field(3.0, ge=0)
+    """Maximum length of the longer text: max_length_ratio * (shorter length) + 10. A wide character counts as three."""
+    drop_identical: bool = True
+    """Drop a pair whose source and target are equal and have more than three words."""
+    match_digits: bool = True
+    """Drop a pair if each text has a number of 4 or more digits that the other lacks. Turn off if calendars differ."""
+    max_repetition: int = Field(5, ge=0)
+    """Maximum number of times that a phrase of one to four words may occur in a row."""
+    min_script_share: float = Field(0.1, ge=0, le=1)
+    """Minimum share of words that have a letter of the language's script, in a text of more than three words."""
+    deduplicate: bool = True
+    """Keep only the first of equal pairs. Requires about 100 bytes of memory per pair."""
+
+
+class DataConfig(Section):
+    """Corpora and the selection of their pairs."""
+
+    root: Path = Field(default_factory=lambda: Path(os.environ.get("MT_DATA", "data")))
+    """Folder of the corpora. Left out: the value of the environment variable MT_DATA, or `data`."""
+    directions: DirectionSet = DirectionSet()
+    """Directions that the model translates, such as ["en-de", "en-pt-BR"], or {source = ["en"], target = ["de", "fr"]}
+    for each source with each target. If there are several, a tag of the target language precedes each source text."""
+    language: Annotated[str, AfterValidator(_check_tag)] | None = None
+    """Language of the text on which a language model is trained. Given in place of `directions`."""
+    train: Corpora = Field(min_length=1)
+    """Training corpora."""
+    valid: HeldOutCorpora = ()
+    """Corpora of the validation set, by which the best checkpoint is chosen."""
+    split_validation: int = Field(0, ge=0)
+    """Number of pairs of each direction, selected by `seed` among corpora without a source tag, that are moved into the
+    validation set, in place of `valid`. Training pairs with a source sentence of the validation set are dropped."""
+    test: HeldOutCorpora = ()
+    """Corpora of the test set, on which the final model is scored."""
+    temperature: float = Field(1.0, ge=1)
+    """Sampling temperature of directions. A direction with a share p of all pairs gets a share of each epoch that is
+    proportional to p ** (1 / temperature) (Arivazhagan et al. 2019, section 3.1). 1 keeps the shares."""
+    max_tokens: int = Field(200, ge=1)
+    """Maximum length of a training source or target in tokens, including end token, language tag and source tag."""
+    block_tokens: int = Field(0, ge=0)
+    """Number of tokens of each block of text on which a language model is trained. A block may span several lines;
+    blocks are cut at random offsets. 0 trains on single lines."""
+
+    @field_validator("directions", mode="before")
+    @classmethod
+    def _is_not_a_language(cls, value: Any) -> Any:
+        if isinstance(value, Sequence) and len(value) == 1 and isinstance(value[0], str) and "-" not in value[0]:
+            hint = f"['en-{value[0]}'], or language = {value[0]!r} in place of directions, for a language model"
+            raise ValueError(f"{list(value)} names no target language; accepted: two languages, such as {hint}")
+        return value
+
+    @model_validator(mode="after")
+    def _corpora_fit_directions(self) -> Self:
+        for one, other in (("directions", "language"), ("valid", "split_validation")):
+            if bool(getattr(self, one)) == bool(getattr(self, other)):
+                given = "both are" if getattr(self, one) else "neither is"
+                raise ValueError(f"of data.{one} and data.{other}, {given} given; accepted: exactly one")
+        wrong = [
+            f"{corpus.path} has the direction {direction}"
+            for corpus in self.train
+            for direction in corpus.directions
+            if direction not in self.directions
+        ]
+        if wrong:
+            raise ValueError(f"{', '.join(wrong)}; accepted: directions of data.directions ({self.directions})")
+        unused = [
+            f"{corpus.path} has the columns {list(corpus.columns)}"
+            for corpus in dict.fromkeys((*self.train, *self.valid, *self.test))
+            if corpus.columns and self.language not in corpus.columns and not any(map(corpus.may_have, self.directions))
+        ]
+        if unused:
+            raise ValueError(f"{', '.join(unused)}; accepted: columns for {self.language or self.directions}")
+        return self
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """All languages, sorted."""
+        languages = (*self.directions.sources, *self.directions.targets, *filter(None, [self.language]))
+        return tuple(sorted({*languages}))
+
+    @property
+    def source_tags(self) -> tuple[str, ...]:
+        """Source tags of the training corpora, sorted."""
+        return tuple(sorted({corpus.source_tag for corpus in self.train if corpus.source_tag}))

@@ -1,0 +1,9 @@
+"""Base class of recipes and of a model's metadata."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Section(BaseModel):
+    """A frozen table of a recipe or of a model's metadata. Unknown keys and non-finite numbers are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)

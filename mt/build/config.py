@@ -6,9 +6,11 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from mt.config import CorpusConfig, Recipe, Section
+from mt.config import Recipe
+from mt.data_config import CorpusConfig
 from mt.errors import RecipeError, problems
 from mt.recipe import read_values, validate_recipe
+from mt.section import Section
 
 
 class StudentConfig(Section):

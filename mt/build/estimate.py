@@ -9,9 +9,10 @@ from pathlib import Path
 from mt.build.config import BuildConfig
 from mt.build.recipes import all_directions, pair_of
 from mt.build.stage import TEXT_FOLDER, Stage
-from mt.config import Recipe, Section
+from mt.config import Recipe
 from mt.data.corpus import read_lines
 from mt.errors import BuildError
+from mt.section import Section
 from mt.tokenizer import load_tokenizer
 
 START_SECONDS = 8.0  # start of a program, and loading of a model

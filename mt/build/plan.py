@@ -7,7 +7,8 @@ from mt.build.config import BuildConfig, StudentConfig
 from mt.build.recipes import SyntheticCorpus, Values, all_directions, pair_of, student_recipe, teacher_recipe
 from mt.build.recipes import text_recipe as text_values
 from mt.build.stage import DATA, TEXT, TEXT_FOLDER, Candidate, Gate, Stage, Workload, folder_of
-from mt.config import CorpusConfig, Recipe
+from mt.config import Recipe
+from mt.data_config import CorpusConfig
 from mt.languages import Direction
 
 N_BEST = 5  # translations of a training sentence, of which the one nearest to the reference is used

@@ -21,9 +21,9 @@ import tomli_w
 from pydantic import Field, ValidationError
 
 from mt.build.stage import Candidate, Gate, Stage, stage_digests
-from mt.config import Section
 from mt.errors import BuildError
 from mt.files import atomic_file, atomic_folder
+from mt.section import Section
 
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 POLL_SECONDS = 0.2

@@ -158,9 +158,11 @@ class MarianMTFolder:
 
         The list is empty if the tokenizer states no language, or a group of languages such as `roa`.
         """
-        targets = [*tag_languages(self.vocabularies[0])] or [self._language("target")]
-        source = self._language("source")
-        return {"source": [source], "target": [t for t in targets if t != source]} if source and all(targets) else []
+        source, tagged = self._language("source"), [*tag_languages(self.vocabularies[0])]
+        if source and tagged:
+            return {"source": [source], "target": [language for language in tagged if language != source]}
+        target = self._language("target")
+        return [f"{source}-{target}"] if source and target else []
 
     def _language(self, side: str) -> str:
         """Return the language of a side, or an empty string if the tokenizer states none or a group of languages."""

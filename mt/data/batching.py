@@ -267,4 +267,5 @@ def source_prefixes(
 
 def direction_prefixes(tokenizer: Tokenizer, recipe: Recipe) -> list[list[int]]:
     """Return the ids before the sources of each direction: the tag of its target language, if the model needs tags."""
-    return [tokenizer.source_prefix(*languages, recipe.directions) for languages in language_pairs(recipe)]
+    pairs = language_pairs(recipe)
+    return [tokenizer.source_prefix(source or "", target, recipe.directions) for source, target in pairs]

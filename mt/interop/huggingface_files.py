@@ -7,9 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
-from mt.checkpoint import load_weights
 from mt.errors import ModelError, problems
 from mt.interop.origin import ALLOWED_PICKLE, load_pickle, named_tensors, shown
+from mt.weights import load_weights
 
 SAFE, PICKLE, INDEX = "model.safetensors", "pytorch_model.bin", "model.safetensors.index.json"
 

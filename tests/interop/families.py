@@ -81,11 +81,13 @@ class Family:
         special = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2}
         options = {**sizes, **special, "vocab_size": size + 3, "init_std": 0.2, "scale_embedding": True}
         mbart = self.name == "mBART-50"
-        config = (transformers.MBartConfig if mbart else transformers.M2M100Config)(
-            **{**options, **self.changes, **changes}
-        )
-        kind = transformers.MBartForConditionalGeneration if mbart else transformers.M2M100ForConditionalGeneration
-        model = kind(config).eval()
+        options |= {**self.changes, **changes}
+        model: Any
+        if mbart:
+            model = transformers.MBartForConditionalGeneration(transformers.MBartConfig(**options))
+        else:
+            model = transformers.M2M100ForConditionalGeneration(transformers.M2M100Config(**options))
+        model.eval()
         enlarge(model)
         with torch.no_grad():
             if mbart:
@@ -126,23 +128,23 @@ class Family:
     def model(self, folder: Path) -> Any:
         """Their model."""
         mbart = self.name == "mBART-50"
-        kind = transformers.MBartForConditionalGeneration if mbart else transformers.M2M100ForConditionalGeneration
+        kind: Any = transformers.MBartForConditionalGeneration if mbart else transformers.M2M100ForConditionalGeneration
         return kind.from_pretrained(folder).eval()
 
 
 def score(folder: Path, pieces: Sequence[str]) -> float:
     """The score of a segmentation by the folder's SentencePiece model, which maximises it if it is a unigram model."""
     processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / SENTENCEPIECE))
-    return sum(processor.get_score(processor.piece_to_id(piece)) for piece in pieces)
+    return sum(float(processor.get_score(processor.piece_to_id(piece))) for piece in pieces)
 
 
 HEADS = ("encoder_attention_heads", "decoder_attention_heads")
 
 
-def sentencepiece_charsmap(path: Path) -> bytes:
+def sentencepiece_charsmap(path: Path) -> Any:
     """The table by which a SentencePiece model normalises characters."""
     proto = sentencepiece.sentencepiece_model_pb2.ModelProto.FromString(path.read_bytes())
-    content: bytes = proto.normalizer_spec.precompiled_charsmap
+    content = proto.normalizer_spec.precompiled_charsmap
     return content
 
 

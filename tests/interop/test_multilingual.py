@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from mt.checkpoint import load_model
+from mt.checkpoint import LoadedModel, load_model
 from mt.decoding.options import SearchOptions
 from mt.decoding.scorer import ModelScorer
 from mt.engine.backends.cpu import CompiledDecoder, compile_model
@@ -25,7 +25,7 @@ from mt.languages import standard_tag
 from mt.pipeline.results import ExplainOptions
 from mt.pipeline.translator import Translator
 from mt.scoring.pairs import PairScorer
-from mt.tokenizer import EOS
+from mt.tokenizer import EOS, Vocabulary, VocabularyTokenizer
 from mt.training.tuning import read_recipe
 from tests.decoding.reference import decode
 from tests.interop.conftest import loaded
@@ -45,6 +45,11 @@ def languages(family: Family) -> tuple[str, str]:
     return source, target
 
 
+def vocabulary(model: LoadedModel) -> Vocabulary:
+    assert isinstance(model.tokenizer, VocabularyTokenizer)
+    return model.tokenizer.vocabulary
+
+
 def imported(family: Family, tmp_path: Path, **changes: Any) -> tuple[Pair, Any, Path]:
     """Both models, their tokenizer, and our folder."""
     folder = family.write(tmp_path / "theirs", **changes)
@@ -52,7 +57,7 @@ def imported(family: Family, tmp_path: Path, **changes: Any) -> tuple[Pair, Any,
     ours, theirs, tokenizer = loaded(tmp_path / "ours"), family.model(folder), family.tokenizer(folder)
     size = theirs.config.vocab_size
     ids = {token: id for token, id in tokenizer.get_vocab().items() if id < size} | {"<<s>>": 0}
-    ids |= {token: tokenizer.convert_tokens_to_ids(token) for token in ours.tokenizer.vocabulary.tags.values()}
+    ids |= {token: tokenizer.convert_tokens_to_ids(token) for token in vocabulary(ours).tags.values()}
     ids |= {f"<unused {id}>": id for id in range(size) if id not in set(ids.values())}
     return loaded_pair(theirs, ours, [ids]), tokenizer, tmp_path / "ours"
 
@@ -161,11 +166,11 @@ def test_a_text_is_translated_without_the_token_of_its_language(family: Family, 
     planner = translator.planner(source=source, target=target, options=options, explain=explain)
     ((sentence,),) = (translation.sentences for translation in translator.run(planner, [text]))
     best = sentence.alternatives[0]
-    token = pair.ours.tokenizer.vocabulary.tags[target]
+    token = vocabulary(pair.ours).tags[target]
     assert token not in best.text and token not in best.pieces
     assert len(best.piece_log_probabilities) == len(best.pieces) + 1 and 0 not in best.piece_log_probabilities
     assert sentence.attention is not None
-    assert sentence.attention.source[0] == pair.ours.tokenizer.vocabulary.tags[source]
+    assert sentence.attention.source[0] == vocabulary(pair.ours).tags[source]
     assert token not in sentence.attention.target
     assert len(sentence.attention.weights[0][0]) == len(sentence.attention.target)
     glossary = translator.translate(text, source=source, target=target, glossary={words[1]: "river"})

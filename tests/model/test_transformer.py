@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import torch
@@ -13,6 +13,7 @@ from mt.model.transformer import LanguageModel, Transformer
 
 V = 30
 Config = Callable[..., ModelConfig]
+M = TypeVar("M", bound=nn.Module)
 INPUT_LAYERS = [{"positions": "learned"}, {"embedding_norm": True}, {"positions": "learned", "embedding_norm": True}]
 
 
@@ -22,7 +23,7 @@ def source_of(lengths: list[int]) -> tuple[Tensor, Tensor]:
     return torch.randint(4, V, mask.shape) * mask, mask
 
 
-def stirred(model: nn.Module) -> nn.Module:
+def stirred(model: M) -> M:
     """Random biases and norms too, so that a forgotten one shows; in evaluation mode."""
     for parameter in model.parameters():
         if parameter.dim() == 1:

@@ -3,7 +3,7 @@
 import gc
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
@@ -199,6 +199,15 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
 }
 SIZES = {"json-nested": 900, "docx-nested": 4000, "md-brackets": 2000, "md-footnotes": 2000, "md-links": 3000}
 NOISE = 0.001  # seconds; a shorter time says nothing
+
+
+@pytest.fixture(scope="module", autouse=True)
+def frozen_objects() -> Iterator[None]:
+    """Exclude the objects of other test modules from the collections of `cpu_time`: these took most of the time."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.mark.parametrize(("prepare", "size"), GROWTH.values(), ids=GROWTH.keys())

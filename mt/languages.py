@@ -30,18 +30,6 @@ _STANDARD = dict(
 ns nso|ory or|pbt ps|pes fa|plt mg|pob pt-BR|prs fa-AF|quy qu|swh sw|tgl tl|tl tl|twi tw|uzn uz|ydd yi
 zsm ms""".replace("\n", "|").split("|")
 )  # codes of translation models; most are members of macrolanguages, whose tags stand for these members
-_NAMES = dict(
-    entry.split(" ", 1)
-    for entry in """ar Arabic|az Azerbaijani|be Belarusian|bg Bulgarian|bn Bengali|ca Catalan|cs Czech|cy Welsh
-da Danish|de German|el Greek|en English|eo Esperanto|es Spanish|et Estonian|eu Basque|fa Persian|fi Finnish|fr French
-ga Irish|gl Galician|he Hebrew|hi Hindi|hr Croatian|hu Hungarian|hy Armenian|id Indonesian|is Icelandic|it Italian
-ja Japanese|ka Georgian|kk Kazakh|ko Korean|ky Kyrgyz|lt Lithuanian|lv Latvian|mk Macedonian|ms Malay|mt Maltese
-nb Norwegian Bokmål|nl Dutch|nn Norwegian Nynorsk|no Norwegian|pl Polish|pt Portuguese|ro Romanian|ru Russian|sk Slovak
-sl Slovenian|sq Albanian|sr Serbian|sv Swedish|sw Swahili|ta Tamil|th Thai|tl Tagalog|tr Turkish|uk Ukrainian|ur Urdu
-vi Vietnamese|yue Cantonese|zh Chinese|Hant traditional|Hans simplified|Latn Latin|Cyrl Cyrillic|Arab Arabic
-AT Austria|BR Brazil|CA Canada|CH Switzerland|GB United Kingdom|HK Hong Kong|MX Mexico|PT Portugal|TW Taiwan
-US United States|419 Latin America""".replace("\n", "|").split("|")
-)
 
 
 def parse_tag(text: str) -> str:
@@ -99,10 +87,20 @@ def has_two_letter_code(code: str) -> bool:
 
 
 def language_name(tag: str) -> str:
-    """Return the English name of a tag, such as `Portuguese (Brazil)`. Subtags without a known name are kept."""
-    language, *rest = _LIBRETRANSLATE.get(tag, tag).split("-")
-    details = ", ".join(_NAMES.get(subtag, subtag) for subtag in rest)
-    return f"{_NAMES[language]} ({details})" if details and language in _NAMES else _NAMES.get(language, tag)
+    """Return the English name of a tag, such as `Portuguese (Brazil)`. A tag of an unknown language is its own name."""
+    language = _known_language(tag)
+    return language.display_name() if language else tag
+
+
+def native_name(tag: str) -> str:
+    """Return the name of a tag in its own language, such as `português (Brasil)`, or in English if none is known."""
+    language = _known_language(tag)
+    return language.autonym() if language else tag
+
+
+def _known_language(tag: str) -> langcodes.Language | None:
+    language = langcodes.Language.get(_LIBRETRANSLATE.get(tag, tag))
+    return language if language.is_valid() else None
 
 
 @dataclass(frozen=True, order=True, slots=True)

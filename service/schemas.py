@@ -293,10 +293,13 @@ class StreamedSegment(BaseModel):
 class LanguageInfo(BaseModel):
     """A source language and its target languages, directly or through a pivot."""
 
-    model_config = ConfigDict(json_schema_extra={"example": {"code": "en", "name": "English", "targets": ["de"]}})
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"code": "en", "name": "English", "native_name": "English", "targets": ["de"]}}
+    )
 
     code: str
     name: str
+    native_name: str = Field(description="Name of the language in the language itself.")
     targets: list[str]
 
 

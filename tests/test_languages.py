@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mt.errors import LanguageError
+from mt.interop.language_codes import NLLB200
 from mt.languages import (
     Direction,
     DirectionSet,
     language_name,
     likely_script,
+    native_name,
     parse_tag,
     primary_language,
     standard_tag,
@@ -112,11 +114,11 @@ def test_a_text_that_is_no_tag_is_refused(text: str) -> None:
         ("pt-BR", "pt", "Latn", "por", "Portuguese (Brazil)"),
         ("pb", "pt", "Latn", "por", "Portuguese (Brazil)"),
         ("zh", "zh", "Hans", "zho", "Chinese"),
-        ("zt", "zh", "Hant", "zho", "Chinese (traditional)"),
+        ("zt", "zh", "Hant", "zho", "Chinese (Traditional)"),
         ("zh-TW", "zh", "Hant", "zho", "Chinese (Taiwan)"),
         ("sr", "sr", "Cyrl", "srp", "Serbian"),
         ("sr-Latn", "sr", "Latn", "srp", "Serbian (Latin)"),
-        ("es-XX", "es", "Latn", "spa", "Spanish (XX)"),
+        ("es-XX", "es", "Latn", "spa", "Spanish (Unknown Region [XX])"),
         ("xx-Latn", "xx", "Latn", "xx", "xx-Latn"),
         ("xx", "xx", "", "xx", "xx"),
     ],
@@ -124,6 +126,20 @@ def test_a_text_that_is_no_tag_is_refused(text: str) -> None:
 def test_properties_of_a_tag(tag: str, language: str, script: str, letters: str, name: str) -> None:
     assert (primary_language(tag), likely_script(tag), three_letter_code(tag)) == (language, script, letters)
     assert language_name(tag) == name
+
+
+@pytest.mark.parametrize(
+    ("tag", "name"),
+    [("de", "Deutsch"), ("pb", "português (Brasil)"), ("zt", "中文（繁體）"), ("ar", "العربية"), ("xx", "xx")],
+)
+def test_the_name_of_a_language_in_the_language_itself(tag: str, name: str) -> None:
+    assert native_name(tag) == name
+
+
+def test_every_language_of_nllb_has_a_name() -> None:
+    tags = [standard_tag(code) for code in NLLB200]
+    assert len(set(tags)) == len(tags) == 202
+    assert [tag for tag in tags if tag in (language_name(tag), native_name(tag))] == []
 
 
 def test_a_set_of_pairs_keeps_their_order() -> None:

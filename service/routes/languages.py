@@ -5,7 +5,7 @@ from functools import lru_cache
 from fastapi import APIRouter, Response
 from pydantic import TypeAdapter
 
-from mt.languages import language_name
+from mt.languages import language_name, native_name
 from service.dependencies import TranslationsDependency
 from service.languages import TranslationRoutes
 from service.schemas import LanguageInfo
@@ -26,7 +26,12 @@ def encoded_languages(routes: TranslationRoutes) -> bytes:
     """Return the JSON of all languages, which is encoded once for each set of models."""
     return _LIST.dump_json(
         [
-            LanguageInfo(code=code, name=language_name(code), targets=list(routes.targets_of(code)))
+            LanguageInfo(
+                code=code,
+                name=language_name(code),
+                native_name=native_name(code),
+                targets=list(routes.targets_of(code)),
+            )
             for code in routes.languages
         ]
     )

@@ -105,9 +105,9 @@ def test_unknown_fields_are_ignored(client: httpx.Client) -> None:
 
 def test_languages(client: httpx.Client) -> None:
     assert client.get("/languages").json() == [
-        {"code": "de", "name": "German", "targets": []},
-        {"code": "en", "name": "English", "targets": ["de", "fr"]},
-        {"code": "fr", "name": "French", "targets": ["de"]},
+        {"code": "de", "name": "German", "native_name": "Deutsch", "targets": []},
+        {"code": "en", "name": "English", "native_name": "English", "targets": ["de", "fr"]},
+        {"code": "fr", "name": "French", "native_name": "français", "targets": ["de"]},
     ]
 
 

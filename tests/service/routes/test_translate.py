@@ -182,9 +182,9 @@ def test_detect(native: Native) -> None:
 
 def test_languages_and_those_behind_a_bridge(native: Native) -> None:
     assert native.client.get("/languages").json() == [
-        {"code": "de", "name": "German", "targets": ["fr"]},
-        {"code": "en", "name": "English", "targets": ["de", "fr"]},
-        {"code": "fr", "name": "French", "targets": []},
+        {"code": "de", "name": "German", "native_name": "Deutsch", "targets": ["fr"]},
+        {"code": "en", "name": "English", "native_name": "English", "targets": ["de", "fr"]},
+        {"code": "fr", "name": "French", "native_name": "français", "targets": []},
     ]
 
 

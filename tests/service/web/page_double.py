@@ -140,7 +140,9 @@ def create_double(double: Double) -> FastAPI:
 
     @app.get("/languages")
     def languages() -> list[dict[str, Any]]:
-        return [{"code": code, "name": name, "native_name": name, "targets": TARGETS[code]} for code, name in NAMES.items()]
+        return [
+            {"code": code, "name": name, "native_name": name, "targets": TARGETS[code]} for code, name in NAMES.items()
+        ]
 
     @app.get("/models")
     def models() -> list[dict[str, Any]]:

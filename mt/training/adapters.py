@@ -1,4 +1,4 @@
-"""Low-rank adapters (LoRA): W x + b becomes W x + b + s B A x, of which only A and B are trained (Hu et al. 2022).
+"""Low-rank adapters (LoRA): W x + b becomes W x + b + s B A x, and only A and B are trained (Hu et al. 2022).
 
 Every query and value projection has an adapter. At a fixed number of parameters, the paper finds these two projections
 together best, better than one of them with twice the rank (section 7.1, table 5). B begins at zero: at first the
@@ -43,7 +43,7 @@ def adapt(model: nn.Module, rank: int, scale: float) -> None:
 
 
 def merge_adapters(weights: Mapping[str, Tensor], scale: float) -> dict[str, Tensor]:
-    """Return the weights of an equivalent model without adapters, by name."""
+    """Return the weights by name with each adapter merged into its layer: W + scale * B A."""
     merged = dict(weights)
     for name in weights:
         if name.endswith(DOWN):

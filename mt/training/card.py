@@ -20,7 +20,7 @@ class Published:
 
     origin: str  # such as "mean of the last 5 checkpoints"
     figures: Mapping[str, float]  # validation metrics by name
-    device: str  # on which the weights were validated
+    device: str  # device of the validation, such as "cuda"
 
 
 def write_card(
@@ -95,7 +95,7 @@ def write_language_model_card(
 
 
 def _trained(recipe: Recipe, data: PreparedData, progress: Progress, published: Published, layers: str) -> list[str]:
-    """Return the lines of the section on training; `layers` is the kind and number of layers, in words."""
+    """Return the lines of the section on training; `layers` is a text such as "Transformer: 6+6"."""
     model = recipe.model
     corpora = ", ".join(_describe(corpus) for corpus in recipe.data.train)
     begin = f", beginning with `{recipe.tuning.model}`" if recipe.tuning else ""
@@ -117,7 +117,7 @@ def _trained(recipe: Recipe, data: PreparedData, progress: Progress, published: 
 
 
 def _describe(corpus: CorpusConfig) -> str:
-    """Return the path of a corpus, with its weight unless that is 1, and its source tag if any."""
+    """Return the path of a corpus with its weight, if that is not 1, and with its source tag, if it has one."""
     options = [f"weight {corpus.weight:g}"] if corpus.weight != 1 else []
     options += [f"source tag {corpus.source_tag}"] if corpus.source_tag else []
     return f"{corpus.path} ({', '.join(options)})" if options else corpus.path
@@ -133,7 +133,7 @@ def _vocabulary(recipe: Recipe, data: PreparedData) -> str:
 
 
 def _tuned(recipe: Recipe, progress: Progress, published: Published) -> list[str]:
-    """Return the lines of the section on the model that was tuned, with metrics before and after tuning."""
+    """Return the lines of the section on tuning, with metrics before and after it; empty without [tuning]."""
     tuning = recipe.tuning
     if tuning is None:
         return []
@@ -154,7 +154,7 @@ def _tuned(recipe: Recipe, progress: Progress, published: Published) -> list[str
         "## Tuned",
         "",
         f"From `{tuning.model}`, whose card and licence also apply to this model. Trained: {trained}. Losses are in "
-        "nats a target token; a path is a monitored corpus.",
+        "nats per target token. A row with a path is the loss on that monitored corpus.",
         "",
         "| | before | after |",
         "|---|---|---|",

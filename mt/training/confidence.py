@@ -29,6 +29,6 @@ def fit_confidence(translator: Translator, pairs: Sequence[CalibrationPair]) -> 
                 quality.append(score)
     if not quality:
         raise DataError(
-            f"none of the {len(pairs)} pairs has a source to translate; accepted: sentences with translations"
+            f"none of the {len(pairs)} pairs has a source to translate; accepted: at least one source that is not empty"
         )
     return fit(log_probabilities, quality)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from mt.data.batching import TrainingBatch, Update
 
-PREFETCHED = 8  # most updates that are ready in advance
+PREFETCHED = 8  # maximum number of updates that are prepared in advance
 
 
 def prefetch(updates: Iterator[Update]) -> Iterator[Update]:

@@ -14,8 +14,8 @@ from mt.model.embedding import NEVER
 from mt.model.transformer import AnyModel, LanguageModel
 from mt.tokenizer import PAD
 
-CHUNK = 1 << 25  # most logits in memory at a time
-IN_CACHE = 1 << 17  # most logits at a time on a CPU: they stay in the cache of a core for several passes
+CHUNK = 1 << 25  # maximum number of logits in memory at a time
+IN_CACHE = 1 << 17  # maximum number of logits at a time on a CPU: several passes find them in the cache of a core
 
 
 def smoothed_cross_entropy(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
@@ -90,8 +90,8 @@ def agreeing_cross_entropy(states: Tensor, weight: Tensor, labels: Tensor, smoot
 class _AgreeingCrossEntropy(torch.autograd.Function):
     """Half of R-Drop's loss of logits W x, computed in chunks.
 
-    p = softmax(z), q the same of the other pass, d = log p - log q. The gradient by z is
-    1/2 (p - (1 - e) one-hot(y) - e / V) + r_drop / 4 (p (d - KL(p || q)) + p - q).
+    For one of the two passes, z = W x and p = softmax(z). q is the softmax of the other pass, d = log p - log q. The
+    gradient by z is 1/2 (p - (1 - e) one-hot(y) - e / V) + r_drop / 4 (p (d - KL(p || q)) + p - q).
     """
 
     @staticmethod
@@ -146,7 +146,8 @@ def target_states(model: AnyModel, batch: TrainingBatch) -> Tensor:
 def batch_loss(model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: float = 0.0) -> Tensor:
     """Return the summed loss of a batch. No logits are computed for padding.
 
-    If `r_drop` is above 0 and gradients are enabled, each pair runs twice, for `agreeing_cross_entropy`.
+    If `r_drop` is above 0 and gradients are enabled, the model runs twice on each pair and the loss is that of
+    `agreeing_cross_entropy`.
     """
     if r_drop and torch.is_grad_enabled():
         batch = batch.repeat()
@@ -158,7 +159,7 @@ def batch_loss(model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: 
     bias = model.embedding.bias
     if bias is not None:  # W x + b = [W b] [x 1]
         states = pad(states, (0, 1), value=1.0)
-        # Smoothing must skip pieces with bias -1000, or each would add e / V * 1000 to the loss of a token.
+        # Label smoothing skips pieces with bias -1000: each would add e / V * 1000 to the loss of every token.
         possible = bias > NEVER / 2
         weight = torch.cat((weight, bias[:, None]), 1)[possible]
         labels = (possible.cumsum(0) - 1)[labels]

@@ -13,7 +13,7 @@ from mt.model.layers import layers_of
 QUINTIC = (3.4445, -4.7750, 2.0315)  # a, b, c: 5 iterations of a x + b x^3 + c x^5 map (0.01, 1] into (0.7, 1.2)
 ITERATIONS = 5
 MOMENTUM = 0.95
-ADAM_RMS = 0.2  # root mean square of a step of Adam at learning rate 1
+ADAM_RMS = 0.2  # root mean square of the elements of a step of Adam at learning rate 1
 
 
 def orthogonal(matrices: Tensor, dtype: torch.dtype) -> Tensor:
@@ -64,7 +64,7 @@ class Muon(torch.optim.Optimizer):
                 torch._foreach_add_(matrices, list(steps), alpha=-size)
 
     def _orthogonal_momenta(self, matrices: list[Tensor]) -> Tensor:
-        """Update the momenta of k matrices [m, n] and return them orthogonalised: [k, m, n]."""
+        """Update the momenta of k matrices [m, n]; return their Nesterov momenta, orthogonalised: [k, m, n]."""
         for matrix in matrices:
             if not self.state[matrix]:
                 self.state[matrix]["momentum"] = torch.zeros_like(matrix)
@@ -115,7 +115,7 @@ def optimizers(
 
 
 def scaled_step(optimizer: torch.optim.Optimizer, rate: float, divisor: Tensor) -> None:
-    """Step at learning rate `rate`; the optimizer divides the gradients by `divisor` as it reads them.
+    """Update the parameters at learning rate `rate`; the optimizer divides the gradients by `divisor`.
 
     Raises: TypeError if the optimizer does not support a divisor.
     """

@@ -33,10 +33,11 @@ def choose_precision(precision: str, device: torch.device, world: World) -> str:
 
 
 class WorkingCopy:
-    """The model for forward and backward passes: the master, or a bfloat16 copy that each update refreshes.
+    """The model for forward and backward passes: the float32 `master` itself, or its bfloat16 copy.
 
-    Optimizers, checkpoints and the published model use only `master`. All activations are in bfloat16, without the
-    casts that autocast adds at each operation; softmax, LayerNorm and the loss compute in float32.
+    Each update refreshes the copy. Optimizers, checkpoints and the published model use only `master`. In the copy, all
+    activations are in bfloat16, without the casts that autocast adds at each operation; softmax, LayerNorm and the loss
+    compute in float32.
     """
 
     def __init__(self, master: AnyModel, precision: str) -> None:
@@ -47,14 +48,14 @@ class WorkingCopy:
 
     @torch.no_grad()
     def refresh(self) -> None:
-        """Copy the master's weights, and delete gradients that remain of a pass that ran out of memory."""
+        """Copy the master's weights to the copy, and delete the gradients of a pass that ran out of memory."""
         if self.model is not self.master:
             for master, copied in self._pairs:
                 copied.copy_(master)
                 copied.grad = None
 
     def collect(self) -> None:
-        """Add the gradients of one backward pass to the gradients of the master, in float32."""
+        """Add the gradients of one backward pass to the gradients of `master`, in float32."""
         if self.model is self.master:
             return
         for master, copied in self._pairs:

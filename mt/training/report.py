@@ -30,7 +30,7 @@ class Reporter:
     """A context manager that shows the progress of a run and records its metrics. If `quiet`, it does neither."""
 
     def __init__(self, folder: Path, title: str, config: TrainingConfig, done: int, quiet: bool = False) -> None:
-        """Write to `folder`; the run, called `title`, has made `done` updates before."""
+        """Write to `folder`. `title` names the run; `done` is the number of updates before this start or resume."""
         self.folder = folder
         self.quiet = quiet
         self.console = Console(stderr=True, quiet=quiet)
@@ -81,7 +81,7 @@ class Reporter:
         left = (now - self._began) / max(update - self._done, 1) * (config.max_updates - update)
         if config.max_minutes is not None:
             share, left = max(share, seconds / 60 / config.max_minutes), min(left, 60 * config.max_minutes - seconds)
-        # Under a time limit, `max_updates` says little: its default is far more than a few minutes allow.
+        # Under a time limit, `max_updates` is not shown: its default is far more than a few minutes allow.
         limit = "" if config.max_minutes is not None else f" of {config.max_updates:,}"
         status = f"update {update:,}{limit} | {figures} | {_duration(left)} left"
         self._bar.update(self._task, completed=share, status=status)
@@ -130,13 +130,13 @@ def _duration(seconds: float) -> str:
 
 
 def _curve(records: list[dict[str, float]], name: str) -> tuple[list[float], list[float]]:
-    """Return the updates that have the metric `name`, and its values."""
+    """Return the updates at which the metric `name` was recorded, and its values."""
     points = [record for record in records if name in record]
     return [point["update"] for point in points], [point[name] for point in points]
 
 
 def _truncate_metrics(path: Path, update: int) -> None:
-    """Drop the records after `update`, the checkpoint that the run resumes from; drop all if `update` is 0."""
+    """Drop the records of updates after `update`, at which the run resumes; drop all records if `update` is 0."""
     if not path.exists():
         return
     kept = []

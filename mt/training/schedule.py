@@ -1,4 +1,4 @@
-"""Learning rate of each update, counted from 1."""
+"""Learning rates as functions of the number of the update, which counts from 1."""
 
 import math
 
@@ -30,13 +30,16 @@ def default_learning_rate(config: TrainingConfig, d_model: int) -> float:
 
 
 def warmup_updates(config: TrainingConfig, planned_updates: int) -> int:
-    """Return the length of the warm-up of a run of `planned_updates`, or of `max_updates` if that is 0 (unknown)."""
+    """Return the number of warm-up updates: that of the recipe or, by default, a share of the planned updates.
+
+    If `planned_updates` is 0, which means unknown, the share is of `max_updates`.
+    """
     planned = planned_updates or config.max_updates
     return config.warmup_updates or max(1, min(LONGEST_WARMUP, round(WARMUP_SHARE * planned)))
 
 
 def warmup_warning(config: TrainingConfig, updates: int, planned_updates: int) -> str:
-    """Return a warning if a run ended after `updates`, before the end of its warm-up, or else an empty string."""
+    """Return a warning if a run ended after `updates` updates, during its warm-up; otherwise an empty string."""
     warmup = warmup_updates(config, planned_updates)
     if updates >= warmup:
         return ""

@@ -1,7 +1,7 @@
 """Sharded training: each process holds a part of the parameters, gradients and Adam moments.
 
 This is fully sharded data parallelism (Rajbhandari et al. 2020; Zhao et al. 2023), for models that do not fit on one
-GPU. The parts of a layer are gathered when the layer runs forward and backward; its gradients are summed over all
+GPU. The parameters of a layer are gathered for its forward and its backward pass; its gradients are summed over all
 processes and split again. Checkpoints are the same as without sharding.
 """
 
@@ -24,9 +24,9 @@ Loss = Callable[[AnyModel, TrainingBatch, float, float], Tensor]
 class ShardedLoss(nn.Module):
     """The loss of a model whose parameters are sharded among the processes of `world`.
 
-    Construction shards the model in place and moves it to `device`. All processes must compute equally many losses.
-    With precision bfloat16, parameters and sums of gradients stay in float32. Model and loss are one module because
-    parameters outside the layers, such as the embeddings, are needed until the loss has been computed.
+    Construction shards the model in place and moves it to `device`. All processes must compute the same number of
+    losses. With precision bfloat16, parameters and sums of gradients stay in float32. Model and loss are one module
+    because parameters outside the layers, such as the embeddings, are needed until the loss has been computed.
     """
 
     def __init__(self, loss: Loss, model: AnyModel, precision: str, device: torch.device, world: World) -> None:
@@ -46,12 +46,12 @@ class ShardedLoss(nn.Module):
 
 
 def unshard(tensor: Tensor) -> Tensor:
-    """Return the whole tensor; if it is sharded, all processes must call this."""
+    """Return the complete tensor. If `tensor` is sharded, all processes must call this function."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def gather(tensors: Mapping[str, Tensor], world: World) -> dict[str, Tensor]:
-    """Return whole tensors on the CPU in rank 0, and an empty dict in other ranks. All processes must call this."""
+    """Return complete tensors on the CPU in rank 0, {} in other ranks. All processes must call this function."""
     result = {}
     for name, tensor in tensors.items():
         complete = unshard(tensor)
@@ -61,7 +61,7 @@ def gather(tensors: Mapping[str, Tensor], world: World) -> dict[str, Tensor]:
 
 
 def distribute_like(tensor: Tensor, like: Tensor) -> Tensor:
-    """Return a copy of a whole tensor on the device of `like`, sharded in the same way as `like`."""
+    """Return a copy of a complete tensor on the device of `like`, sharded in the same way as `like`."""
     if isinstance(like, DTensor):
         return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements, src_data_rank=None)
     return tensor.to(like.device, copy=True)

@@ -7,8 +7,9 @@ The checkpoint of update 1,500 is the directory `checkpoints/00001500`, which is
    exponential average if the run has one.
 3. `state.json`: counters, the position in the data, the digest of the data, and the best validation.
 
-Schedule and random generators are not saved. The learning rate depends only on the counters, the order of the data on
-seed and epoch, BPE-dropout and dropout on seed, epoch and batch. So a run can resume with another number of processes.
+Schedule and random generators are not saved. The learning rate depends only on the counters; the order of the data
+depends on seed and epoch; BPE-dropout and dropout depend on seed, epoch and batch. A run can therefore resume with
+another number of processes.
 """
 
 import json
@@ -37,7 +38,7 @@ class Progress:
     position: Position = field(default_factory=Position)
     seconds: float = 0.0  # time of training and validation
     planned_updates: int = 0  # estimate of the updates that fit into the recipe's limits; 0 before the estimate is made
-    skipped: int = 0  # consecutive skipped updates
+    skipped: int = 0  # number of consecutive skipped updates
     best_score: float = -1.0  # on the validation set: BLEU or, for a language model, 1 / perplexity
     best_update: int = 0
     stale_validations: int = 0  # number of validations since the best score
@@ -75,7 +76,7 @@ def stepped(state: RunState) -> Iterator[tuple[str, nn.Parameter, torch.optim.Op
 
 
 def save_checkpoint(folder: Path, state: RunState) -> Path:
-    """Write `folder/<update>` in rank 0, and return its path. All processes must call this."""
+    """Write the checkpoint `folder/<update>` in rank 0 and return its path. All processes must call this function."""
     path = folder / f"{state.progress.updates:08d}"
     tensors = {f"average.{name}": tensor for name, tensor in state.average.items()}
     for name, parameter, optimizer in stepped(state):
@@ -92,10 +93,10 @@ def save_checkpoint(folder: Path, state: RunState) -> Path:
 
 
 def restore_checkpoint(path: Path, state: RunState) -> None:
-    """Load a checkpoint into `state`. An exponential average that the checkpoint lacks begins with its weights.
+    """Load a checkpoint into `state`. If it has no exponential average, the average begins with the loaded weights.
 
     Raises: ModelError or TrainingError if a file is missing, truncated or of another model; TrainingError if the
-    checkpoint was trained on other data, for which its position and vocabulary are not valid.
+    checkpoint was trained on other data, because its position in the data and its vocabulary are then not valid.
     """
     try:
         values = json.loads((path / "state.json").read_text(encoding="utf-8"))
@@ -106,7 +107,7 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
     if data != state.data:
         raise TrainingError(
             f"{path} was trained on other text: a corpus of the recipe has changed since. Restore the former files, "
-            "or begin another --run, whose [tuning] can begin with the model of this run"
+            "or start another --run; its [tuning] can begin with the model of this run"
         )
     weights = load_weights(path / "model.safetensors")
     check_weights(weights, state.model, path / "model.safetensors")
@@ -139,7 +140,7 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def prune_checkpoints(folder: Path, keep: int, best_update: int) -> None:
-    """Remove incomplete checkpoints of killed processes, and all others except the last `keep` and `best_update`."""
+    """Remove incomplete checkpoints, which killed processes left, and all but the last `keep` and `best_update`."""
     for part in folder.glob(".*.part"):
         shutil.rmtree(part)
     for path in checkpoints(folder)[:-keep]:

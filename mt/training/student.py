@@ -23,9 +23,9 @@ def shrink(
 ) -> tuple[dict[str, Tensor], Tokenizer, Description]:
     """Return weights, tokenizer and description of a student, which must be trained before it is used.
 
-    The student has evenly spaced layers of the teacher, among them the last; if its encoder is deeper than the
-    teacher's, the added layers output zero. Its vocabulary has the teacher's first merges. Raises: ModelError that
-    lists all sizes that the teacher does not allow.
+    The student keeps evenly spaced layers of the teacher, including the last layer. If the student's encoder is deeper
+    than the teacher's, the added layers output zero. The student's vocabulary keeps the first BPE merges of the
+    teacher's. Raises: ModelError that lists all sizes that the teacher does not allow.
     """
     config, tokenizer = teacher.description.model, teacher.tokenizer
     faults = [
@@ -38,7 +38,7 @@ def shrink(
         if not least <= size <= most
     ]
     if isinstance(tokenizer, VocabularyTokenizer) or not tokenizer.is_bpe:
-        faults.append("its tokenizer was imported; accepted: a model that `mt-service train` trained")
+        faults.append("the model's tokenizer was imported; accepted: a model that `mt-service train` trained")
     if config.norm != "pre" and encoder_layers > config.encoder_layers:
         faults.append(
             f"encoder_layers is {encoder_layers} and model.norm {config.norm!r}; accepted with this norm: at most "
@@ -62,7 +62,10 @@ def shrink(
 
 
 def evenly_spaced(layers: int, count: int) -> list[int]:
-    """Return evenly spaced indices of `count` of `layers` layers: the last, and the first if `count` is 2 or more."""
+    """Return `count` evenly spaced indices below `layers`, with the last index and, if `count` > 1, the first.
+
+    If `count` is at least `layers`, return all indices.
+    """
     if count >= layers:
         return list(range(layers))
     return [round(layers - 1 - place * (layers - 1) / max(count - 1, 1)) for place in reversed(range(count))]

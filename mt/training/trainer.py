@@ -44,7 +44,7 @@ from mt.weights import average_weights, load_weights
 
 RECORD_EVERY = 10  # updates
 MEASURED_UPDATES = range(3, 13)  # updates whose time is measured; earlier updates warm up caches
-NAMED_PAIRS = 20  # most pairs of a batch that a message lists
+NAMED_PAIRS = 20  # maximum number of pairs of a batch that a message lists
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def is_out_of_memory(error: RuntimeError) -> bool:
 
 
 class Trainer:
-    """One run of a recipe, in one process of a `World`."""
+    """One run of a recipe, in one process of `world`, the group of all training processes."""
 
     def __init__(self, recipe: Recipe, data: PreparedData, run: Path, device: torch.device, world: World) -> None:
         """Begin a run in the folder `run`.
@@ -207,7 +207,7 @@ class Trainer:
         return over
 
     def learn(self, update: Update, rate: float) -> Totals:
-        """Train on one update and return its totals; if `Totals.problem` is set, the weights did not change."""
+        """Train on the batches of one update and return totals; if `Totals.problem` is set, no weight changed."""
         totals = self._accumulate(update)
         if totals.problem:
             return totals
@@ -222,7 +222,7 @@ class Trainer:
         """
         saved = checkpoints(self.checkpoints)
         if not saved:
-            raise TrainingError(f"{self.checkpoints} holds no checkpoint, from which a model is made")
+            raise TrainingError(f"{self.checkpoints} contains no checkpoint; accepted: a run with at least one")
         last = saved[-min(self.config.average_checkpoints, self.config.keep_checkpoints) :]
         # Adapters are merged before averaging: the mean of B A is not the product of the means of B and A.
         plain = partial(plain_weights, recipe=self.recipe)
@@ -284,7 +284,7 @@ class Trainer:
         return rate * cooldown(update, progress.seconds, config)
 
     def _is_over(self) -> tuple[bool, bool]:
-        """Return whether a limit of the recipe is reached, and whether `stop` was called, equal in all processes."""
+        """Return (a limit of the recipe is reached, `stop` was called); both values are equal in all processes."""
         config, progress = self.config, self.progress
         stopped = self._stop_requested
         if self.world.size > 1:  # clocks and signals differ between processes
@@ -312,7 +312,7 @@ class Trainer:
             losses.append(loss)
             tokens += int((batch.labels != PAD).sum())
             operations += (2 if self.config.r_drop else 1) * batch_operations(self.model, batch)
-        values = torch.stack(losses).tolist() if losses else []  # the only wait for a GPU
+        values = torch.stack(losses).tolist() if losses else []  # the only synchronization with a GPU
         for value, batch in zip(values, update.batches, strict=False):
             if not math.isfinite(value) and not problem:
                 problem = f"a loss of {value} on {self._describe(batch)}"
@@ -357,12 +357,12 @@ class Trainer:
         named = ", ".join(map(str, batch.indices[:NAMED_PAIRS])) + (", ..." if len(batch.indices) > NAMED_PAIRS else "")
         return (
             f"a batch of {len(batch.indices)} pairs, padded to {batch.source.shape[1]} source and "
-            f"{batch.target.shape[1]} target tokens: prepared pairs {named}; "
+            f"{batch.target.shape[1]} target tokens: pairs {named} of the prepared data; "
             f"the first has source {source!r} and target {target!r}"
         )
 
     def _step(self, rate: float, tokens: float) -> float:
-        """Step on the mean gradient over `tokens` target tokens; return the gradient's norm before clipping.
+        """Update the weights by the mean gradient over `tokens` target tokens; return its norm before clipping.
 
         If the norm is not finite, the weights do not change.
         """
@@ -425,7 +425,7 @@ class Trainer:
         return dict(zip(names, all_reduce(self.world, figures).tolist(), strict=True))
 
     def _unsharded(self) -> WorkingCopy:
-        """Return the model without sharding and adapters; the result is valid only in rank 0."""
+        """Return the model without sharding, with merged adapters; the result is valid only in rank 0."""
         if not self.sharded and not (self.recipe.tuning and self.recipe.tuning.adapter_rank):
             return self.working
         weights = gather(self.model.state_dict(), self.world)

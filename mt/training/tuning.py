@@ -97,7 +97,7 @@ def _changes_of_the_model(values: Mapping[str, Any], description: Description) -
     section, actual = values.get("model", {}), description.model.model_dump()
     for key, value in section.items() if isinstance(section, Mapping) else ():
         if key == "size" or (key in actual and key not in DROPOUT_RATES and value != actual[key]):
-            hint = f"but the model to tune has {actual[key]!r}" if key in actual else "but the model to tune has a size"
+            hint = f"but the model to tune has {actual[key]!r}" if key in actual else "but tuning keeps the size"
             yield f"model.{key} = {value!r}, {hint}; accepted: only changes of {', '.join(DROPOUT_RATES)}"
     section = values.get("tokenizer", {})
     for key in section if isinstance(section, Mapping) else ():
@@ -105,7 +105,8 @@ def _changes_of_the_model(values: Mapping[str, Any], description: Description) -
             yield f"tokenizer.{key} is set, but the model to tune has a tokenizer; accepted: only tokenizer.dropout"
     directions = values["tuning"].get("directions")
     if directions is not None and directions != description.directions.to_config():
-        yield f"tuning.directions = {directions!r}; accepted: the model's, {description.directions.to_config()}"
+        accepted = f"the model's directions, {description.directions.to_config()}"
+        yield f"tuning.directions = {directions!r}; accepted: {accepted}"
 
 
 def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
@@ -124,7 +125,7 @@ def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
     if tokenizer.tags_each_side:
         yield (
             f"tuning.model = {str(tuning.model)!r}, whose translations begin with a token of the target language; "
-            "training does not support such tokens; accepted: another model"
+            "training does not support such tokens; accepted: a model without them"
         )
     lacking = [tag for tag in recipe.data.source_tags if tag not in tokenizer.source_tags]
     if lacking:
@@ -145,7 +146,7 @@ def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
         hint = hint or f" (parameters begin with {', '.join(dict.fromkeys(name.split('.')[0] for name in names))})"
         yield f"tuning.frozen: {pattern!r} matches no parameter{hint}"
     if not any(parameter.requires_grad for parameter in model.parameters()):
-        yield f"tuning.frozen = {list(tuning.frozen)}, which leaves nothing to train"
+        yield f"tuning.frozen = {list(tuning.frozen)}, which leaves nothing to train; accepted: fewer patterns"
     elif recipe.training.optimizer == "muon" and not layer_matrices(model):
         yield "training.optimizer = 'muon', but tuning.frozen leaves no matrix of a layer for it; accepted: 'adam'"
 

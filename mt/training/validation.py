@@ -18,7 +18,7 @@ from mt.tokenizer import PAD
 from mt.training.loss import batch_loss
 from mt.training.report import MONITORED
 
-BATCH_TOKENS = 4096  # most tokens of a batch, with padding, when the loss is computed
+BATCH_TOKENS = 4096  # maximum number of tokens of a batch, with padding, when the loss is computed
 
 
 class Validation:
@@ -28,7 +28,7 @@ class Validation:
     """Name of the metric that selects the best model."""
 
     def __init__(self, recipe: Recipe, data: PreparedData) -> None:
-        """Select the pairs. Raises: TrainingError if all pairs of a corpus are too long for the model."""
+        """Select the pairs that fit the model. Raises: TrainingError if all pairs of a corpus are too long for it."""
         self.recipe = recipe
         self.data = data
         limit = recipe.model.max_length
@@ -75,7 +75,7 @@ class Validation:
 
     @torch.inference_mode()
     def _loss(self, model: AnyModel, dataset: ParallelDataset, readable: np.ndarray) -> float:
-        """Return the cross-entropy without smoothing, in nats a target token."""
+        """Return the cross-entropy on the pairs `readable`, without smoothing, in nats per target token."""
         model.eval()
         device = next(model.parameters()).device
         loss, tokens = 0.0, 0
@@ -85,7 +85,7 @@ class Validation:
         return loss / tokens
 
     def _batches(self, dataset: ParallelDataset, readable: np.ndarray) -> Iterator[TrainingBatch]:
-        """Yield the readable pairs, or the consecutive blocks of a language model that is trained on blocks."""
+        """Yield batches of the pairs `readable`, or of consecutive blocks if the model is trained on blocks."""
         if size := self.recipe.data.block_tokens:
             blocks = TokenBlocks.over(dataset.target, size)
             begins = blocks.consecutive
@@ -119,7 +119,7 @@ class TranslationValidation(Validation):
         return f"{figures[self.criterion]:.2f} BLEU"
 
     def bleu(self, model: Transformer) -> float:
-        """Return the sacreBLEU of evenly spaced sentences, as the mean over directions."""
+        """Return sacreBLEU on evenly spaced pairs of the validation set: the mean over directions."""
         model.eval()
         valid = self.data.valid
         chosen = self._evenly_spaced(self.recipe.training.validate_sentences)

@@ -159,7 +159,7 @@ def test_a_spoilt_update_is_reported_with_its_pairs_and_skipped(
     train(broken)
     said = capsys.readouterr().err
     assert f"update 2 skipped: {words}" in said
-    assert "prepared pairs 4, 5;" in said
+    assert "pairs 4, 5 of the prepared data;" in said
     assert repr(broken.data.train.texts("source", [4])[0]) in said
     assert equal(listed.weights[1], listed.weights[2]), "a skipped update leaves the weights alone"
     assert broken.progress.updates == 2

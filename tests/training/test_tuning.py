@@ -145,7 +145,7 @@ def test_all_that_would_change_the_model_is_refused_at_once(read: Read) -> None:
     )
     assert "model.d_model = 32, but the model to tune has 16; accepted: only changes of dropout" in said
     assert "model.norm = 'post', but the model to tune has 'pre'" in said
-    assert "model.size = 'tiny', but the model to tune has a size" in said
+    assert "model.size = 'tiny', but tuning keeps the size" in said
     assert "model.droput is unknown (did you mean dropout?)" in said
     assert "model.heads" not in said, "it is what the model has"
     problem = (

@@ -1,4 +1,4 @@
-"""Compare the speed of decoding, training or serving with other toolkits, layers of Table 1, or short trainings.
+"""Compare decoding, training or serving with other toolkits, the layers of Table 1 of the paper, or short trainings.
 
     mt-service benchmark decode MODEL --source test.en --reference test.de --output benchmarks/decode
     mt-service benchmark train RECIPE --output benchmarks/train
@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
     parser = CommandParser(f"benchmark {name}", module.__doc__)
     parser.common.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the results")
     parser.common.add_argument(
-        "--rounds", type=count, default=5, metavar="N", help="measurements of each contender (default: %(default)s)"
+        "--rounds", type=count, default=5, metavar="N", help="measurements of each row (default: %(default)s)"
     )
     module.add_arguments(parser)
     module.run(parser.parse_args(argv[1:]))

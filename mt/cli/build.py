@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
     work.mkdir(parents=True, exist_ok=True)
     with try_lock(work) as locked:
         if not locked:
-            raise BuildError(f"another process builds in {work}; wait for its end, or give another --run")
+            raise BuildError(f"another process builds in {work}; wait until it has ended, or give another --run")
         run(recipe, build, Runner(work, recipe.data.root), options, console)
     return 0
 
@@ -103,7 +103,7 @@ def run(recipe: Recipe, build: BuildConfig, runner: Runner, options: argparse.Na
 def measure(
     recipe: Recipe, build: BuildConfig, runner: Runner, options: argparse.Namespace, console: Console
 ) -> Measurement:
-    """Return the content of `plan.json`; if it is missing or the settings have changed, make it."""
+    """Return the content of `plan.json`; if the file is missing or the settings have changed, measure and write it."""
     path, settings = runner.work / "plan.json", settings_digest(recipe, build)
     if measured := read_measurement(path, settings):
         return measured
@@ -161,7 +161,7 @@ def plan_table(
 
 @contextmanager
 def progress_display(stages: Sequence[Stage], seconds: Mapping[str, float], console: Console) -> Iterator[Observer]:
-    """Show the running stage, its progress and the time left of all `stages`; yield the function that updates it."""
+    """Show the running stage, its progress and the time left of all `stages`; yield a function for progress reports."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"))
     numbers = {stage.name: number for number, stage in enumerate(stages, 1)}
     shown, last_line = "", time.monotonic()

@@ -3,10 +3,10 @@
     mt-service translate TEACHER train.en.gz --sentences --n-best 5 --json --output teacher.jsonl
     mt-service distil teacher.jsonl --reference train.de.gz --direction en-de --out data/ours/distilled
 
-Of each n-best list, one translation is used: with --reference the translation with the highest sentence BLEU (Kim and
+One translation of each n-best list is used: with --reference the translation with the highest sentence BLEU (Kim and
 Rush 2016, section 3.3), otherwise the first translation (section 3.2). With the files of several teachers, a source is
-paired with each distinct translation (Nguyen et al. 2020). The corpus is written to PATH.en and PATH.de. In a recipe,
-its path is "ours/distilled.{language}".
+paired with each distinct translation (Nguyen et al. 2020). --out PATH writes the corpus to PATH.en and PATH.de; a
+recipe with data.root = "data" names the corpus above "ours/distilled.{language}".
 
 --backward names a model of the reverse direction. The pairs whose source has the lowest log-probability per token,
 given the translation, are dropped; --drop is their share (round-trip filtering).
@@ -88,7 +88,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 def drop_least_probable(
     pairs: Sequence[tuple[str, str]], direction: Direction, options: argparse.Namespace
 ) -> list[tuple[str, str]]:
-    """Return the pairs without the share --drop whose sources are least probable given their translations."""
+    """Drop the share `options.drop` of the pairs: those whose sources are least probable given their translations."""
     scorer = PairScorer.load(options.backward, options.device)
     reverse = Direction(direction.target, direction.source)
     scored = scorer.score([target for _, target in pairs], [source for source, _ in pairs], reverse)
@@ -127,7 +127,10 @@ def check_files(
 def select_pairs(
     teachers: Sequence[Sequence[NBest]], references: Sequence[str] | None, target: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield (source, translation), both as single lines, for each distinct, non-empty choice of a teacher."""
+    """Yield (source, translation) for each source and each distinct, non-empty translation chosen from a teacher.
+
+    `target` is the target language. Line breaks within a text become spaces.
+    """
     for number, lists in enumerate(zip(*teachers, strict=True)):
         known = {""}
         for n_best in lists:

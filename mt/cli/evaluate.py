@@ -50,7 +50,7 @@ TRANSLATION_OPTIONS = (
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """Sources and references of a test set. `groups` holds the group of each sentence, or is empty."""
+    """Sources and references of a test set. `groups` has the value of the column --by of each sentence, or is empty."""
 
     sources: list[str]
     references: list[str]
@@ -85,7 +85,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add("--columns", default="en,de", metavar="NAMES", help="columns of --tsv in order (default: %(default)s)")
     add("--direction", metavar="L-L", help="such as en-de; required if the model has several directions")
     add("--baseline", type=Path, metavar="MODEL", help="compare with another model by paired bootstrap")
-    add("--worst", type=int, default=0, metavar="N", help="list the N worst sentences")
+    add("--worst", type=int, default=0, metavar="N", help="list the N translations with the lowest scores")
     parser.add_device()
     add = parser.more.add_argument
     add(
@@ -108,7 +108,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if options.text is not None:
         translation = [name for name in TRANSLATION_OPTIONS if getattr(options, name.replace("-", "_"))]
         if translation or options.model is None:
-            parser.error("--text requires a MODEL, and the other options of a test set do not apply to it")
+            parser.error("--text requires a MODEL, and cannot be combined with options for translations")
         return options
     if (options.tsv is None) == (options.source is None or options.reference is None):
         parser.error("give --source FILE and --reference FILE, or --tsv FILE; or, for a language model, --text FILE")

@@ -64,7 +64,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add(
         "--only",
         metavar="NAME",
-        help="write only DIR/NAME.svg, a picture in the colours of the reader's theme, such as masks or beam",
+        help="write only DIR/NAME.svg, such as masks or beam; its colours follow the reader's light or dark theme",
     )
     options = parser.parse_intermixed_args(argv)
     if options.model is None and not options.example:

@@ -23,8 +23,8 @@ def main(argv: Sequence[str]) -> int:
     formats = "\n".join(f"  {name:12} {description}" for name, description in FORMATS.items())
     parser = CommandParser(
         "export",
-        f"{__doc__}\n\nFormats (the tokenizer and a README are added to each; for other toolkits with an example "
-        f"program):\n{formats}",
+        f"{__doc__}\n\nFormats (each contains the tokenizer and a README; for other toolkits, the README has an "
+        f"example program):\n{formats}",
     )
     parser.add_argument("model", type=Path, help="model directory")
     parser.add_argument("out", type=Path, help="folder to write; an existing model is replaced")

@@ -5,8 +5,8 @@
     mt-service generate runs/characters-de/model --lines 10 --max-length 1000 --seed 2
     mt-service generate runs/characters-de/model --prompt "Wo ist" --beam-size 5
 
-A text is sampled, or with --beam-size the best hypothesis of beam search. It begins with the prompt, and ends with its
-line, after --lines lines or at --max-length. One text appears token by token; several texts are generated together.
+A text is sampled or, with --beam-size, found by beam search. It begins with the prompt, and ends after --lines lines
+(default: 1) or at --max-length. A single text is printed token by token. Several texts are generated in one batch.
 """
 
 import argparse
@@ -42,7 +42,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add("--count", type=count, default=1, metavar="N", help="number of texts (default: %(default)s)")
     add("--lines", type=count, default=1, metavar="N", help="lines of a text (default: %(default)s)")
     add(
-        "--max-length", type=count, default=200, metavar="N", help="most tokens after the prompt (default: %(default)s)"
+        "--max-length",
+        type=count,
+        default=200,
+        metavar="N",
+        help="maximum number of tokens after the prompt (default: %(default)s)",
     )
     add("--temperature", type=float, default=1.0, metavar="X", help="below 1, probable tokens are drawn more often")
     add("--top-k", type=int, default=0, metavar="N", help="draw among the N most probable tokens (default: all)")
@@ -51,16 +55,18 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         type=float,
         default=1.0,
         metavar="X",
-        help="draw among the most probable tokens that reach X together",
+        help="draw among the most probable tokens whose probabilities add up to X (default: 1, all)",
     )
     add("--seed", type=int, default=0, metavar="N", help="equal seeds give equal texts (default: %(default)s)")
     parser.add_device()
-    parser.more.add_argument("--beam-size", type=count, metavar="N", help="search instead of sampling; 1 is greedy")
+    parser.more.add_argument(
+        "--beam-size", type=count, metavar="N", help="beam search with N hypotheses instead of sampling; 1 is greedy"
+    )
     return parser.parse_args(argv)
 
 
 def generation_options(arguments: argparse.Namespace) -> GenerationOptions:
-    """Return the options of the command line. Raises: RequestError if values are invalid or do not fit together."""
+    """Return the options of the command line. Raises: RequestError if values are invalid or cannot be combined."""
     search = SearchOptions(
         sample=arguments.beam_size is None,
         beam_size=arguments.beam_size or 1,

@@ -10,14 +10,14 @@ from mt.scoring.reranking import NBest
 
 
 class ScoredTranslation(BaseModel):
-    """A translation of a line, with its score."""
+    """One of several translations of a line, with its score."""
 
     translation: str
     score: FiniteFloat
 
 
 class TranslatedLine(BaseModel):
-    """A line of output. A line with a `problem` has no translation."""
+    """A line that `mt-service translate --json` wrote. A line with a `problem` has no translation."""
 
     source: str = ""
     translation: str = ""

@@ -12,10 +12,11 @@ from mt.scoring.language_model import LanguageModelScorer
 
 
 def measure_perplexity(model: Path, text: Path, device: str) -> dict[str, Any]:
-    """Return the perplexity of a model on the lines of a file, with its conditions, as JSON values.
+    """Return the perplexity of a model on the lines of a file and the conditions of the measurement, as JSON values.
 
-    A line counts with its end: as a token, a character and a byte. Perplexity is exp(-log-probability / units) for
-    each unit. That of characters and bytes can be compared between vocabularies.
+    The units are tokens, characters and bytes; the end of each line counts as one unit. For each kind of unit,
+    perplexity = exp(-log-probability / number of units). The perplexities per character and per byte can be compared
+    between models with different vocabularies.
 
     Raises:
         ModelError, DataError, RequestError: The model or the text cannot be used.

@@ -1,8 +1,8 @@
 """Translation of a file on a Ray cluster, by one process for each GPU or for each group of cores.
 
-Each process loads the model and translates chunks of lines. The results are written in the order of the lines, each
-once. If a process or its machine dies, other processes get its chunks, and Ray starts a new process where resources
-are free.
+Each process loads the model and translates chunks of lines. The result of each line is written once, in the order of
+the lines. If a process or its machine dies, other processes translate its chunks, and Ray starts a new process where
+resources are free.
 """
 
 import argparse
@@ -27,9 +27,9 @@ except ModuleNotFoundError:  # an optional dependency; RayCluster reports that i
     ray = None
 
 CHUNK_LINES = 1000  # large enough that the last, incomplete batches of a chunk cost little
-CHUNKS_A_WORKER = 2  # sent to a worker at a time, so that it need not wait between two chunks
-MAX_OPEN_CHUNKS = 8  # per worker: limit of chunks begun but not yet written, which wait for an earlier chunk
-MAX_DEATHS = 3  # workers that may die while they translate the same chunk
+CHUNKS_A_WORKER = 2  # number of chunks sent to a worker in advance, so that it need not wait between two chunks
+MAX_OPEN_CHUNKS = 8  # per worker: maximum number of chunks that were read but not yet written
+MAX_DEATHS = 3  # number of workers that may die while they translate the same chunk
 
 Ref = Any  # ray.ObjectRef: a reference to a future result
 
@@ -57,13 +57,13 @@ class ChunkWorkers(Protocol):
         """Begin the translation of a chunk and return a reference to its result, a list of output lines."""
 
     def ping(self, worker: int) -> Ref:
-        """Return a reference to an empty result, which arrives as soon as the worker runs."""
+        """Return a reference to an empty result. The result arrives as soon as the worker process runs."""
 
     def wait(self, refs: Sequence[Ref]) -> Ref:
         """Wait until one of the results arrives and return its reference."""
 
     def result(self, ref: Ref) -> list[OutputLine]:
-        """Return a result that has arrived. Raises: ChunkLostError if the worker died before."""
+        """Return a result that has arrived. Raises: ChunkLostError if the worker died before the result was fetched."""
 
 
 def read_chunks(lines: Iterable[str | Fault], first: int, size: int = CHUNK_LINES) -> Iterator[Chunk]:
@@ -85,7 +85,7 @@ def read_chunks(lines: Iterable[str | Fault], first: int, size: int = CHUNK_LINE
 
 
 class ChunkDispatcher:
-    """Sends chunks to workers that are known to run, and yields their results in order."""
+    """Sends chunks to workers that have answered a ping, and yields the results in the order of the chunks."""
 
     def __init__(self, chunks: Iterator[Chunk], workers: ChunkWorkers) -> None:
         self._chunks = chunks
@@ -161,7 +161,7 @@ class ChunkDispatcher:
 
 
 class ClusterWorker:
-    """Worker process of the cluster. It loads the model at the first call, also after a restart."""
+    """Worker process of the cluster. It loads the model at its first call, and again after Ray restarts it."""
 
     def __init__(self, options: argparse.Namespace, terms: Terms) -> None:
         self._options = options
@@ -235,7 +235,7 @@ class RayCluster:
         return len(self._actors)
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return the fingerprint of the first worker that runs; the other workers compare theirs with it.
+        """Return the fingerprint of the first worker that runs. Every other worker must have the same fingerprint.
 
         Raises:
             MTError: if the worker cannot load the model.
@@ -278,7 +278,7 @@ class RayCluster:
         return lines
 
     def _start_actors(self, resources: Mapping[str, float]) -> list[Any]:
-        """Start a worker for each GPU, or, in a cluster without GPUs, a worker for every `--threads` cores.
+        """Start a worker for each GPU. In a cluster without GPUs, start a worker for every `--threads` cores.
 
         Raises:
             RequestError: if the cluster lacks the device of `--device`.

@@ -10,9 +10,9 @@ The new score of a translation is
           + length x translation tokens / source tokens               --backward
           + language x log p(translation) / translation tokens        --language-model
 
-At least one of the two models is required. --tune selects the weights with the highest BLEU against FILE. Tune on a
-validation set, not on the test set, whose scores would be too high. The weights, and the scores before and after
-reranking, are printed on stderr.
+At least one of the two models is required. --tune FILE selects the weights with the highest BLEU against the references
+in FILE. Tune on a validation set: the scores of a test set would be too high after tuning on it. The weights, and the
+scores before and after reranking, are printed on stderr.
 """
 
 import argparse
@@ -97,7 +97,7 @@ def rerank(options: argparse.Namespace, console: Console) -> tuple[str, ...]:
 
 
 def read_features(options: argparse.Namespace, lists: Sequence[NBest]) -> tuple[str, list[Feature]]:
-    """Return the target language and the features of all translations. Raises: MTError if a model does not fit."""
+    """Return the target language and the features of all translations. Raises: MTError if a model cannot be used."""
     target, features = "", []
     if options.backward is not None:
         backward = PairScorer.load(options.backward, options.device)

@@ -7,7 +7,7 @@ corpus, or on a sample of the corpus that is as large as the in-domain text. The
 (log p_in_domain - log p_general) / tokens.
 
 The models score the lines of the first FILE. The other files are translations of the first FILE, line by line. The
-selected lines are written, in their order and uncompressed, to files of the same names in DIR.
+selected lines of each file are written to DIR, in their original order, uncompressed and under the same file name.
 """
 
 import argparse
@@ -92,7 +92,7 @@ def check_files(files: Sequence[Path], outputs: Sequence[Path]) -> int:
     errors = []
     if len(set(counts)) > 1:
         lengths = ", ".join(f"{file} has {count:,} lines" for file, count in zip(files, counts, strict=True))
-        errors.append(f"{lengths}; accepted: files with equally many lines")
+        errors.append(f"{lengths}; accepted: files with the same number of lines")
     if len(set(outputs)) < len(outputs):
         errors.append(
             "two files have the same name, so one output would overwrite the other; accepted: different names"
@@ -118,7 +118,7 @@ def chunks(file: Path) -> Iterator[list[str]]:
 def differences(in_domain: LanguageModelScorer, general: LanguageModelScorer, texts: Sequence[str]) -> list[float]:
     """Return (log p_in_domain - log p_general) / tokens of each text; -inf if a text is empty or too long.
 
-    The tokens are those of the general model for both terms, so the vocabularies of the models may differ.
+    `tokens` is the number of tokens in the vocabulary of the general model. The vocabularies of the models may differ.
     """
     indices = [i for i, text in enumerate(texts) if text.strip() and in_domain.fits(text) and general.fits(text)]
     scorable = [texts[i] for i in indices]
@@ -129,7 +129,7 @@ def differences(in_domain: LanguageModelScorer, general: LanguageModelScorer, te
 
 
 def select_highest(scores: np.ndarray, keep: int) -> np.ndarray:
-    """Return a boolean mask of the `keep` highest scores, without -inf. Among equal scores, earlier lines win."""
+    """Return a boolean mask of the `keep` highest scores, except -inf. Of equal scores, the earlier is selected."""
     highest = np.argsort(-scores, kind="stable")[:keep]
     selected = np.zeros(len(scores), dtype=bool)
     selected[highest] = True

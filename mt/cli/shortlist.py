@@ -3,9 +3,10 @@
     mt-service shortlist runs/multi30k-en-de/model scripts/recipes/multi30k-en-de.toml
     mt-service translate runs/multi30k-en-de/model news.en --shortlist
 
-A shortlist makes decoding on a CPU faster: a translation may contain only tokens that the list allows for the source
-tokens. The list is written to shortlist.safetensors in the model directory and used only with --shortlist. A smaller
-list is faster but may lower the quality: compare `mt-service evaluate` with and without --shortlist.
+A shortlist makes decoding on a CPU faster: a translation may contain only target tokens that the list allows for its
+source tokens. The list is written to shortlist.safetensors in the model directory. `mt-service translate` uses it only
+with --shortlist. A smaller list is faster but may lower the quality: compare `mt-service evaluate` with and without
+--shortlist.
 """
 
 import argparse
@@ -49,7 +50,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         type=count,
         default=1_000_000,
         metavar="N",
-        help="largest number of sentence pairs to align (%(default)s)",
+        help="maximum number of sentence pairs to align (%(default)s)",
     )
     parser.more.add_argument(
         "--prepared", type=Path, default=RUNS / "prepared", metavar="DIR", help="folder of prepared data (%(default)s)"
@@ -58,7 +59,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def compute_shortlist(options: argparse.Namespace, console: Console) -> None:
-    """Write the shortlist into the model directory. Raises: MTError if the model or the recipe does not fit."""
+    """Write the shortlist into the model directory. Raises: MTError if the model or the recipe cannot be used."""
     loaded = load_model(options.model, select_device("cpu"))
     pieces, targets = (side.pieces(range(len(side))) for side in (loaded.tokenizer, loaded.tokenizer.target))
     if pieces != targets:

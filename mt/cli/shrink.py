@@ -1,4 +1,4 @@
-"""Cut layers or vocabulary of a trained model, the teacher, to make a student with a part of its weights.
+"""Make a smaller model, the student, from some layers and tokens of a trained model, the teacher.
 
     mt-service shrink TEACHER runs/student --encoder-layers 6 --decoder-layers 1 --vocabulary-size 3000
 
@@ -61,8 +61,15 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("model", type=Path, help="model directory of the teacher")
     parser.add_argument("out", type=Path, help="model directory to write; an existing model is replaced")
     parser.common.add_argument(
-        "--encoder-layers", type=count, metavar="N", help="encoder layers; may exceed the teacher's (default: same)"
+        "--encoder-layers",
+        type=count,
+        metavar="N",
+        help="number of encoder layers; may exceed the teacher's (default: the teacher's)",
     )
-    parser.common.add_argument("--decoder-layers", type=count, metavar="N", help="decoder layers (default: same)")
-    parser.common.add_argument("--vocabulary-size", type=count, metavar="N", help="vocabulary size (default: same)")
+    parser.common.add_argument(
+        "--decoder-layers", type=count, metavar="N", help="number of decoder layers (default: the teacher's)"
+    )
+    parser.common.add_argument(
+        "--vocabulary-size", type=count, metavar="N", help="number of tokens (default: the teacher's)"
+    )
     return parser.parse_args(argv)

@@ -53,7 +53,7 @@ FIXED_SECTIONS = (
     "model",
     "tuning",
 )  # sections of a recipe that --resume may not change
-MAX_PROCESSES = 4  # with more, the part of an update that each process computes is too small
+MAX_PROCESSES = 4  # with more processes, the part of an update that each one computes is too small
 Tests = dict[str, list[SentencePair]]  # test pairs by direction
 
 
@@ -102,10 +102,13 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         "--processes",
         type=count,
         metavar="N",
-        help=f"processes on a CPU (default: one per core, at most {MAX_PROCESSES})",
+        help=f"number of processes on a CPU (default: one per core, at most {MAX_PROCESSES})",
     )
     parser.more.add_argument(
-        "--threads", type=count, metavar="N", help="threads of each process; without --processes, a single process runs"
+        "--threads",
+        type=count,
+        metavar="N",
+        help="number of CPU threads of each process; without --processes, one process runs",
     )
     return parser.parse_intermixed_args(argv)
 
@@ -113,8 +116,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 def share_cores(device: torch.device, processes: int | None, threads: int | None) -> int:
     """Set the number of threads of this process and return the number of processes, including this one.
 
-    Several processes with one thread each are faster than one process with several threads, because processes
-    synchronise once per update, threads at each operation.
+    Several processes with one thread each are faster than one process with several threads: processes synchronise once
+    per update, but threads synchronise at each operation.
     """
     started = "RANK" in os.environ  # by torchrun or by rank 0
     if processes is None or started:
@@ -170,7 +173,7 @@ def train(
 
 @contextmanager
 def signals_stop(trainer: Trainer, world: World) -> Iterator[None]:
-    """Stop training after the current update on SIGINT or SIGTERM, or at once if a single process gets SIGINT twice.
+    """Stop training after the current update on SIGINT or SIGTERM. In a single process, a second SIGINT stops at once.
 
     Under torchrun, a repeated SIGINT has no effect: torchrun forwards signals, so a process may receive one twice.
     """
@@ -192,12 +195,12 @@ def signals_stop(trainer: Trainer, world: World) -> Iterator[None]:
 
 
 def check_restarts(resume: bool) -> None:
-    """Check the options that torchrun --max-restarts needs. Raises: TrainingError if a restart would fail."""
+    """Check that `torchrun --max-restarts` can restart this command. Raises: TrainingError if it cannot."""
     missing = []
     if not resume:
-        missing.append("a restart would find that the run directory exists. Give --resume, which also starts a new run")
+        missing.append("the run directory would exist at a restart. Give --resume, which also starts a new run")
     if reuses_store():
-        missing.append(f"new processes would wait for dead processes. Run {SEPARATE_STORES} torchrun ...")
+        missing.append(f"restarted processes would wait for ended ones. Run {SEPARATE_STORES} torchrun ...")
     if restarts() and missing:
         raise TrainingError(problems("torchrun --max-restarts cannot restart this command", missing))
 

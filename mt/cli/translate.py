@@ -7,16 +7,17 @@
 MODEL is a model directory (default: MT_MODEL in the environment). A line may hold several sentences; with --sentences
 each line is one sentence, as in a test set.
 
-With --output FILE the lines are written to FILE.part until all are done. If the command is interrupted, run it
-again to resume. A line that cannot be translated gives an empty line and a message on stderr; the exit status is 3.
+With --output FILE the lines are written to FILE.part, which is renamed when all lines are done. If the command is
+interrupted, run it again to resume. A line that cannot be translated gives an empty line and a message on stderr; the
+exit status is then 3.
 
 --json writes one JSON object per line, with the fields source, translation, score (log-probability / length penalty)
 and log_probability. If a line has several sentences, the object has the field sentences; with --n-best, the field
 alternatives. For a line that cannot be translated, the object has only the fields problem and, if readable, source.
 
---ensemble averages the probabilities of several models; its time is the sum of their times. --mbr N draws N samples and
-selects the sample with the highest mean chrF against the others (minimum Bayes risk). With --n-best, the samples with
-the next highest means follow.
+--ensemble averages the probabilities of several models; the time is the sum of the models' times. --mbr N draws N
+samples and selects the sample with the highest mean chrF against the other samples (minimum Bayes risk). With --n-best,
+the samples with the next highest means follow.
 
 --ray translates chunks of lines on a Ray cluster, by one process for each GPU, or for each group of --threads cores.
 The model directory must have the same path on every machine. Each line is written once, even if workers die.
@@ -66,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Return the options, with the inputs resolved as `model` and `file`. Raises: RequestError."""
+    """Return the options; `model` and `file` are the resolved inputs. Raises: RequestError if no model is named."""
     parser = CommandParser("translate", __doc__)
     parser.add_argument("inputs", nargs="*", metavar="[MODEL] [FILE|-]", help="plain text, .gz or .xz; - is stdin")
     parser.usage = "%(prog)s [MODEL] [FILE|-] [options]"
@@ -80,7 +81,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add = parser.more.add_argument
     add("--sentences", action="store_true", help="each line is one sentence: do not split it")
     add("--beam-size", type=int, metavar="N", help="hypotheses of beam search; 1 is greedy (default: the model's)")
-    add("--n-best", type=int, metavar="N", help="translations per line; requires --json")
+    add("--n-best", type=int, metavar="N", help="number of translations per line; requires --json")
     add("--length-penalty", type=float, metavar="X", help="higher favours longer translations (default: the model's)")
     add("--threads", type=count, metavar="N", help="CPU cores (default: all)")
     parser.add_precision()
@@ -88,10 +89,13 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add("--ray", metavar="ADDRESS", help="translate on a Ray cluster: HOST:PORT, or auto")
     add = parser.add_argument_group("sampling").add_argument
     add("--sample", action="store_true", default=None, help="sample instead of searching")
-    add("--temperature", type=float, metavar="X", help="below 1: fewer unlikely tokens (default: 1)")
+    add("--temperature", type=float, metavar="X", help="below 1, probable tokens are drawn more often (default: 1)")
     add("--top-k", type=int, metavar="N", help="sample among the N most likely tokens (default: 0, all)")
     add(
-        "--top-p", type=float, metavar="X", help="sample among the likeliest tokens of total probability X (default: 1)"
+        "--top-p",
+        type=float,
+        metavar="X",
+        help="sample among the most likely tokens whose probabilities add up to X (default: 1, all)",
     )
     add("--mbr", type=int, metavar="N", help="minimum Bayes risk among N samples (at temperature 0.5 by default)")
     add("--seed", type=int, metavar="N", help="seed of the samples (default: 0)")
@@ -232,7 +236,7 @@ class StreamOutput:
 
 
 def open_output(options: argparse.Namespace, translator: LineTranslator) -> StreamOutput | ResumableFile:
-    """Open the output, UTF-8 with `\\n` line ends on every system. Raises: DataError if the file cannot be written."""
+    """Open the output as UTF-8 with `\\n` line ends on every system. Raises: DataError if a file cannot be written."""
     path: Path | None = options.output
     if path is None:
         return StreamOutput(open(sys.stdout.fileno(), "w", encoding="utf-8", newline="\n", closefd=False))

@@ -27,7 +27,7 @@ translations selected among samples at temperature 0.5 had higher BLEU and chrF2
 
 @dataclass(frozen=True)
 class OutputLine:
-    """A line of output, the problem if it has no translation, and the size of the input line in bytes."""
+    """A line of output, the problem if the line could not be translated, and the size of the input line in bytes."""
 
     text: str
     problem: str
@@ -45,7 +45,7 @@ class TranslationJob:
 
     @classmethod
     def load(cls, options: argparse.Namespace, terms: Terms) -> "TranslationJob":
-        """Load the model. Raises: MTError if the model cannot be loaded or an option does not fit it."""
+        """Load the model. Raises: MTError if the model cannot be loaded or does not support an option."""
         translator = Translator.load(
             options.model,
             options.device,

@@ -84,7 +84,10 @@ def test_errors(
     (tmp_path / "other" / "web.en").write_text("one\n")
     english = write_language_model(tmp_path / "english", "en", seed=4)
     for arguments, message in (
-        ((general, *files, "--out", tmp_path / "out"), "web.en has 1 lines; accepted: files with equally many lines"),
+        (
+            (general, *files, "--out", tmp_path / "out"),
+            "web.en has 1 lines; accepted: files with the same number of lines",
+        ),
         ((general, files[1], "--out", tmp_path), "web.en; accepted: another folder"),
         ((general, files[1], tmp_path / "other" / "web.en", "--out", tmp_path / "out"), "have the same name"),
         ((english, *files, "--out", tmp_path / "out"), "of en; accepted: two models of the same language"),

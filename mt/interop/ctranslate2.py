@@ -21,7 +21,7 @@ except ModuleNotFoundError:  # an optional dependency, which `export_ctranslate2
     transformer_spec = None
 
 QUANTIZATIONS = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
-POSITIONS = "embedding.positions"  # a constant of ours; stored, because CTranslate2 would compute a different table
+POSITIONS = "embedding.positions"  # our position table; stored, because CTranslate2 would compute a different one
 
 LONGEST_INPUT = 1024  # tokens, the default limit of CTranslate2; the position table has one row per token
 
@@ -81,7 +81,7 @@ def specification(loaded: LoadedModel) -> "transformer_spec.TransformerSpec":
 
 
 def fill(spec: "transformer_spec.TransformerSpec", weights: dict[str, Tensor], rows: Table) -> None:
-    """Copy `weights` into a specification under the names that the table `rows` gives them.
+    """Copy `weights` into a specification; the table `rows` maps our weight names to those of the specification.
 
     Raises: ModelError that lists every weight that only one of the two formats has.
     """

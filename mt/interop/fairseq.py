@@ -24,7 +24,7 @@ SOURCE, TARGET, OUTPUT = (
     "decoder.embed_tokens.weight",
     "decoder.output_projection.weight",
 )
-CONSTANTS = ("version", "embed_positions._float_tensor")  # endings of the names of entries that are not learned
+CONSTANTS = ("version", "embed_positions._float_tensor")  # suffixes of names of entries that are not learned
 
 BEGIN, PAD, END, UNKNOWN = "<s>", "<pad>", "</s>", "<unk>"
 SPECIAL = (BEGIN, PAD, END, UNKNOWN)  # in the order of their ids; dictionaries do not list them
@@ -87,12 +87,12 @@ def _one(folder: Path, pattern: str) -> Path:
     paths = sorted(folder.glob(pattern))
     if len(paths) != 1:
         names = ", ".join(path.name for path in paths) or "none"
-        raise ModelError(f"{folder}: files that match {pattern}: {names}; accepted: exactly one such file")
+        raise ModelError(f"{folder}: the files that match {pattern} are: {names}; accepted: exactly one such file")
     return paths[0]
 
 
 def _options(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of task and model in one dictionary; new checkpoints store the two apart."""
+    """Return the options of task and model in one dictionary; new checkpoints store task and model separately."""
     cfg = content.get("cfg") or {}
     parts = [content.get("args"), *(cfg.get(part) for part in ("task", "model"))]
     return {
@@ -104,7 +104,7 @@ def _options(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _language(options: Mapping[str, Any], name: str, checkpoint: Path) -> str:
-    """Return a language, which becomes part of a file name. Raises: ModelError if it is no code of a language."""
+    """Return the option `name`, a language code and part of a file name. Raises: ModelError if it is not a code."""
     language = options.get(name)
     if not (isinstance(language, str) and re.fullmatch(r"\w{1,20}([-@.]\w{1,20})*", language)):
         raise ModelError(f"{checkpoint}: {name} is {shown(language)}; accepted: a language such as 'en'")
@@ -123,7 +123,7 @@ def _option_problems(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _side(dictionary: Path, sentencepiece: Path) -> Side:
-    """Read a dictionary, whose lines hold a piece and its count. In fairseq the end token also begins a target.
+    """Read a dictionary with a piece and its count on each line. In fairseq, the end token also begins a target.
 
     Raises: ModelError if the file cannot be read.
     """

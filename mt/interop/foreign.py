@@ -26,7 +26,7 @@ from mt.tokenizer import BOS, PAD, SPECIAL_PIECES, Vocabulary, VocabularyTokeniz
 from mt.weights import FLOATS
 
 TAG = re.compile(r">>.+<<")
-SHOWN = 20  # largest number of language tags listed in an error message
+SHOWN = 20  # maximum number of language tags in an error message
 
 BIAS = "embedding.bias"
 TARGET_ROWS = ("embedding.tokens.weight", "embedding.output", BIAS)
@@ -50,7 +50,7 @@ class Side:
 
     @cached_property
     def rows(self) -> list[int | None]:
-        """Return the other toolkit's id of each of our ids: pad, unk, bos, eos, then the others in their order."""
+        """Return the other toolkit's id for each of our ids: pad, unk, bos, eos, then all others in their order."""
         special = [self.pad, self.unk, self.start, self.eos]
         return [*special, *(id for id in sorted(set(self.ids.values())) if id not in special)]
 
@@ -63,12 +63,12 @@ class Side:
 
     @property
     def silent(self) -> list[int]:
-        """Return those of our ids whose probability is zero because the other model gives them none."""
+        """Return our ids that must have probability zero, because the other model cannot produce them."""
         ids = [PAD] if self.pad is None or not self.pad_counts else []
         return [*ids, BOS] if self.start in (None, self.pad, self.unk, self.eos) else ids
 
     def problems(self, name: str) -> Iterator[str]:
-        """Yield a message for each fault of the ids, which must be 0 to V - 1; `name` is the vocabulary's name."""
+        """Yield a message for each fault of the ids, which must be 0 to V - 1; `name` names the vocabulary."""
         ids = sorted(self.ids.values())
         if ids != list(range(len(ids))):
             yield f"{name}: ids are missing, repeated or too large; accepted: each id from 0 to {len(ids) - 1} once"
@@ -81,7 +81,7 @@ class Side:
 
 @dataclass(frozen=True)
 class ForeignModel:
-    """Model of another toolkit, as a reader returns it: weights in torch's layout under the other toolkit's names."""
+    """Model of another toolkit, as a reader returns it. The weights have torch's layout and the toolkit's names."""
 
     name: str
     kind: str  # "MarianMT model (Hugging Face)"
@@ -95,11 +95,12 @@ class ForeignModel:
     problems: Sequence[str]
     provenance: Sequence[str]  # lines for README.md
     tags: Mapping[str, str] = field(default_factory=dict)
-    """Tag of each language, if a source begins with the tag of its own language, and a translation with its tag."""
+    """Tag of each language, if a source begins with the tag of the source language, and a translation with the tag of
+    the target language. Otherwise empty."""
 
 
 def write_model(model: ForeignModel, out: Path, directions: Sequence[str]) -> None:
-    """Write the model directory `out` for `directions`, or for the model's stated ones if `directions` is empty.
+    """Write the model directory `out` for `directions` or, if they are empty, for the directions of the model's files.
 
     Raises: ModelError that lists every unsupported option and every fault of vocabularies, weights and directions.
     """
@@ -166,7 +167,7 @@ def _weight_problems(model: ForeignModel, config: ModelConfig) -> Iterator[str]:
 
 
 def _our_weights(model: ForeignModel, config: ModelConfig) -> dict[str, Tensor]:
-    """Return the weights as our state dictionary; `_weight_problems` must have found none."""
+    """Return the weights as our state dictionary; `_weight_problems` must have found no problem."""
     placed = place(model.table(config), model.weights)
     placed.setdefault(BIAS, torch.zeros(len(model.target.ids)))
     for side, names in ((model.target, TARGET_ROWS), (model.source, SOURCE_ROWS)):

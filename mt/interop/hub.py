@@ -25,7 +25,7 @@ def is_hub_name(source: str) -> bool:
 
 
 def fetch_model(source: str, options: ImportOptions) -> Origin:
-    """Download a model into huggingface_hub's cache. A name without a revision stands for the newest revision.
+    """Download a model into huggingface_hub's cache. For a name without a revision, download the newest revision.
 
     The returned Origin records the revision. Raises: ModelError if huggingface_hub is not installed, the hub cannot be
     reached or has no such model, the weights are a pickle that the options do not allow, or the files cannot be
@@ -59,7 +59,7 @@ def fetch_model(source: str, options: ImportOptions) -> Origin:
 
 
 def _weights(source: str, names: Collection[str], options: ImportOptions) -> str:
-    """Return a pattern of the names of the weight files, the pickle only if the model has no other weight file.
+    """Return a pattern of the names of the weight files; it matches a pickle only if there is no other weight file.
 
     Raises: ModelError if the weights are a pickle and `options` do not allow pickles.
     """
@@ -70,7 +70,7 @@ def _weights(source: str, names: Collection[str], options: ImportOptions) -> str
     if not options.allow_pickle:
         raise ModelError(
             f"{source}: its only weights are {PICKLE}, a pickle. Either give {ALLOWED_PICKLE}, or import the folder "
-            "with OPUS-MT's .npz files, a zip that the model's card links to"
+            "with OPUS-MT's .npz file, from the zip archive to which the model's card links"
         )
     return PICKLE
 

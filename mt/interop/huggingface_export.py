@@ -29,7 +29,7 @@ ACCEPTED: Mapping[str, tuple[Any, ...]] = {
     "first_position": (0,),
     "embedding_norm": (False,),
 }
-"""Options of ours that MarianMT lacks, each with the values that MarianMT's computation equals."""
+"""Options of our models that MarianMT does not have, each with the values that correspond to MarianMT's computation."""
 
 
 def export_huggingface(model: Path, out: Path) -> None:
@@ -37,7 +37,7 @@ def export_huggingface(model: Path, out: Path) -> None:
 
     Ids and weights stay the same, with one exception: if the model interleaves sines and cosines, its residual stream
     is permuted, because MarianMT stores all sines first. Raises: ModelError if the model cannot be loaded, MarianMT
-    lacks one of its options (all such options are listed) or weights, or `out` exists and is not a model.
+    does not support an option of the model (the error lists all) or a weight, or `out` exists and is not a model.
     """
     check_output(out, model)
     loaded = load_model(model, torch.device("cpu"))
@@ -166,7 +166,7 @@ def _tokenizer(loaded: LoadedModel, separate: bool) -> dict[str, Any]:
         "model_max_length": loaded.description.model.max_length,
         "separate_vocabs": separate,
         "bos_token": "<s>",
-        "split_special_tokens": True,  # "</s>" in a text is text
+        "split_special_tokens": True,  # "</s>" in an input is tokenized as text
         **(languages if len(directions) == 1 else {}),
     }
 

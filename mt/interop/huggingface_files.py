@@ -14,7 +14,7 @@ from mt.weights import load_weights
 SAFE, PICKLE, INDEX = "model.safetensors", "pytorch_model.bin", "model.safetensors.index.json"
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-"""Our name of each activation of transformers that our feed-forward networks have."""
+"""Activations by their names in transformers, with their names here."""
 
 EQUAL = (("encoder_attention_heads", "decoder_attention_heads"), ("encoder_ffn_dim", "decoder_ffn_dim"))
 SIZES = {
@@ -29,7 +29,7 @@ SIZES = {
 SEARCH = {"beam_size": "num_beams", "length_penalty": "length_penalty", "no_repeat_ngram": "no_repeat_ngram_size"}
 
 Options = Mapping[str, tuple[Any, tuple[Any, ...]]]
-"""Default in transformers and supported values of options of config.json."""
+"""For each option of config.json: the default in transformers, and the supported values."""
 
 
 def option_problems(config: Mapping[str, Any], options: Options) -> Iterator[str]:
@@ -44,7 +44,7 @@ def option_problems(config: Mapping[str, Any], options: Options) -> Iterator[str
 
 
 def search_options(config: Mapping[str, Any], generation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of our DecodingConfig that config.json or generation_config.json states."""
+    """Return the values for our DecodingConfig that are set in config.json or generation_config.json."""
     values = {**config, **generation}
     return {ours: values[key] for ours, key in SEARCH.items() if values.get(key) is not None}
 
@@ -52,7 +52,8 @@ def search_options(config: Mapping[str, Any], generation: Mapping[str, Any]) -> 
 def weight_files(folder: Path, allow_pickle: bool) -> list[str]:
     """Return the names of the files of the weights, which may be missing.
 
-    The weights are in one safetensors file, or in several, whose index comes first, or, if `allow_pickle`, in a pickle.
+    The weights are in one safetensors file, in several with an index (the first name returned) or, if `allow_pickle`
+    is True and there is no safetensors file, in a pickle.
 
     Raises: ModelError if the index cannot be used.
     """

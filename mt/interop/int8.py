@@ -1,4 +1,4 @@
-"""Comparison of int8 with float32 for a model directory, and its conversion to int8 weights."""
+"""Comparison of int8 with float32 for a model directory, and conversion of a model directory to int8 weights."""
 
 from pathlib import Path
 
@@ -17,8 +17,8 @@ CARD = """\
 `mt-service export --to int8` rounded each row of each matrix to int8 with a float32 scale. Biases, LayerNorms and \
 positions are float32. {exact}
 """
-KEPT = f"The float32 weights are in `{FLOAT_WEIGHTS}`, which a CPU does not need to translate in int8."
-NOT_KEPT = "The float32 weights are not here: a GPU, float32 and tuning use the rounded ones."
+KEPT = f"The float32 weights are in `{FLOAT_WEIGHTS}`. A CPU that translates in int8 does not need this file."
+NOT_KEPT = "The float32 weights are not included: a GPU, `--dtype float32` and tuning use the rounded weights."
 
 CHECK = """
 ## int8 compared with float32

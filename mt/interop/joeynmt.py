@@ -118,7 +118,7 @@ def _checkpoint(folder: Path) -> Path:
 
 
 def _beside(folder: Path, stated: Any, usual: str) -> Path:
-    """Return the path in `folder` of the file name of `stated`, or of `usual` if the configuration states none."""
+    """Return the path in `folder` of the file that the configuration states, or else of the file `usual`."""
     named = folder / Path(str(stated)).name if stated else folder / usual
     return named if named.is_file() or not usual else folder / usual
 
@@ -161,7 +161,7 @@ class JoeyConfig:
                 differ = f"model.encoder.{name} is {shown(one)} and model.decoder.{name} is {shown(other)}"
                 yield f"{differ}; accepted: equal values"
         if self._scaled("encoder") != self._scaled("decoder"):
-            yield "embeddings are scaled on one side; accepted: both or none"
+            yield "embeddings.scale differs between model.encoder and model.decoder; accepted: equal values"
         if self.at("data.special_symbols.lang_tags"):
             yield "data.special_symbols.lang_tags are set; accepted: none"
 
@@ -176,7 +176,7 @@ class JoeyConfig:
         return self.at(f"model.{side}.embeddings.scale") is True
 
     def side(self, vocabulary: Path, sentencepiece: Path) -> Side:
-        """Read a vocabulary file with one piece on each line. The special pieces come first even if it omits them.
+        """Read a vocabulary file with one piece on each line. Special pieces come first, even if the file omits them.
 
         Raises: ModelError if the file cannot be read.
         """
@@ -210,7 +210,7 @@ class JoeyConfig:
         }
 
     def decoding(self) -> dict[str, Any]:
-        """Return the values of our DecodingConfig. JoeyNMT too has the length penalty of Wu et al. 2016."""
+        """Return the values of our DecodingConfig. JoeyNMT also has the length penalty of Wu et al. 2016."""
         alpha = self.at("testing.beam_alpha") or 0
         size = self.at("testing.beam_size") or 5
         return {"beam_size": size, "length_penalty": max(0, alpha), "normalization": "gnmt"}

@@ -1,4 +1,4 @@
-"""Tables that map weight names of one format to another; a table uses every weight of both exactly once."""
+"""Tables that map the weight names of one format to those of another; each name is in a table exactly once."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from torch import Tensor
 class Row:
     """Row of a table: each weight in `targets` is the concatenation of `sources` along the first dimension.
 
-    Several sources form a fused matrix (queries, keys and values); several targets are tied.
+    Several sources form a fused matrix (queries, keys and values); several targets are tied, so they are equal.
     """
 
     sources: tuple[str, ...]
@@ -23,24 +23,23 @@ Table = Sequence[Row]
 
 
 def parameter_rows(source: str, target: str, kinds: Sequence[str] = ("weight", "bias")) -> Iterator[Row]:
-    """Yield the rows of the weight and the bias of a layer, whose names in the two formats are given."""
+    """Yield the rows of the weight and the bias of a layer, which has the name `source` or `target` in a format."""
     return (Row((f"{source}.{kind}",), (f"{target}.{kind}",)) for kind in kinds)
 
 
 def find_misplaced(table: Table, sources: Collection[str], targets: Collection[str]) -> Iterator[str]:
-    """Yield a message for each source or target that is not in the table exactly once."""
-    for side, names, used in (
-        ("the source", sources, Counter(name for row in table for name in row.sources)),
-        ("the target", targets, Counter(name for row in table for name in row.targets)),
+    """Yield a message for each name in `sources`, `targets` or the table that the other lacks or the table repeats."""
+    for side, unused, repeated, names, used in (
+        ("the source model", "has no counterpart", "used", sources, Counter(n for row in table for n in row.sources)),
+        ("the target model", "gets no weight", "set", targets, Counter(n for row in table for n in row.targets)),
     ):
-        verb = "placed" if side == "the source" else "filled"
-        yield from (f"{name} of {side} is not {verb}" for name in names if name not in used)
+        yield from (f"{name} of {side} {unused}" for name in names if name not in used)
         yield from (f"{name} is missing in {side}" for name in used if name not in names)
-        yield from (f"{name} of {side} is {verb} {times} times" for name, times in used.items() if times > 1)
+        yield from (f"{name} of {side} is {repeated} {times} times" for name, times in used.items() if times > 1)
 
 
 def place(table: Table, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the target weights by name. The table must be correct (`find_misplaced`); tied targets share a tensor."""
+    """Return the target weights by name; tied targets share a tensor. `find_misplaced` must find no fault before."""
     placed = {}
     for row in table:
         tensors = [weights[name] for name in row.sources]

@@ -27,7 +27,7 @@ from mt.tokenizer import sentencepiece_ids
 BIAS = "decoder_ff_logit_out_b"
 OUTPUT, LEGACY_OUTPUT = "decoder_ff_logit_out_Wt", "decoder_ff_logit_out_W"  # [V, D], [D, V] (src/layers/output.cpp)
 UNKNOWN, END = "<unk>", "</s>"
-LONGEST = 512  # tokens: Marian itself has no limit; the value is that of transformers' conversions
+LONGEST = 512  # tokens: Marian itself has no limit; this is the limit of models that transformers converted
 
 OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "type": ("transformer",),
@@ -88,7 +88,7 @@ def read_marian(origin: Origin, import_options: ImportOptions) -> ForeignModel:
 
 @dataclass(frozen=True)
 class MarianFiles:
-    """Files of a model: the files that decoder.yml names, or without it the only file of each kind."""
+    """Files of a model: those that decoder.yml names or, without decoder.yml, the only file of each kind."""
 
     weights: str
     vocabularies: tuple[str, str]
@@ -135,7 +135,7 @@ def _vocabularies(folder: Path) -> list[str]:
 
 
 def _model_options(arrays: Mapping[str, np.ndarray], path: Path) -> dict[str, Any]:
-    """Return the configuration, which Marian stores among the weights as zero-terminated bytes."""
+    """Return the configuration. Marian stores it as zero-terminated bytes in an array beside the weights."""
     if CONFIG not in arrays:
         raise ModelError(f"{path}: has no entry {CONFIG}; accepted: a weight file that Marian wrote")
     try:
@@ -230,7 +230,7 @@ def _direction(name: str) -> str:
 
 
 def _as_torch(name: str, array: np.ndarray) -> Tensor:
-    """Return a weight in torch's layout: transposed, except `Wemb` and `Wt`, because Marian computes x W."""
+    """Return a weight in torch's layout. Matrices except `Wemb` and `Wt` are transposed: Marian computes x W."""
     tensor = torch.from_numpy(array.copy())
     if tensor.dim() != 2 or name.endswith(("Wemb", "_Wt")):
         return tensor

@@ -12,7 +12,8 @@ from mt.errors import ModelError, problems
 CONFIG = "special:model.yml"
 VERSION = 1
 MAX_UNPACKED = 20
-"""Unpacked size of an .npz file relative to its size: weights hardly shrink, zeros shrink 1,000-fold."""
+"""Maximum unpacked size of an .npz file relative to its packed size. Compression hardly shrinks weights, but it
+shrinks zeros 1,000-fold."""
 
 TYPES: Mapping[int, str] = {0x101: "<i1", 0x402: "<f2", 0x404: "<f4", 0x408: "<f8"}
 """NumPy type for each readable type code (src/common/types.h): int8 for the bytes of CONFIG, and floats."""
@@ -26,7 +27,7 @@ def read_weights(path: Path) -> dict[str, np.ndarray]:
 def read_npz(path: Path) -> dict[str, np.ndarray]:
     """Return the arrays of an .npz file by name.
 
-    Raises: ModelError if the file is damaged, holds a pickle, or unpacks to far more than weights do.
+    Raises: ModelError if the file is damaged, holds a pickle, or unpacks to more than MAX_UNPACKED times its size.
     """
     try:
         with ZipFile(path) as archive:

@@ -14,7 +14,7 @@ from mt.interop.onnx_graph import AXES, DECODER, ENCODER, OPSET, decoder, encode
 from mt.interop.output import check_output, exported_card, require_source_tags, target_languages
 from mt.tokenizer import BOS, EOS, PAD, SOURCE_FILE, TARGET_FILE, UNK, VOCABULARY_FILE
 
-LARGEST = 2**31  # bytes: the limit of a protobuf message; an ONNX file is one message
+LARGEST = 2**31  # bytes: the size limit of a protobuf message; an ONNX file is one message
 
 
 def export_onnx(model: Path, out: Path) -> None:
@@ -44,7 +44,7 @@ def export_onnx(model: Path, out: Path) -> None:
 
 
 def _config(loaded: LoadedModel) -> dict[str, Any]:
-    """Return the content of config.json: the ids and options that a program needs besides the graphs."""
+    """Return the content of config.json: the ids and options that a program needs in addition to the graphs."""
     description = loaded.description
     prefixes = {
         target: loaded.tokenizer.source_prefix("", target, description.directions)

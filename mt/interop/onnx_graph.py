@@ -32,7 +32,7 @@ DECODER = (
 """Types and shapes of the inputs and outputs of each graph."""
 
 AXES = {"B": "sentences", "K": "beams", "S": "source_length", "T": "target_length", "T + 1": "target_length + 1"}
-"""Names in the files of the axes that may have any size."""
+"""Names in the ONNX files of the axes whose size is not fixed."""
 
 EXAMPLE = {"B": 2, "K": 3, "S": 7, "T": 5}
 """Sizes of the example inputs for tracing: above 1, because torch turns an axis of size 1 into a constant."""
@@ -44,7 +44,7 @@ def encoder(model: Transformer) -> "ONNXProgram":
 
 
 def decoder(model: Transformer) -> "ONNXProgram":
-    """Export the decoder graph, which computes the logits of each beam's next token from its last token."""
+    """Export the decoder graph, which computes the logits of the next token of each beam."""
     return _export(_DecoderStep(model), *DECODER)
 
 
@@ -119,7 +119,7 @@ class _DecoderStep(nn.Module):
 
 
 class _ArgumentCache(DecoderCache):
-    """Decoder cache whose tensors are inputs of the graph. All its rows began at the same step."""
+    """Decoder cache whose tensors are inputs of the graph. All rows of the cache have the same length."""
 
     def __init__(self, keys: Tensor, values: Tensor, cross: list[tuple[Tensor, Tensor]], memory_mask: Tensor) -> None:
         """Store the inputs of the graph; `keys` and `values` are [L, B, K, H, T, d_k]."""

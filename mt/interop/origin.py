@@ -19,13 +19,13 @@ AS_MARIAN: Mapping[str, Any] = {"positions": "tensor2tensor", "norm_epsilon": 1e
 src/graph/node_initializers.cpp, layerNorm in src/models/transformer.h). Models that transformers or CTranslate2
 converted from Marian have positions of slightly higher frequencies."""
 
-ALLOWED_PICKLE = "--allow-pickle, which reads only plain values from it"
-UNSTATED = "not stated there; ask its authors before passing it on"
+ALLOWED_PICKLE = "--allow-pickle, which reads tensors and plain values only"
+UNSTATED = "not stated with the model; ask its authors before you redistribute it"
 
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """Options of an import. With `as_marian` an imported Marian model computes exactly as in Marian; see AS_MARIAN."""
+    """Options of an import. With `as_marian`, a Marian model computes positions and LayerNorm exactly as in Marian."""
 
     allow_pickle: bool = False
     as_marian: bool = False
@@ -81,7 +81,7 @@ def load_pickle(path: Path, records: Sequence[type] = ()) -> dict[str, Any]:
 
 
 class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
-    """PyYAML's safe loader without aliases: with them, a file of a few lines states a value of gigabytes."""
+    """PyYAML's safe loader without aliases: with aliases, a file of a few lines can hold a value of gigabytes."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -99,7 +99,7 @@ def parse_yaml(content: str) -> Any:
 
 
 class _Repr(reprlib.Repr):
-    """Short forms of values that a file states; of other objects than numbers, strings and containers, the type."""
+    """Short representations of values from a file. Objects that are no number, string or container show their type."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ def shown(value: Any) -> str:
 
 
 def named_tensors(content: Mapping[Any, Any], path: Path) -> dict[str, Tensor]:
-    """Return `content`, the weights in the pickle `path`, checked.
+    """Check `content`, the weights in the pickle `path`, and return it as a dictionary of tensors by name.
 
     Raises: ModelError that lists every name that is not a string and every value that is not a tensor.
     """

@@ -14,7 +14,7 @@ def check_output(out: Path, source: Path) -> None:
     if out.resolve() in (source.resolve(), *source.resolve().parents):
         raise ModelError(f"{out}: would replace the model that is read; accepted: another folder")
     if out.exists() and not _is_replaceable(out):
-        raise ModelError(f"{out}: exists and is no model; accepted: a new folder, an empty one, or a model to replace")
+        raise ModelError(f"{out}: exists and is no model; accepted: a new or empty folder, or a model to replace")
 
 
 def exported_card(description: Description, tool: str, body: str, model: Path) -> str:
@@ -30,10 +30,10 @@ Translates {description.directions}. Exported by `mt-service export`.
 
 
 def require_source_tags(loaded: LoadedModel, model: Path, format: str) -> None:
-    """Raise ModelError if the translations of a model begin with a token of the target language."""
+    """Raise ModelError if a model marks the target language in the translation instead of in the source."""
     if loaded.tokenizer.tags_each_side:
         raise ModelError(
-            f"{model}: its translations begin with a token of the target language, which {format} cannot express; "
+            f"{model}: its translations begin with a token of the target language, which {format} does not support; "
             "accepted: --to ctranslate2"
         )
 

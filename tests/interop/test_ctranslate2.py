@@ -127,10 +127,10 @@ def test_every_weight_without_a_place_is_named(build: Build) -> None:
     with pytest.raises(ModelError) as caught:
         fill(spec, weights, table(model.description.model))
     for line in (
-        "adapter.weight of the source is not placed",
-        "encoder.layers.1.self_attention.key.bias is missing in the source",
-        "encoder/layer_2/ffn/linear_0/weight of the target is not filled",
-        "decoder/layer_norm/gamma of the target is not filled",
+        "adapter.weight of the source model has no counterpart",
+        "encoder.layers.1.self_attention.key.bias is missing in the source model",
+        "encoder/layer_2/ffn/linear_0/weight of the target model gets no weight",
+        "decoder/layer_norm/gamma of the target model gets no weight",
     ):
         assert line in str(caught.value)
 

@@ -131,8 +131,8 @@ def test_a_pickle_is_read_only_if_allowed_and_all_problems_are_listed(tmp_path: 
     for line in (
         "encoder_learned_pos is True; accepted: False",
         "encoder_ffn_embed_dim is 48 and decoder_ffn_embed_dim is 64; accepted: equal values",
-        "encoder.layers.0.fc1.bias is missing in the source",
-        "encoder.layers.0.self_attn.in_proj_weight of the source is not placed",
+        "encoder.layers.0.fc1.bias is missing in the source model",
+        "encoder.layers.0.self_attn.in_proj_weight of the source model has no counterpart",
     ):
         assert line in str(caught.value)
     content["args"] = Namespace(**{**OPTIONS, "source_lang": "../../en"})

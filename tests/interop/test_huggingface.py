@@ -246,7 +246,7 @@ def test_everything_that_we_lack_is_listed_at_once(write: Write, tmp_path: Path)
         "encoder_attention_heads is 4 and decoder_attention_heads is 2; accepted: equal values",
         "the target's tokenizer: not a SentencePiece model (5 bytes)",
         "directions: Value error, 'en' is not a direction",
-        "model.decoder.layers.2.fc2.weight is missing in the source",
+        "model.decoder.layers.2.fc2.weight is missing in the source model",
     ):
         assert line in str(caught.value)
     assert not (tmp_path / "out").exists()
@@ -269,8 +269,8 @@ def test_every_weight_that_does_not_fit_is_listed_at_once(write: Write, tmp_path
     for line in (
         "model.encoder.layers.0.fc1.bias has the shape [7]; accepted: [48]",
         "model.encoder.layers.0.fc2.bias has infinite or NaN values",
-        "model.decoder.layers.0.adapter.weight of the source is not placed",
-        "model.decoder.layers.2.fc2.weight is missing in the source",
+        "model.decoder.layers.0.adapter.weight of the source model has no counterpart",
+        "model.decoder.layers.2.fc2.weight is missing in the source model",
         "model.encoder.embed_positions.weight is not the sinusoidal table",
         "lm_head.weight differs from model.shared.weight",
         f"vocab.json has {len(vocabulary) + 1} pieces, but config.json's vocab_size is {len(vocabulary)}",

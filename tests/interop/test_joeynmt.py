@@ -178,7 +178,7 @@ def test_all_problems_are_listed(tmp_path: Path) -> None:
         "model.encoder.layer_norm is 'pre' and model.decoder.layer_norm is 'post'; accepted: equal values",
         "model.encoder.num_heads is 2 and model.decoder.num_heads is 4; accepted: equal values",
         "src_embed.lut.weight differs from trg_embed.lut.weight",
-        "encoder.layer_norm.weight is missing in the source",
+        "encoder.layer_norm.weight is missing in the source model",
     ):
         assert line in str(caught.value)
     torch.save({"model_state": {"steps": 3}}, tmp_path / "model" / "best.ckpt")

@@ -19,10 +19,10 @@ def test_sources_are_joined_and_targets_tied() -> None:
 def test_all_that_has_no_place_is_named() -> None:
     table = (*TABLE, Row(("q",), ("qk",)), Row(("gone",), ("nowhere",)))
     assert sorted(find_misplaced(table, ("q", "k", "embedding", "extra"), ("qk", "input", "output", "empty"))) == [
-        "empty of the target is not filled",
-        "extra of the source is not placed",
-        "gone is missing in the source",
-        "nowhere is missing in the target",
-        "q of the source is placed 2 times",
-        "qk of the target is filled 2 times",
+        "empty of the target model gets no weight",
+        "extra of the source model has no counterpart",
+        "gone is missing in the source model",
+        "nowhere is missing in the target model",
+        "q of the source model is used 2 times",
+        "qk of the target model is set 2 times",
     ]

@@ -195,9 +195,9 @@ def test_everything_that_does_not_fit_is_listed_at_once(tmp_path: Path) -> None:
     with pytest.raises(ModelError) as caught:
         import_model(str(folder), tmp_path / "out", ["en-de", "en-it"])
     for line in (
-        "encoder_l1_ffn_b1 is missing in the source",
+        "encoder_l1_ffn_b1 is missing in the source model",
         "decoder_l2_ffn_W2 has the shape [4, 3]; accepted: [32, 48]",
-        "decoder_l1_adapter_W of the source is not placed",
+        "decoder_l1_adapter_W of the source model has no counterpart",
         f"the source vocabulary has {size} pieces, but dim-vocabs says {size + 1}",
         "transformer-ffn-activation is 'gelu'; accepted: 'relu', 'swish'",
         "transformer-preprocess is 'n'; accepted: ''",

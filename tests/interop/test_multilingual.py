@@ -243,8 +243,8 @@ def test_every_problem_is_listed_at_once(tmp_path: Path) -> None:
         "vocab_size is 12, but its pieces and the tokens of 52 languages are",
         "pad_token_id is 0; accepted: 1",
         "legacy_behaviour is True in tokenizer_config.json; accepted: False",
-        "model.decoder.layernorm_embedding.bias is missing in the source",
-        "model.encoder.extra of the source is not placed",
+        "model.decoder.layernorm_embedding.bias is missing in the source model",
+        "model.encoder.extra of the source model has no counterpart",
         "model.encoder.embed_positions.weight has the shape [7, 32]; accepted: [64, 32]",
         "it has no token for the language 'xx'; accepted: ar, cs, de",
     ):

@@ -17,11 +17,11 @@ class StudentConfig(Section):
     """A student: a smaller model that begins with layers of its teacher and learns from the teacher's translations."""
 
     encoder_layers: int | None = Field(None, ge=1)
-    """Number of encoder layers. Left out: those of the model that the student begins with."""
+    """Number of encoder layers. Left out: the number in the model that the student begins with."""
     decoder_layers: int | None = Field(None, ge=1)
-    """Number of decoder layers. Left out: those of the model that the student begins with."""
+    """Number of decoder layers. Left out: the number in the model that the student begins with."""
     vocabulary_size: int | None = Field(None, ge=300)
-    """Number of pieces. Left out: those of the model that the student begins with."""
+    """Number of pieces in the vocabulary. Left out: the number in the model that the student begins with."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout rate, usually lower than the teacher's."""
     training: dict[str, Any] = Field(default_factory=dict)
@@ -29,29 +29,33 @@ class StudentConfig(Section):
 
 
 class BuildConfig(Section):
-    """Techniques and budget of `mt-service build`; the rest of the recipe describes the corpora and the teachers."""
+    """Techniques and budget of `mt-service build`. The other sections of the recipe describe corpora and teachers."""
 
     minutes: float | None = Field(None, gt=0)
-    """Approximate minutes of the whole build. They determine `training.max_updates` of every model once, when the plan
-    is made. Left out: the `training.max_updates` of the recipe."""
+    """Approximate duration of the whole build in minutes. When the plan is made, it determines the number of updates of
+    every model. Left out: the `training.max_updates` of the recipe."""
     seeds: int = Field(1, ge=1, le=20)
-    """Number of teachers of each direction and round; the best by BLEU on the validation set is kept."""
+    """Number of teachers to train for each direction and round, with different seeds. The teacher with the highest BLEU
+    on the validation set is kept."""
     single_model: bool = False
-    """Train one model for all directions in place of one model for each direction."""
+    """Train one model for all directions instead of one model for each direction."""
     diversify: bool = True
-    """Train teachers also on the training text translated by models of both directions (Nguyen et al. 2020)."""
+    """Train teachers also on translations of the training text by models of both directions (Nguyen et al. 2020)."""
     monolingual: tuple[CorpusConfig, ...] = ()
     """Monolingual text, such as { path = "captions.de.gz", columns = ["de"] }, with one sentence per line. Text in a
-    source language is translated forward, text in a target language back and tagged (`source_tag` bt)."""
+    source language is translated into the target language. Text in a target language is translated back into the source
+    language; these pairs get the `source_tag` bt."""
     filter: float = Field(0.0, ge=0, lt=1)
-    """Share of the synthetic pairs to drop: those whose source is least probable given the translation, by a model of
-    the reverse direction (round-trip filtering)."""
+    """Share of the synthetic pairs to drop (round-trip filtering): the pairs to whose source a model of the reverse
+    direction gives the lowest probability, given the translation."""
     rounds: int = Field(1, ge=1, le=10)
-    """Most rounds of synthetic text. A further round runs if the last one improved BLEU on the validation set."""
+    """Maximum number of rounds of synthetic text. A further round runs only if the last one improved BLEU on the
+    validation set."""
     parallel_weight: float = Field(1.0, ge=0.001, le=1000)
-    """Number of times that an epoch of a teacher uses each pair of the parallel text beside synthetic text."""
+    """Number of times that an epoch of a teacher contains each pair of the parallel text. It contains each
+    synthetic pair once."""
     student: tuple[StudentConfig, ...] = ()
-    """Students. The first begins with layers of the teacher, each further one with layers of the student before it."""
+    """Students. The first one begins with layers of the teacher, each later one with layers of the previous student."""
     shortlist: bool = False
     """Compute a vocabulary shortlist for each final model."""
 
@@ -90,20 +94,23 @@ def read_build_recipe(path: Path, overrides: Sequence[str] = ()) -> tuple[Recipe
 
 
 def _unsuitable(recipe: Recipe, build: BuildConfig) -> list[str]:
-    """Return the keys of a recipe that a build does not support."""
+    """Return a message for each key of a recipe that a build does not support."""
     languages = recipe.data.languages
     checks = (
-        (recipe.data.language, "data.language; accepted: data.directions"),
-        (recipe.tuning, "[tuning]; accepted: a recipe of new models"),
-        (recipe.tokenizer.model, "tokenizer.model; accepted: a recipe of a new tokenizer"),
-        (recipe.training.max_minutes, "training.max_minutes; accepted: build.minutes or training.max_updates"),
+        (recipe.data.language, "data.language is set; accepted with [build]: data.directions"),
+        (recipe.tuning, "[tuning] is set; accepted with [build]: a recipe of new models"),
+        (recipe.tokenizer.model, "tokenizer.model is set; accepted with [build]: a recipe of a new tokenizer"),
+        (
+            recipe.training.max_minutes,
+            "training.max_minutes is set; accepted with [build]: build.minutes or training.max_updates",
+        ),
         (
             any(c.weight != 1 or c.source_tag or len(c.directions) for c in recipe.data.train),
-            "weight, source_tag or directions in data.train; accepted: none of them with [build]",
+            "data.train has weight, source_tag or directions; accepted with [build]: corpora without these keys",
         ),
         (
             len(recipe.data.directions) == 1 and build.single_model and build.is_synthetic,
-            "build.single_model with one direction; accepted: data.directions with both directions",
+            "build.single_model is true and data.directions has one direction; accepted: both directions",
         ),
     )
     unknown = [c.path for c in build.monolingual if c.columns[0] not in languages]

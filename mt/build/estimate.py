@@ -16,24 +16,24 @@ from mt.section import Section
 from mt.tokenizer import load_tokenizer
 
 START_SECONDS = 8.0  # start of a program, and loading of a model
-VALIDATION = 1.1  # time of a training with its validations, relative to the time of its updates
-SAMPLE = 1000  # lines from which the mean length is computed
+VALIDATION = 1.1  # time of updates and validations, relative to the time of the updates alone
+SAMPLE = 1000  # number of lines from which the mean length is computed
 LEAST_UPDATES = 100
 
 
 class Measurement(Section):
-    """The content of `plan.json`. It is made once, so that a build that resumes has the same plan."""
+    """The content of `plan.json`. It is measured once, so that a resumed build has the same plan."""
 
     settings: str
-    """Digest of the recipe without its corpora. The plan is made anew if it changes."""
+    """Digest of the recipe without its corpora. If it changes, a new plan is made."""
     device: str
     processes: int
     updates: int
-    """Updates of each training."""
+    """Number of updates of each training."""
     tokens_per_second: float
     """Rate of training in target tokens; translation with beam search is about as fast (experiment 085)."""
     training_seconds: float
-    """Time of a training besides its updates: preparation, the final validation, calibration."""
+    """Seconds of a training other than those of its updates: preparation, the final validation, calibration."""
     tokens_per_line: float
     lines: dict[str, int]
     """Number of lines of each text, by the names in `Workload.texts`."""
@@ -55,7 +55,7 @@ def measured_rate(folder: Path, update_tokens: int) -> tuple[float, float]:
 
 
 def text_sizes(work: Path, recipe: Recipe, build: BuildConfig) -> tuple[float, dict[str, int]]:
-    """Return the mean tokens of a training source, and the number of lines of each text."""
+    """Return the mean number of tokens of a training source, and the number of lines of each text."""
     directions = all_directions(recipe, build)
     tokenizer = load_tokenizer(work / TEXT_FOLDER)
     lines: dict[str, int] = {}
@@ -83,9 +83,9 @@ def estimate(stage: Stage, measured: Measurement, update_tokens: int) -> float:
 
 
 def updates_in(minutes: float, seconds_of: Callable[[int], float]) -> int:
-    """Return the updates of each training with which a build takes `minutes`.
+    """Return the number of updates of each training for which the build takes `minutes`.
 
-    `seconds_of` returns the time of the build for a number of updates, of which it is a linear function.
+    `seconds_of` returns the seconds of the build for a number of updates; it must be a linear function.
     Raises: BuildError if the budget is too small.
     """
     few = seconds_of(LEAST_UPDATES)

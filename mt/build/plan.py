@@ -1,4 +1,4 @@
-"""From a recipe with `[build]` to the list of stages, in the order in which they run."""
+"""Plan of a build: the list of stages for a recipe with `[build]`, in the order in which they run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from mt.config import Recipe
 from mt.data_config import CorpusConfig
 from mt.languages import Direction
 
-N_BEST = 5  # translations of a training sentence, of which the one nearest to the reference is used
+N_BEST = 5  # translations of each training sentence; the one with the highest sentence BLEU is used
 MEASURED_UPDATES = 100
 GAINS = {
     "diversify": "+0.5 BLEU (experiment 085)",
@@ -25,7 +25,7 @@ GAINS = {
 
 @dataclass(frozen=True)
 class ModelDirections:
-    """The directions of one model. `label` is a part of the names of its stages."""
+    """The directions of one model. `label` is a part of the names of the model's stages."""
 
     label: str
     directions: tuple[Direction, ...]
@@ -33,7 +33,10 @@ class ModelDirections:
 
 @dataclass(frozen=True)
 class FileToTranslate:
-    """A file to translate: its path, its name in `Workload.texts`, its stage if any, its reference translations."""
+    """A file to translate. `workload` is its name in `Workload.texts`, `stage` the stage that writes it, if any.
+
+    `reference` is the path of the reference translations, if there are any.
+    """
 
     path: str
     workload: str
@@ -74,7 +77,7 @@ def measuring_stage(recipe: Recipe, build: BuildConfig, machine: Machine) -> Sta
 
 
 def make_plan(recipe: Recipe, build: BuildConfig, machine: Machine, updates: int) -> list[Stage]:
-    """Return the stages of a build. Every model is trained for `updates`, unless a student has its own number."""
+    """Return the stages of a build. Every model is trained for `updates` updates, except some students."""
     planner = Planner(recipe, build, machine, updates)
     planner.plan()
     return [text_stage(recipe, build), *planner.stages]
@@ -126,7 +129,7 @@ class Planner:
             self._finish(group, candidates[group.label], back)
 
     def train(self, name: str, values: Values, inputs: Sequence[str], weight: float = 1.0) -> Stage:
-        """Return the stage that trains the recipe `values`. `weight` is the size relative to a teacher's."""
+        """Return the stage that trains the recipe `values`; `weight` is the relative time of an update."""
         folder = folder_of(name)
         options = ("--device", self.machine.device, "--processes", str(self.machine.processes))
         return Stage(
@@ -182,7 +185,7 @@ class Planner:
         return "--device", self.machine.device
 
     def _synthesize(self, number: int, models: dict[str, list[Candidate]]) -> list[SyntheticCorpus]:
-        """Translate the training text in all directions, by every seed, and monolingual text, by the first seed."""
+        """Translate the training text by the models of all seeds, and monolingual text by one model."""
         corpora = []
         by_direction = {direction: models[group.label] for group in self.groups for direction in group.directions}
         for direction, translators in by_direction.items():
@@ -199,7 +202,7 @@ class Planner:
     def _parallel(
         self, name: str, direction: Direction, models: Sequence[Candidate], backward: Sequence[Candidate]
     ) -> SyntheticCorpus:
-        """Translate the training text of a direction; of the best translations, use those nearest to the references."""
+        """Translate the training text of a direction; use the n-best translation nearest the reference."""
         pair = pair_of(direction, self.directions)
         path = f"{TEXT_FOLDER}/train.{pair}"
         text = FileToTranslate(f"{path}.{direction.source}", str(pair), TEXT, f"{path}.{direction.target}")
@@ -242,7 +245,7 @@ class Planner:
         return SyntheticCorpus(stage, corpus, direction, monolingual=not text.reference)
 
     def _finish(self, group: ModelDirections, candidates: list[Candidate], back: Sequence[SyntheticCorpus]) -> None:
-        """Choose the teacher of a group, train its students, and evaluate all of them on the test set."""
+        """Choose the best teacher for `group`, train students, and evaluate teacher and students on the test set."""
         teacher = self._publish(f"{group.label}-teacher", candidates, ())
         self._finish_model(group, teacher)
         if not self.build.student:
@@ -263,7 +266,7 @@ class Planner:
             before, before_stage = stage.output, name
 
     def _weight(self, encoder_layers: int, decoder_layers: int) -> float:
-        """Return the time of an update relative to a teacher's; a decoder layer takes about 1.5 times as long."""
+        """Return the time of an update relative to a teacher's; a decoder layer takes 1.5 times an encoder layer."""
         teacher = self.recipe.model
         return (1 + encoder_layers + 1.5 * decoder_layers) / (1 + teacher.encoder_layers + 1.5 * teacher.decoder_layers)
 
@@ -277,7 +280,7 @@ class Planner:
     def _student_text(
         self, group: ModelDirections, teacher: Candidate, back: Sequence[SyntheticCorpus]
     ) -> list[SyntheticCorpus]:
-        """Translate by the teacher: the training text, monolingual sources, and back-translated sources."""
+        """Translate the training text, monolingual text and back-translated sources by the teacher."""
         corpora = []
         for direction in group.directions:
             corpora.append(self._parallel(f"student-{direction}", direction, [teacher], ()))
@@ -324,7 +327,7 @@ class Planner:
                         self._evaluate(name, model.output, argv, (TEXT, *inputs), files)
 
     def _tests(self, direction: Direction) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
-        """Return the options, files and number of each test set of a direction; without one, the validation set."""
+        """Return options, files and number of each test set of a direction; if there is none, of the validation set."""
         languages = direction_languages(direction)
         tests: list[tuple[tuple[str, ...], tuple[str, ...], str]] = []
         for number, corpus in enumerate(self.recipe.data.test, 1):

@@ -1,4 +1,4 @@
-"""The recipes of the stages, as values that TOML can hold. Paths are relative to the folder of the build."""
+"""The recipes of the stages, as dictionaries to write in TOML. Paths are relative to the folder of the build."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class SyntheticCorpus:
-    """Text that a model of `direction` translated: the files `path`.LANGUAGE, which the stage `stage` writes."""
+    """Text translated by a model of `direction`. The stage `stage` writes it to the files `path`.LANGUAGE."""
 
     stage: str
     path: str
@@ -34,7 +34,7 @@ def all_directions(recipe: Recipe, build: BuildConfig) -> tuple[Direction, ...]:
 
 
 def pair_of(direction: Direction, directions: Iterable[Direction]) -> Direction:
-    """Return the first of `directions` that is `direction` or its reverse. Exported text has its name."""
+    """Return the first of `directions` that is `direction` or its reverse; files of exported text have its name."""
     return next(known for known in directions if known in (direction, direction.reversed))
 
 
@@ -89,7 +89,7 @@ def teacher_recipe(
 def student_recipe(
     teacher: Mapping[str, Any], student: StudentConfig, first_model: str, corpora: Sequence[SyntheticCorpus]
 ) -> Values:
-    """Return the recipe that trains a student, which begins with the untrained model `first_model`."""
+    """Return the recipe that trains a student; `first_model` is the model directory that `shrink` wrote."""
     return {
         **teacher,
         "data": {

@@ -26,7 +26,7 @@ class ReportTable:
 
 
 def write_report(name: str, stages: Sequence[Stage], seconds: Mapping[str, float], runner: Runner) -> Path:
-    """Write `report.md` and `report.html`, and return the path of the first.
+    """Write `report.md` and `report.html`, and return the path of `report.md`.
 
     Args:
         name: Title of the report.

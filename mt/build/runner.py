@@ -27,7 +27,7 @@ from mt.section import Section
 
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 POLL_SECONDS = 0.2
-LOG_LINES = 15  # last lines of a log that an error shows
+LOG_LINES = 15  # number of last lines of a log that an error message contains
 ACCEPTED_STATUS = {"translate": (0, 3)}  # 3: some lines could not be translated; `distil` drops them
 DATA_PLACEHOLDER = "{data}"
 
@@ -42,7 +42,7 @@ class Record(Section):
 
 
 Progress = Callable[[Stage, float, float], None]
-"""Called with a running stage, its seconds, and the share of it that is done."""
+"""Function that is called with a running stage, its seconds so far, and the share of its work that is done (0 to 1)."""
 
 
 class Runner:
@@ -61,7 +61,7 @@ class Runner:
             return None
 
     def is_done(self, stage: Stage, digest: str) -> bool:
-        """Return whether the stage has finished with this digest, and its output exists or was not needed."""
+        """Return whether the stage has finished with this digest and its output exists, or the stage was skipped."""
         record = self.record(stage.name)
         if record is None or record.digest != digest:
             return False
@@ -205,7 +205,7 @@ def share_done(stage: Stage, work: Path) -> float:
 
 
 def end_with_parent(parent: int) -> None:
-    """Let Linux kill this process when the process `parent` ends, so that a killed build leaves no program behind."""
+    """Let Linux kill this process when the process `parent` ends, so that no stage outlives a killed build."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
         if os.getppid() != parent:

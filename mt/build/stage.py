@@ -1,4 +1,4 @@
-"""A stage of a build: one verb of `mt-service`, what it reads and what it writes."""
+"""A stage of a build: one verb of `mt-service` with its inputs and its output."""
 
 import hashlib
 import json
@@ -10,13 +10,13 @@ from typing import Any, Literal
 from mt.errors import BuildError, problems
 
 FORMAT = 1  # version of the stages' files, a part of every digest
-DATA = "{data}/"  # beginning of an argument that stands for the folder of the corpora
+DATA = "{data}/"  # prefix of a path in an argument; it stands for the folder of the corpora
 
 TEXT = "text"  # name of the stage that cleans the text and trains the tokenizer
-TEXT_FOLDER = "stages/text/text"  # its output
+TEXT_FOLDER = "stages/text/text"  # output folder of the stage `text`
 
 Kind = Literal["prepare", "train", "translate", "distil", "shrink", "choose", "shortlist", "evaluate"]
-"""Verb of a stage. `choose` is no verb: it copies the best of several models."""
+"""Verb of `mt-service` that a stage runs. `choose` runs no verb: the stage copies the best of several models."""
 
 
 def folder_of(name: str) -> str:
@@ -44,8 +44,9 @@ class Gate:
 class Workload:
     """Amount of work of a stage, for estimates of time.
 
-    `updates` are weighted by the size of the model relative to the teacher's. `texts` names what is translated: a pair
-    of languages stands for its training pairs, another name for a monolingual corpus, `test` for a test set.
+    `updates` is the number of updates times the duration of an update relative to a teacher's. `texts` names the texts
+    that are translated: "en-de" is the training text of this direction, "test" a test set, and any other name the path
+    of a monolingual corpus.
     """
 
     updates: float = 0.0
@@ -57,7 +58,7 @@ class Stage:
     """A stage. Paths are relative to the folder of the build, or begin with `{data}/`.
 
     `recipe` is written to `stage.toml` in the folder of the stage. `files` are corpora below the data root. `inputs`
-    and the stages of `gate` and `candidates` come first.
+    names stages that must run before; the stages in `gate` and `candidates` must also run before.
     """
 
     name: str
@@ -71,7 +72,7 @@ class Stage:
     candidates: tuple[Candidate, ...] = ()
     workload: Workload = field(default_factory=Workload)
     gain: str = ""
-    """What the stage is expected to bring, with the experiment that measured it."""
+    """Expected gain in quality or speed, with the experiment that measured it."""
 
     @property
     def folder(self) -> str:
@@ -79,7 +80,7 @@ class Stage:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Names of all stages that come first."""
+        """Names of all stages that must run before this stage."""
         gate = (*self.gate.before, *self.gate.after) if self.gate else ()
         scores = (name for candidate in self.candidates for name in candidate.scores)
         return tuple(dict.fromkeys((*self.inputs, *gate, *scores)))

@@ -150,8 +150,8 @@ def test_the_measurement_is_short(tmp_path: Path) -> None:
     ("build", "overrides", "message"),
     [
         ("minuts = 3", (), "build.minuts = 3: Extra inputs are not permitted"),
-        ("", ("training.max_minutes=3",), "training.max_minutes; accepted: build.minutes or training.max_updates"),
-        ("single_model = true", (), "build.single_model with one direction; accepted: data.directions with both"),
+        ("", ("training.max_minutes=3",), "training.max_minutes is set; accepted with [build]: build.minutes or"),
+        ("single_model = true", (), "build.single_model is true and data.directions has one direction; acc"),
         (
             'monolingual = [{ path = "a.fr", columns = ["fr"] }]',
             (),

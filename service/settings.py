@@ -187,7 +187,9 @@ class Settings(BaseSettings):
         "the one that has been idle longest.",
     )
     allow_origins: Origins = Field(
-        (), description="Web sites whose pages may use the service (CORS), separated by commas; * allows all."
+        ("*",),
+        description="Web sites whose pages may use the service (CORS), separated by commas; * allows all, as "
+        "LibreTranslate does.",
     )
     root_path: Annotated[str, AfterValidator(_root_path)] = Field(
         "",

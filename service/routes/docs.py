@@ -1,4 +1,4 @@
-"""GET /openapi.json, and GET /docs: its operations as one HTML page, without scripts or other hosts."""
+"""GET /openapi.json (LibreTranslate: /spec), and GET /docs: its operations as one HTML page, without scripts."""
 
 import json
 from functools import lru_cache
@@ -16,6 +16,7 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewp
 
 
 @router.get("/openapi.json", include_in_schema=False)
+@router.get("/spec", include_in_schema=False)
 async def openapi(request: Request) -> Response:
     """Return the description of all operations."""
     return Response(encoded(request.app, request.scope.get("root_path", "")), media_type="application/json")

@@ -248,6 +248,7 @@ def test_request_ids(client: httpx.Client) -> None:
 
 def test_openapi_tells_the_truth(client: httpx.Client) -> None:
     document = client.get("/openapi.json").json()
+    assert client.get("/spec").json() == document
     translate = document["paths"]["/translate"]["post"]
     answers = translate["responses"]
     assert {"200", "400", "403", "413", "429", "500", "503", "504"} <= set(answers)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
-from mt.languages import Direction, language_name, primary_language
+from mt.languages import Direction, language_name, primary_language, standard_tag
 from service.access.glossaries import glossary_direction
 from service.errors import UnsupportedLanguage, shorten
 from service.languages import TranslationRoutes, closest_language, listing
@@ -48,6 +48,17 @@ def source_languages(routes: TranslationRoutes) -> list[tuple[str, str]]:
 def target_languages(routes: TranslationRoutes) -> list[tuple[str, str]]:
     """Return code and English name of each target language; a language with variants has several codes."""
     return _named({code: language for language in routes.target_languages for code in target_codes(language)})
+
+
+def resource_languages(routes: TranslationRoutes) -> list[tuple[str, str, bool, bool]]:
+    """Return code, English name, and whether it is a source and a target, of each language of `/v3/languages`.
+
+    The codes are BCP 47 tags such as `en`, `en-GB` and `zh-Hans`. A variant, such as `en-GB`, is only a target.
+    """
+    sources = {standard_tag(code): name for code, name in source_languages(routes)}
+    targets = {standard_tag(code): name for code, name in target_languages(routes)}
+    names = sources | targets
+    return [(code, names[code], code in sources, code in targets) for code in sorted(names)]
 
 
 @lru_cache(1)

@@ -1,4 +1,4 @@
-"""GET and POST /v2/languages, GET /v2/glossary-language-pairs.
+"""GET and POST /v2/languages, GET /v2/glossary-language-pairs, GET /v3/languages and /v3/languages/resources.
 
 `type` is read from the query and from the body: DeepL's SDK sends it in the body of a GET.
 """
@@ -9,12 +9,39 @@ from service.bodies import parse_body
 from service.errors import error_responses
 from service.routes.deepl.admission import ALWAYS, AdmittedDependency
 from service.routes.deepl.body import form_or_json
-from service.routes.deepl.language_codes import glossary_directions, source_languages, target_languages
-from service.routes.deepl.schemas import DeeplLanguage, LanguagePair, LanguagePairs, LanguagesBody
+from service.routes.deepl.language_codes import (
+    glossary_directions,
+    resource_languages,
+    source_languages,
+    target_languages,
+)
+from service.routes.deepl.schemas import (
+    DeeplLanguage,
+    FeatureStatus,
+    LanguagePair,
+    LanguagePairs,
+    LanguagesBody,
+    Resource,
+    ResourceBody,
+    ResourceFeature,
+    ResourceLanguage,
+)
 
 RESPONSES = error_responses(*ALWAYS)
 
 router = APIRouter()
+
+FEATURES = {
+    "tag_handling": ResourceFeature(name="tag_handling", needs_source_support=True, needs_target_support=True),
+    "glossary": ResourceFeature(name="glossary", needs_source_support=True, needs_target_support=True),
+    "auto_detection": ResourceFeature(name="auto_detection", needs_source_support=True, needs_target_support=False),
+}
+RESOURCES = {
+    "translate_text": ("tag_handling", "glossary", "auto_detection"),
+    "translate_document": ("glossary", "auto_detection"),
+    "glossary": (),
+}
+"""The resources that the service has, and the names of their features."""
 
 TYPE = {"name": "type", "in": "query", "schema": {"enum": ["source", "target"], "default": "source"}}
 
@@ -51,3 +78,38 @@ async def glossary_language_pairs(call: AdmittedDependency) -> LanguagePairs:
         for direction in glossary_directions(call.translations.routes)
     ]
     return LanguagePairs(supported_languages=pairs)
+
+
+@router.get(
+    "/v3/languages",
+    responses=RESPONSES,
+    openapi_extra={"parameters": [{"name": "resource", "in": "query", "required": True, "schema": {"type": "string"}}]},
+)
+async def languages_of_resource(call: AdmittedDependency) -> list[ResourceLanguage]:
+    """List the languages of a resource, such as `translate_text`, and the features that each supports."""
+    resource = parse_body(ResourceBody, call.fields).resource
+    if resource not in RESOURCES:
+        return []
+    listed = []
+    for code, name, is_source, is_target in resource_languages(call.translations.routes):
+        features = [FEATURES[feature] for feature in RESOURCES[resource]]
+        supported = {
+            feature.name: FeatureStatus()
+            for feature in features
+            if (is_source and feature.needs_source_support) or (is_target and feature.needs_target_support)
+        }
+        listed.append(
+            ResourceLanguage(
+                lang=code, name=name, usable_as_source=is_source, usable_as_target=is_target, features=supported
+            )
+        )
+    return listed
+
+
+@router.get("/v3/languages/resources", responses=RESPONSES)
+async def resources(call: AdmittedDependency) -> list[Resource]:
+    """List the resources that have languages, and the features of each."""
+    return [
+        Resource(name=name, features=[FEATURES[feature] for feature in features])
+        for name, features in RESOURCES.items()
+    ]

@@ -95,6 +95,42 @@ class DeeplLanguage(BaseModel):
     supports_formality: bool | None = Field(None, description="Of target languages only.")
 
 
+class ResourceBody(Body):
+    """The resource whose languages to list."""
+
+    resource: Annotated[
+        Literal["translate_text", "translate_document", "glossary", "write", "voice", "style_rules"], AsChoice
+    ] = Field(description="The service has no languages for `write`, `voice` and `style_rules`.")
+
+
+class FeatureStatus(BaseModel):
+    status: Literal["stable"] = "stable"
+
+
+class ResourceLanguage(BaseModel):
+    """A language of a resource. `features` has a key for each supported feature."""
+
+    lang: str
+    name: str
+    status: Literal["stable"] = "stable"
+    usable_as_source: bool
+    usable_as_target: bool
+    features: dict[str, FeatureStatus]
+
+
+class ResourceFeature(BaseModel):
+    """A feature of a resource, and the languages of a translation that must support it."""
+
+    name: str
+    needs_source_support: bool
+    needs_target_support: bool
+
+
+class Resource(BaseModel):
+    name: str
+    features: list[ResourceFeature]
+
+
 class DeeplUsage(BaseModel):
     """Characters of this month. Without a limit, `character_limit` is 10^12."""
 

@@ -12,6 +12,11 @@ from tests.service.capitals import Running, several, single
 BUTTON = '<p>Press the <b class="x">red</b> button.</p>'
 
 
+def get(running: Running, path: str) -> httpx.Response:
+    headers = {"Authorization": f"DeepL-Auth-Key {running.keys['rich']}"}
+    return httpx.get(running.url + path, headers=headers, trust_env=False)
+
+
 def test_a_text_is_translated(client: deepl.DeepLClient) -> None:
     result = client.translate_text("The dog sleeps.", target_lang="DE")
     assert isinstance(result, deepl.TextResult)
@@ -117,6 +122,37 @@ def test_languages_have_deepls_codes(client: deepl.DeepLClient) -> None:
     assert sources == {"DE": "German", "EN": "English", "FR": "French"}
     assert list(targets) == ["DE", "EN-GB", "EN-US", "PT-BR", "PT-PT", "ZH", "ZH-HANS"]
     assert targets["PT-BR"] == "Portuguese (Brazilian)"
+
+
+def test_languages_of_a_resource(running: Running) -> None:
+    def languages(resource: str) -> dict[str, tuple[str, bool, bool, list[str]]]:
+        found = get(running, f"/v3/languages?resource={resource}").json()
+        assert {each["status"] for each in found} <= {"stable"}
+        return {
+            each["lang"]: (each["name"], each["usable_as_source"], each["usable_as_target"], [*each["features"]])
+            for each in found
+        }
+
+    text = languages("translate_text")
+    both, target = ["tag_handling", "glossary", "auto_detection"], ["tag_handling", "glossary"]
+    assert text["de"] == ("German", True, True, both)
+    assert text["en"] == ("English", True, False, both)
+    assert text["en-GB"] == ("English (British)", False, True, target)
+    assert list(text) == ["de", "en", "en-GB", "en-US", "fr", "pt-BR", "pt-PT", "zh"]
+    assert languages("translate_document")["en-GB"] == ("English (British)", False, True, ["glossary"])
+    assert languages("glossary")["fr"] == ("French", True, False, [])
+    assert languages("write") == languages("voice") == {}
+    assert [each["name"] for each in get(running, "/v3/languages/resources").json()] == [
+        "translate_text",
+        "translate_document",
+        "glossary",
+    ]
+
+
+@pytest.mark.parametrize("query", ["", "?resource=speech"])
+def test_a_resource_is_required(running: Running, query: str) -> None:
+    answer = get(running, f"/v3/languages{query}")
+    assert answer.status_code == 400 and "resource" in answer.json()["message"]
 
 
 def test_every_code_that_is_listed_is_taken(client: deepl.DeepLClient) -> None:

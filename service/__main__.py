@@ -1,7 +1,7 @@
 """`python -m service`: runs service/program.py.
 
-Its imports take a second, and the first process of a container ignores signals without a handler. Therefore this
-module handles the signals first and imports the program afterwards.
+The imports of service/program.py take about a second, and the first process of a container ignores signals that have no
+handler. This module therefore installs signal handlers first, and imports the program afterwards.
 """
 
 import os
@@ -12,7 +12,7 @@ from importlib import import_module
 
 
 def main(arguments: Sequence[str], program: str = "python -m service") -> int:
-    """Run the program and return its exit status. Until it handles signals itself, SIGTERM ends the process."""
+    """Run the program and return its exit status. Until it installs its own handlers, SIGTERM ends the process."""
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # no request has been accepted
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # no model is loaded that could be replaced
     return int(import_module("service.program").main(arguments, program))

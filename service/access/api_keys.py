@@ -3,9 +3,9 @@
 A key is 32 random bytes, and its SHA-256 is stored. The slow hash that passwords need would protect nothing here and
 would delay every request: 2^256 keys cannot be tried, however fast one trial is.
 
-The first characters of the hash are the key's id, in the database, in logs and for `mt-service keys`. A key is looked
-up by its id, and then the whole hash is compared in constant time. The time of the look-up reveals nothing: an
-attacker who wanted to control it would have to find inputs with chosen hashes.
+The first 8 hexadecimal digits of the hash are the key's id, in the database, in logs and for `mt-service keys`. A key
+is looked up by its id, and then the whole hash is compared in constant time. The duration of the look-up reveals
+nothing, because an attacker cannot choose the hash of a guessed key.
 """
 
 import hmac
@@ -106,7 +106,7 @@ def get_key(connection: sqlite3.Connection, id_or_name: str) -> ApiKey:
     """Return the key with this id or name.
 
     Raises:
-        ApiKeyError: there is none.
+        ApiKeyError: if no key has this id or name.
     """
     query = f"SELECT {_COLUMNS} FROM keys WHERE ? IN (id, name) ORDER BY name = ?"
     row = connection.execute(query, (id_or_name, id_or_name)).fetchone()
@@ -120,7 +120,7 @@ def revoke_key(connection: sqlite3.Connection, id_or_name: str) -> ApiKey:
     """Revoke the key with this id or name permanently.
 
     Raises:
-        ApiKeyError: there is none.
+        ApiKeyError: if no key has this id or name.
     """
     id = get_key(connection, id_or_name).id
     connection.execute("UPDATE keys SET revoked = 1 WHERE id = ?", (id,))

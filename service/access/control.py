@@ -18,18 +18,18 @@ from service.access.usage import UsageLedger, month_of
 from service.errors import InvalidKey, QuotaExceeded, TooManyRequests
 from service.logs import current_record
 
-KEY_PREFIX = "key:"  # of a caller's id; no address begins with it
+KEY_PREFIX = "key:"  # prefix of the id of a caller with a key; no address begins with it
 IPV6_PREFIX_LENGTH = 64  # bits of the network of one subscriber, who may use any address in it
 
 
 def is_anonymous(caller: str) -> bool:
-    """Return whether a `Caller.id` is an address."""
+    """Return whether `caller`, a `Caller.id`, is an address and not the id of an API key."""
     return not caller.startswith(KEY_PREFIX)
 
 
 @dataclass(frozen=True)
 class Caller:
-    """The sender of a request. `id` is an address, or `key:` and the id of an API key: never the key itself."""
+    """The sender of a request. `id` is an address, or `key:` and the id of an API key, never the key itself."""
 
     id: str
     key: ApiKey | None = None
@@ -37,7 +37,7 @@ class Caller:
 
 @dataclass(frozen=True)
 class Usage:
-    """Characters used this month. A caller without a key is not counted."""
+    """Characters that a caller has used this month, and the monthly limit; (0, None) for a caller without a key."""
 
     characters: int
     limit: int | None
@@ -53,13 +53,13 @@ class AccessPolicy:
 
 @dataclass
 class Charge:
-    """Characters of a charged request that were delivered; the others are refunded."""
+    """Number of charged characters whose translation was sent. If the request fails, the others are refunded."""
 
-    delivered: int = 0  # characters whose translation was sent; an answer that is sent whole need not count them
+    delivered: int = 0  # a route that sends its answer in one piece need not update it
 
 
 class AccessControl:
-    """Identifies callers, limits their rates, and charges characters, correctly also for concurrent requests."""
+    """Identifies callers, limits their request rates and charges characters. Safe for concurrent requests."""
 
     def __init__(self, database: Database, policy: AccessPolicy, clock: Callable[[], float] = time.time) -> None:
         """`clock` returns seconds since 1970."""
@@ -71,7 +71,7 @@ class AccessControl:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Write usage in the background while the context is open; all of it is written at the end."""
+        """Write usage to the database in the background while the context is open, and all pending usage at its end."""
         closing = asyncio.Event()
         writing = asyncio.create_task(self._ledger.write_until(closing))
         try:
@@ -81,11 +81,11 @@ class AccessControl:
             await writing
 
     async def admit(self, secret: str | None, address: str) -> Caller:
-        """Return the caller with this API key or, without one, at this address, and count the request.
+        """Count a request and return its caller, identified by the API key `secret` or, without a key, by `address`.
 
         Raises:
-            InvalidKey: the key is needed and missing, or not valid.
-            TooManyRequests: the caller's rate is exceeded.
+            InvalidKey: if the key is required and missing, or is not valid.
+            TooManyRequests: if the caller has sent too many requests in the last minute.
         """
         caller = await self._identify(secret, address)
         current_record().caller = caller.id
@@ -96,7 +96,7 @@ class AccessControl:
 
     @asynccontextmanager
     async def charged(self, caller: Caller, characters: int) -> AsyncIterator[Charge]:
-        """Charge characters; if the context is left by an exception, refund those that were not delivered.
+        """Charge characters. If an exception leaves the context, refund those that are not counted as delivered.
 
         Raises:
             QuotaExceeded: if the quota of the key is too small; then no character is charged.
@@ -128,7 +128,7 @@ class AccessControl:
         self._ledger.add(caller.key.id, month, characters)
 
     async def refund(self, caller: str, charged_at: float, characters: int) -> None:
-        """Return characters that this or an earlier process charged to the `Caller.id` at that time."""
+        """Refund characters that this or an earlier process charged to `caller`, a `Caller.id`, at `charged_at`."""
         if not is_anonymous(caller):
             key, month = caller.removeprefix(KEY_PREFIX), month_of(charged_at)
             await self._ledger.used(key, month)
@@ -146,7 +146,7 @@ class AccessControl:
                 return Caller(f"{KEY_PREFIX}{key.id}", key)
             if key is not None or self._policy.require_key or await self._keys.any_exist():
                 raise InvalidKey("Invalid API key")
-            # a service without keys accepts any: some clients cannot leave it out
+            # a service without keys accepts any key, because some clients always send one
         elif self._policy.require_key:
             raise InvalidKey("Please contact the server operator to get an API key")
         return Caller(caller_network(address))
@@ -155,12 +155,12 @@ class AccessControl:
         item = RateLimitItemPerMinute(rate)
         if not self._rates.hit(item, caller.id):
             wait = self._rates.get_window_stats(item, caller.id).reset_time - time.time()
-            retry_after = math.floor(max(wait, 0)) + 1  # at the very second it would still be refused
+            retry_after = math.floor(max(wait, 0)) + 1  # at the reset time itself a request would still be refused
             raise TooManyRequests(f"{rate} per 1 minute", retry_after)
 
 
 def caller_network(address: str) -> str:
-    """Return an IPv4 address, or the network of an IPv6 address; "unknown" for anything else, such as a host name."""
+    """Return an IPv4 address as it is, or the /64 network of an IPv6 address; "unknown" for anything else."""
     try:
         parsed = ip_address(address)
     except ValueError:

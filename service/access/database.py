@@ -1,4 +1,4 @@
-"""The SQLite database of the service: a file, or memory whose content ends with the process."""
+"""The SQLite database of the service, in a file or in memory. The content in memory is lost when the process ends."""
 
 import asyncio
 import os
@@ -19,8 +19,8 @@ from service.errors import StorageFull, StorageUnavailable
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
-OPEN_SECONDS = 5.0  # longest wait for another process that writes, at the start
-BUSY_MILLISECONDS = 250  # the same for a transaction of a request
+OPEN_SECONDS = 5.0  # longest wait for the lock of another process, when the database is opened
+BUSY_MILLISECONDS = 250  # longest wait for this lock in a transaction of a request
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE keys (
@@ -102,7 +102,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "DROP TABLE old_documents",
     ),
 )
-"""Statements from each version of the schema to the next. Released ones never change; new ones are appended."""
+"""SQL that updates the schema from each version to the next. Released statements never change; append new ones."""
 
 
 class DatabaseError(MTError):
@@ -110,7 +110,7 @@ class DatabaseError(MTError):
 
 
 class _Connection:
-    """A connection in a thread of its own. The thread runs one transaction of each caller in turn."""
+    """A connection with a thread of its own. Callers whose transactions wait take turns, one transaction each."""
 
     def __init__(self, connection: sqlite3.Connection, name: str, begin: str) -> None:
         """`begin` is the statement that begins a transaction."""
@@ -155,14 +155,14 @@ class _Connection:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        # While the database stays locked, only the first transaction waits: the others would wait one after the other.
+        # After a failure, the next transactions do not wait for a lock: their waiting times would add up.
         self._connection.execute(f"PRAGMA busy_timeout = {0 if self._failed else BUSY_MILLISECONDS}")
         self._connection.execute(self._begin)
         try:
             yield
             self._connection.execute("COMMIT")
         except BaseException:
-            if self._connection.in_transaction:  # SQLite itself ends it if the disk is full
+            if self._connection.in_transaction:  # SQLite itself rolls back if the disk is full
                 self._connection.execute("ROLLBACK")
             raise
         self._failed = False
@@ -171,12 +171,12 @@ class _Connection:
 class Database:
     """Connections in separate threads, so that the event loop never waits for the disk.
 
-    One connection writes. Others read and never wait for it; keys have one of their own, so that no other work delays
-    the admission of a request. A database in memory has a single connection.
+    One connection writes. Two others read and never wait for the writer; one of them reads only API keys, so that no
+    other work delays the admission of a request. A database in memory has a single connection.
     """
 
     def __init__(self, writer: sqlite3.Connection, readers: Sequence[sqlite3.Connection]) -> None:
-        """`readers` are a connection for keys and one for the rest; none if the database is in memory."""
+        """`readers` are a connection for keys and one for other reads. They are empty if the database is in memory."""
         self._writer = _Connection(writer, "database", "BEGIN IMMEDIATE")
         separate = [_Connection(reader, "database-reader", "BEGIN") for reader in readers]
         self._key_reader, self._reader = separate or (self._writer, self._writer)
@@ -186,7 +186,7 @@ class Database:
         """Open the database at `path`; create it or update its schema if necessary.
 
         Raises:
-            DatabaseError: the path or the database cannot be used.
+            DatabaseError: if the path or the database cannot be used.
         """
 
         try:
@@ -195,8 +195,8 @@ class Database:
             writer = _connect(path)
             try:
                 writer.execute("PRAGMA journal_mode = WAL")  # readers do not wait for the one writer
-                writer.execute("PRAGMA secure_delete = ON")  # no document that was fetched stays in free pages
-                writer.execute("PRAGMA synchronous = FULL")  # what was answered survives a power failure
+                writer.execute("PRAGMA secure_delete = ON")  # overwrite deleted documents with zeros
+                writer.execute("PRAGMA synchronous = FULL")  # committed transactions survive a power failure
                 _migrate(writer)
                 writer.execute("PRAGMA foreign_keys = ON")  # deletes the dictionaries of a deleted glossary
             except BaseException:
@@ -207,20 +207,20 @@ class Database:
             raise _unusable(path, error) from error
 
     async def write(self, work: Work[T], caller: str = "") -> T:
-        """Run `work` in one transaction, which is rolled back if it raises. Return its result.
+        """Run `work` in one transaction and return its result. If `work` raises, the transaction is rolled back.
 
-        The transactions of each caller run in turn.
+        Callers take turns, one transaction each.
 
         Raises: StorageUnavailable if the database is locked or cannot be used, StorageFull if the disk is full.
         """
         return await self._writer.run(work, caller)
 
     async def read(self, work: Work[T], caller: str = "") -> T:
-        """Run `work`, which only reads, as `write` does; it waits for no writer, here or in another process."""
+        """Run `work`, which only reads, like `write`, but without waiting for a writer in this or another process."""
         return await self._reader.run(work, caller)
 
     async def read_keys(self, work: Work[T]) -> T:
-        """Run `work`, which only reads keys, as `read` does, but on a connection for keys."""
+        """Run `work`, which only reads API keys, like `read`, but on the connection for keys."""
         return await self._key_reader.run(work, "")
 
     async def truncate_log(self) -> None:
@@ -228,7 +228,7 @@ class Database:
         await self._writer.truncate_log()
 
     def run_sync(self, work: Work[T]) -> T:
-        """Run `work` as `write` does, for programs without an event loop. Raises: DatabaseError."""
+        """Run `work` like `write`, but block until it ends (for programs without event loop). Raises: DatabaseError."""
         try:
             return self._writer.submit(work).result()
         except sqlite3.OperationalError as error:
@@ -261,7 +261,7 @@ def _make_private(path: Path) -> None:
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")  # closing the connection rolls it back
+    connection.execute("BEGIN IMMEDIATE")  # after an error, closing the connection rolls back
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):
         raise DatabaseError(

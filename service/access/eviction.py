@@ -1,4 +1,4 @@
-"""Choice of what a full store deletes."""
+"""Selection of the items that a full store deletes."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
@@ -6,9 +6,10 @@ from heapq import heappop, heappush
 
 
 def evicted(stored: Iterable[tuple[str, str, int]], excess: int) -> Iterator[str]:
-    """Generate the ids of items to delete: the oldest of the owner with the most bytes, until `excess` bytes are free.
+    """Generate the ids of items to delete until `excess` bytes are free.
 
-    `stored` has (id, owner, bytes) of all items, the oldest first.
+    The next item is always the oldest item of the owner that then has the most bytes. `stored` contains
+    (id, owner, bytes) of all items, the oldest first.
     """
     items: dict[str, deque[tuple[str, int]]] = defaultdict(deque)
     for id, owner, size in stored:

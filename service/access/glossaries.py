@@ -1,7 +1,7 @@
 """Stored glossaries. A glossary belongs to one caller and has a dictionary for each pair of languages.
 
-Many people may share an address. So a glossary of a caller without a key is found by its id alone, which nobody can
-guess; it is listed to nobody, and it expires.
+Many people may share an address. Therefore everybody who knows the id of a glossary of a caller without a key can use
+it. The id cannot be guessed, no list contains the glossary, and the glossary expires.
 """
 
 import json
@@ -29,11 +29,11 @@ _ANONYMOUS = f"owner NOT LIKE '{KEY_PREFIX}%'"
 _OF_DIRECTION = "glossary = ? AND source = ? AND target = ?"
 _UPDATE_BYTES = """UPDATE glossaries SET bytes = 1024 + (
     SELECT coalesce(sum(length(CAST(entries AS BLOB))), 0) FROM dictionaries WHERE glossary = :id
-) WHERE id = :id"""  # an empty glossary takes room, too
+) WHERE id = :id"""  # 1024 bytes count for the glossary without entries
 
 
 def glossary_direction(source: str, target: str) -> Direction:
-    """Return the languages of a dictionary, which serves all regional variants of them."""
+    """Return the direction of a dictionary, without regions: a dictionary serves all regional variants."""
     return Direction(*("nb" if language == "no" else language for language in map(primary_language, (source, target))))
 
 
@@ -47,7 +47,7 @@ class Dictionary:
 
 @dataclass(frozen=True)
 class Glossary:
-    """A glossary without its entries: `dictionaries` has each pair of languages and its number of entries."""
+    """A glossary without its entries. `dictionaries` lists each pair of languages with its number of entries."""
 
     id: str
     name: str
@@ -63,7 +63,7 @@ class GlossaryLimits:
     entries: int = 10_000  # of one glossary
     bytes_per_caller: int = 20_000_000
     bytes: int = 200_000_000  # of all callers with a key
-    anonymous_bytes: int = 50_000_000  # of all callers without a key; beyond it, who stores most loses the oldest
+    anonymous_bytes: int = 50_000_000  # of all callers without a key; beyond it, `evicted` selects what is deleted
     anonymous_seconds: float = 7 * 86_400.0  # a glossary of a caller without a key is deleted after this time
 
 
@@ -90,7 +90,9 @@ class GlossaryStore:
             (count,) = connection.execute("SELECT count(*) FROM glossaries WHERE owner = ?", (owner,)).fetchone()
             if count >= self._limits.glossaries:
                 limit = self._limits.glossaries
-                raise InvalidRequest.listing([f"there are {count} glossaries; accepted: at most {limit}"])
+                raise InvalidRequest.listing(
+                    [f"{count} glossaries are stored already; accepted: at most {limit}. Delete one first"]
+                )
             id = str(uuid4())  # 122 random bits of the operating system
             statement = "INSERT INTO glossaries (id, owner, name, created) VALUES (?, ?, ?, ?)"
             connection.execute(statement, (id, owner, name, time.time()))
@@ -131,7 +133,7 @@ class GlossaryStore:
         return await self._database.read(lambda connection: _read(connection, owner, id), owner)
 
     async def owned(self, owner: str) -> list[Glossary]:
-        """Return the glossaries of a caller, the oldest first; none if the caller has no key."""
+        """Return the glossaries of a caller, the oldest first; an empty list if the caller has no key."""
         if is_anonymous(owner):
             return []
 
@@ -162,7 +164,7 @@ class GlossaryStore:
         await self._database.write(write, owner)
 
     async def terms(self, owner: str, ids: Sequence[str], source: str, target: str) -> Terms:
-        """Return the terms of the glossaries `ids`. If several have the same term, the first glossary wins.
+        """Return the terms of the glossaries `ids`. If several contain the same term, the first of them applies.
 
         Raises: NotFound for an unknown glossary; InvalidRequest for a glossary without these languages.
         """
@@ -180,15 +182,15 @@ class GlossaryStore:
         return await self._database.read(read, owner)
 
     def _measure(self, connection: sqlite3.Connection, id: str) -> None:
-        """Store the size of a glossary that has been written, and make room for it.
+        """Store the size in bytes of a glossary that has been written; delete others if its group is over the limit.
 
-        Raises: InvalidRequest if a limit is exceeded, StorageFull if it is the limit of all callers together.
+        Raises: InvalidRequest if a limit of the caller is exceeded, StorageFull if the limit of all callers is.
         """
         query = "SELECT coalesce(sum(count), 0) FROM dictionaries WHERE glossary = ?"
         (entries,) = connection.execute(query, (id,)).fetchone()
         if entries > self._limits.entries:
             limit = self._limits.entries
-            raise InvalidRequest.listing([f"the glossary would have {entries} entries of at most {limit}"])
+            raise InvalidRequest.listing([f"the glossary would have {entries} entries; accepted: at most {limit}"])
         (owner,) = connection.execute(f"{_UPDATE_BYTES} RETURNING owner", {"id": id}).fetchone()
         expired = time.time() - self._limits.anonymous_seconds
         connection.execute(f"DELETE FROM glossaries WHERE {_ANONYMOUS} AND created <= ?", (expired,))
@@ -251,7 +253,7 @@ def _parse(entries: str) -> tuple[Entry, ...]:
 
 
 def _merged_terms(dictionaries: Sequence[str]) -> Terms:
-    """Return the terms of dictionaries in JSON. Raises InvalidRequest if there are too many."""
+    """Return the merged terms of dictionaries in JSON. Raises InvalidRequest if there are too many terms."""
     merged: dict[str, str] = {}
     for entries in dictionaries:
         merged = dict(_parse(entries)) | merged

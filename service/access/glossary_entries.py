@@ -28,7 +28,7 @@ def parse_entries(text: str, format: EntriesFormat) -> tuple[Entry, ...]:
     ordinary character.
 
     Raises:
-        InvalidRequest: names the lines that cannot be used.
+        InvalidRequest: if lines cannot be used; lists them with their problems.
     """
     entries: dict[str, tuple[str, int]] = {}  # by term: the translation and its line
     problems: list[str] = []
@@ -56,7 +56,7 @@ def format_entries(entries: Iterable[Entry]) -> str:
 
 
 def _rows(text: str, format: EntriesFormat, problems: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Generate the rows that are not empty, with their lines. A syntax error ends them and goes into `problems`."""
+    """Generate the line number and the fields of each nonempty row; stop at a syntax error and add it to `problems`."""
     lines = io.StringIO(text, newline="")
     tsv = format is EntriesFormat.TSV
     reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if tsv else csv.reader(lines, strict=True)
@@ -69,7 +69,7 @@ def _rows(text: str, format: EntriesFormat, problems: list[str]) -> Iterator[tup
 
 
 def _problem(fields: Sequence[str], format: EntriesFormat) -> str:
-    """Return what is wrong with a row; "" if it can be used."""
+    """Return the problem of a row, or "" if the row can be used."""
     separator, widths = ("tab", (2,)) if format is EntriesFormat.TSV else ("comma", (2, 4))
     if len(fields) == 1:
         return f"no {separator} between a term and its translation"

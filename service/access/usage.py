@@ -29,7 +29,7 @@ class UsageLedger:
         self._months: dict[tuple[str, str], _MonthlyUsage] = {}  # by key and month
 
     async def used(self, key: str, month: str) -> int:
-        """Return the number of characters that a key has used. It stays correct until the caller's next `await`."""
+        """Return the number of characters that a key has used. The number is valid until the caller's next `await`."""
         if (key, month) not in self._months:
             written = await self._database.read(lambda connection: read_usage(connection, key, month))
             self._months.setdefault((key, month), _MonthlyUsage(written))
@@ -55,14 +55,14 @@ class UsageLedger:
         self._months = {place: usage for place, usage in self._months.items() if place[1] == latest or usage.pending}
 
     async def write_until(self, closing: asyncio.Event) -> None:
-        """Write every FLUSH_SECONDS until `closing` is set, and once more then.
+        """Call `write` every FLUSH_SECONDS until `closing` is set, and then a last time.
 
-        This must not be cancelled: a write that was interrupted would be counted twice.
+        Do not cancel this coroutine: the characters of an interrupted write would be counted twice.
         """
         while not closing.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(closing.wait(), FLUSH_SECONDS)
-            with suppress(sqlite3.Error, StorageUnavailable):  # then the characters stay pending
+            with suppress(sqlite3.Error, StorageUnavailable):  # after an error, the characters stay pending
                 await self.write()
 
 
@@ -72,13 +72,13 @@ def month_of(seconds: float) -> str:
 
 
 def read_usage(connection: sqlite3.Connection, key: str, month: str) -> int:
-    """Return the characters that the database has for a key and a month."""
+    """Return the number of characters that the database records for a key and a month."""
     row = connection.execute("SELECT characters FROM usage WHERE key = ? AND month = ?", (key, month)).fetchone()
     return int(row[0]) if row else 0
 
 
 def _add(connection: sqlite3.Connection, amounts: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
-    """Add characters by key and month. Return the totals, to which other processes add, too."""
+    """Add characters by key and month to the database. Return the totals, which include those of other processes."""
     totals = {}
     for (key, month), characters in amounts.items():
         row = connection.execute(

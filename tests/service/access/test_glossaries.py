@@ -172,9 +172,9 @@ def test_what_breaks_a_limit_changes_nothing(store: Database) -> None:
     async def run() -> None:
         glossaries = GlossaryStore(store, GlossaryLimits(glossaries=1, entries=2))
         id = (await glossaries.create("key:me", "x", [animals(a="1", b="2")])).id
-        with pytest.raises(InvalidRequest, match="would have 3 entries of at most 2"):
+        with pytest.raises(InvalidRequest, match="would have 3 entries; accepted: at most 2"):
             await glossaries.update("key:me", id, "y", [animals(c="3")])
-        with pytest.raises(InvalidRequest, match="there are 1 glossaries; accepted: at most 1"):
+        with pytest.raises(InvalidRequest, match="1 glossaries are stored already; accepted: at most 1"):
             await glossaries.create("key:me", "z", [animals(a="1")])
         kept = await glossaries.get("key:me", id)
         assert (kept.name, kept.dictionaries) == ("x", ((EN_DE, 2),))

@@ -68,7 +68,7 @@ def test_a_glossary_belongs_to_its_key(running: Running, client: deepl.DeepLClie
         ("dog\t" + "ü" * 501, "line 1: the translation has more than 500 characters"),
         ("a\nb\nc", "line 3: no tab"),
         ("", "entries must not be empty"),
-        ("\n".join(f"{number}\tx" for number in range(21)), "the glossary would have 21 entries of at most 20"),
+        ("\n".join(f"{number}\tx" for number in range(21)), "the glossary would have 21 entries; accepted: at most 20"),
     ],
 )
 def test_entries_that_cannot_be_used_are_named(raw: httpx.Client, entries: str, said: str) -> None:
@@ -98,7 +98,7 @@ def test_glossaries_are_for_languages_that_are_there(client: deepl.DeepLClient) 
 def test_a_key_has_only_so_many_glossaries(client: deepl.DeepLClient) -> None:
     for number in range(5):
         client.create_glossary(str(number), "EN", "DE", {"a": "b"})
-    with pytest.raises(deepl.DeepLException, match="there are 5 glossaries; accepted: at most 5"):
+    with pytest.raises(deepl.DeepLException, match="5 glossaries are stored already; accepted: at most 5"):
         client.create_glossary("one more", "EN", "DE", {"a": "b"})
 
 

@@ -1,6 +1,7 @@
 """Request bodies of LibreTranslate's clients, who send fields as JSON, a form, a form with files, or a query.
 
-Cost is bounded before parsing: the number of fields, the charset of a form, the head of a part of a form.
+The number of fields, the charset of a form and the heads of its parts determine the time of parsing. They are checked
+before or during parsing.
 """
 
 import asyncio
@@ -58,10 +59,10 @@ async def read_fields(request: Request) -> dict[str, Any]:
 
 
 async def read_form(request: Request) -> FormItems:
-    """Return the fields and files of a multipart form; nothing for a body of another type.
+    """Return the fields and files of a multipart form; an empty list for a body of another type.
 
     Raises:
-        InvalidRequest: if the body is not a valid form, or is over a limit of forms.
+        InvalidRequest: if the body is not a valid form, or exceeds a limit of forms.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != MULTIPART:
         return []
@@ -135,7 +136,7 @@ ExplainBody = Annotated[ExplainRequest, Depends(_explain_request)]
 
 
 def documented_body(model: type[BaseModel], kinds: Sequence[str] = (JSON, *FORMS)) -> dict[str, Any]:
-    """Return the `openapi_extra` of a route with a body of type `model`, which `body_schemas` defines."""
+    """Return the `openapi_extra` of a route with a body of type `model`. `body_schemas` returns the body's schema."""
     schema = {"$ref": REFERENCES.format(model=model.__name__)}
     return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
 
@@ -163,7 +164,7 @@ def query_fields(request: Request) -> dict[str, Any]:
 
 
 class _PartParser(MultiPartParser):
-    """Parser of forms that refuses long heads of parts: the library parses a head of 4 KB in 8 ms."""
+    """Form parser that refuses long heads of parts, because the library needs 8 ms for a head of 4 KB."""
 
     spool_max_size = 1 << 30  # files stay in memory, where the body is already
 

@@ -22,10 +22,10 @@ from uvicorn.server import ServerState
 from service.access.control import caller_network
 
 BACKLOG = 1024  # connections that wait in the kernel to be accepted
-SEND_BYTES = 131_072  # of an answer that the kernel keeps; it would keep 4 MB for a client that does not read
-NO_LINGER = struct.pack("ii", 1, 0)  # value of SO_LINGER that makes the kernel drop what it has not sent
-RESERVE = 16  # connections beyond the limit, for addresses that have few
-FEW = 4  # connections of an address that has few
+SEND_BYTES = 131_072  # of an answer that the kernel buffers; by default, 4 MB for a client that does not read
+NO_LINGER = struct.pack("ii", 1, 0)  # value of SO_LINGER that makes the kernel discard unsent bytes
+RESERVE = 16  # connections beyond the limit, only for addresses with at most FEW connections
+FEW = 4
 
 
 def connection_limit(limit: int) -> int:
@@ -33,7 +33,7 @@ def connection_limit(limit: int) -> int:
     with socket.socket() as lowest:  # the system gives the lowest free number: all below it are in use
         used = lowest.fileno()
     free = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - used - RESERVE
-    return max(1, min(limit, free - min(64, free // 4)))  # the others are for files, workers and parsers
+    return max(1, min(limit, free - min(64, free // 4)))  # the remaining descriptors are for files, workers and parsers
 
 
 def accept_batch(limit: int) -> int:
@@ -45,7 +45,7 @@ def accept_batch(limit: int) -> int:
 class ConnectionLimiter:
     """Open connections of one server. `waiting` lists the connections without a complete request, oldest first."""
 
-    seconds: float  # time for the head of a request, and without progress in reading an answer
+    seconds: float  # time limit for the head of a request, and for a client that reads nothing of an answer
     limit: int
     open: "dict[TimedConnection, None]" = field(default_factory=dict)
     waiting: "dict[TimedConnection, None]" = field(default_factory=dict)
@@ -56,9 +56,10 @@ class ConnectionLimiter:
         return cast(type[asyncio.Protocol], partial(TimedConnection, self))
 
     def add(self, new: "TimedConnection") -> None:
-        """Count a new connection. If too many are open, close one of the address that has the most.
+        """Count a new connection. If too many are open, close one connection of the address that has the most.
 
-        This is the connection that has waited longest for a request or, if none waits, the newest connection.
+        Of the connections of this address, the one that has waited longest for a request is closed. If none waits, the
+        newest is closed, unless the new connection may use the RESERVE.
         """
         self.open[new] = None
         self.counts[new.address] += 1
@@ -73,7 +74,7 @@ class ConnectionLimiter:
             next(one for one in reversed(self.open) if self.counts[one.address] == most).abort()
 
     def remove(self, closed: "TimedConnection") -> None:
-        """Forget a connection that has been closed, if it has not been forgotten."""
+        """Remove a closed connection from the counts; a second call has no effect."""
         self.waiting.pop(closed, None)
         if closed in self.open:
             del self.open[closed]
@@ -98,7 +99,7 @@ class TimedConnection(H11Protocol):
         self._limiter = limiter
         self._read_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
-        self._read_state: object = None  # of h11, for which the timer runs
+        self._read_state: object = None  # state of h11 for which the read timer runs
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -131,15 +132,15 @@ class TimedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def abort(self) -> None:
-        """Close the connection at once, without sending what is still to be sent."""
-        self._limiter.remove(self)  # now: the loop closes the socket later
+        """Close the connection at once, without sending the rest of the answer."""
+        self._limiter.remove(self)  # not in `connection_lost`, which the event loop calls later
         self.transport.abort()
 
     def _update(self) -> None:
         """Update `waiting` and the timer after an event. More bytes of the same head do not restart the timer.
 
-        The body of a request has a time-out of its own, which is answered with 408. This timer has twice that time, for
-        bodies of requests that were answered before their end.
+        The middleware answers 408 if a body does not arrive in time. For a body, this timer runs twice as long. It
+        closes connections whose request was answered before the body had arrived.
         """
         state = self.conn.their_state if self in self._limiter.open else h11.CLOSED
         if state in (h11.IDLE, h11.SEND_BODY):

@@ -1,4 +1,4 @@
-"""Core dumps would write the memory of a process, with texts and keys of clients, to a file."""
+"""Disabling of core dumps, which would write the memory of a process, with texts and keys of clients, to a file."""
 
 import ctypes
 import resource
@@ -8,9 +8,10 @@ DUMPABLE = 4  # PR_SET_DUMPABLE of prctl(2)
 
 
 def disable_core_dumps() -> None:
-    """Keep the system from dumping the memory of this process, to a file or to a program that collects dumps.
+    """Prevent core dumps of this process, both to files and to programs that collect dumps.
 
-    Child processes inherit the limit, but not the flag against programs: each process calls this function.
+    Child processes inherit the limit for files, but not the flag for programs. Therefore each process calls this
+    function.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":

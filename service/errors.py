@@ -85,7 +85,7 @@ class NotReady(ServiceError):
 
 
 class InvalidDocument(ServiceError):
-    """The file has an unknown format, or does not have the format of its name."""
+    """The file has an unknown format, or its content does not match the ending of its name."""
 
     status = HTTPStatus.BAD_REQUEST
     code = "invalid_document"
@@ -113,14 +113,14 @@ class InvalidKey(ServiceError):
 
 
 class QuotaExceeded(ServiceError):
-    """The API key has used its characters of this month. Mastodon expects the status 403 in this case."""
+    """The API key has used all characters of its monthly quota. Mastodon expects the status 403 in this case."""
 
     status: ClassVar[int] = HTTPStatus.FORBIDDEN
     code = "quota_exceeded"
 
 
 class DeepLQuotaExceeded(QuotaExceeded):
-    """The API key has used its characters of this month. The status 456 is DeepL's own."""
+    """The API key has used all characters of its monthly quota. The status 456 is DeepL's own."""
 
     status = 456
 
@@ -278,13 +278,13 @@ def error_responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, An
 
 
 def error_location(error: BaseException) -> str:
-    """Return the type of an exception and its lines of code. The message is left out: it may quote a user's text."""
+    """Return the type of an exception and the lines of its traceback, without the message, which may quote a text."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{type(error).__name__} at " + " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
 
 
 def well_formed(text: str) -> str:
-    """Replace lone surrogates in a text, which JSON can encode but UTF-8 cannot, by U+FFFD."""
+    """Replace each lone surrogate, which JSON can encode but UTF-8 cannot, by U+FFFD."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -319,7 +319,7 @@ async def _service_error(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _os_error(request: Request, error: Exception) -> JSONResponse:
-    """Answer an error of the disk, to which uploads are written while they are read. Raises: all other errors."""
+    """Answer 507 if the disk is full. Raises: `error`, if it has another reason."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return error_response(request.scope, StorageFull())
     raise error

@@ -37,7 +37,7 @@ class EventStream(StreamingResponse):
 
 
 def encode_event(name: str, data: BaseModel) -> bytes:
-    """Return the bytes of an event, without fields that are None. Its data fits one line: JSON has no line breaks."""
+    """Return the bytes of an event, without fields that are None. The data is one line: JSON escapes line breaks."""
     return f"event: {name}\ndata: {data.model_dump_json(exclude_none=True)}\n\n".encode()
 
 

@@ -14,7 +14,7 @@ _ALIASES = ({"pb", "pt-BR"}, {"zh", "zh-Hans", "zh-CN"}, {"zt", "zh-Hant", "zh-T
 """Sets of codes (LibreTranslate's code and BCP 47 tags) that name the same language."""
 
 TranslationRoute = tuple[Direction, ...]
-"""Directions to apply in turn: one, two through a pivot language, or none if source and target are equal."""
+"""Directions to apply one after the other: one, or two through a pivot language; empty if source equals target."""
 
 
 class TranslationRoutes:
@@ -25,7 +25,7 @@ class TranslationRoutes:
         self.languages = tuple(sorted({tag for model in models for tag in (*model.sources, *model.targets)}))
         self.target_languages = tuple(sorted({tag for model in models for tag in model.targets}))
         self.default_target = next((model.targets[0] for model in models if model.targets), "")
-        self._direct: dict[str, set[str]] = defaultdict(set)  # the targets of each source without a pivot
+        self._direct: dict[str, set[str]] = defaultdict(set)  # targets of each source that need no pivot
         for model in models:
             if model.pairs is None:
                 for source in model.sources:
@@ -38,7 +38,7 @@ class TranslationRoutes:
         self._targets: dict[str, tuple[str, ...]] = {}  # cache of `targets_of`
 
     def targets_of(self, source: str) -> tuple[str, ...]:
-        """Return the target languages of `source`, directly or through a pivot."""
+        """Return the languages into which `source` can be translated, directly or through a pivot."""
         if source not in self._targets:
             direct = self._direct.get(source, set())
             targets = set(direct)
@@ -48,7 +48,7 @@ class TranslationRoutes:
         return self._targets[source]
 
     def sources_of(self, target: str) -> tuple[str, ...]:
-        """Return the source languages of `target`, directly or through a pivot."""
+        """Return the languages that can be translated into `target`, directly or through a pivot."""
         direct = {source for source in self.source_languages if target in self._direct[source]}
         return tuple(
             source
@@ -89,9 +89,11 @@ class TranslationRoutes:
 
 
 def closest_language(code: str, languages: Sequence[str]) -> str | None:
-    """Return the language of `languages` that fits a code best: equal, without a region, or of the same script.
+    """Return the tag in `languages` that matches a code best; None if no tag matches.
 
-    `PT-BR` finds `pt-BR`, `pb` or `pt`; `EN-GB` finds `en`; `ZH` finds `zh-Hant` if `languages` has no other Chinese.
+    An equal tag matches best. Otherwise the tag must have the same primary language and, unless `code` is a bare
+    language, the same script and no region. `PT-BR` finds `pt-BR`, `pb` or `pt`; `EN-GB` finds `en`; `ZH` finds
+    `zh-Hant` if `languages` has no other Chinese.
     """
     for tag in _spellings(code):
         if tag in languages:
@@ -117,7 +119,7 @@ def describe(code: str) -> str:
 
 
 def listing(items: Sequence[object]) -> str:
-    """Return the items for a message, separated by commas; beyond MAX_LISTED, only their number."""
+    """Return the first MAX_LISTED items, separated by commas, and the number of further items."""
     more = len(items) - MAX_LISTED
     return ", ".join(map(str, items[:MAX_LISTED])) + (f" and {more} more (GET /languages)" if more > 0 else "")
 

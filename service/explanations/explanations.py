@@ -28,13 +28,13 @@ MODULE = "service.explanations.process"
 
 @dataclass(frozen=True)
 class ExplanationLimits:
-    """Limits of one explanation: wall and processor time in seconds, sizes in bytes; and of the queue."""
+    """Limits of one explanation (time in seconds, sizes in bytes) and of the queue of requests."""
 
-    wall_seconds: float = 60.0  # with the start of the process
+    wall_seconds: float = 60.0  # includes the start of the process
     cpu_seconds: int = 30
     model_bytes: int = 512 << 20  # of model.safetensors
-    memory_bytes: int = 1 << 30  # beyond four times the weights, which are copied and may be converted to float32
-    waiting: int = 4  # requests
+    memory_bytes: int = 1 << 30  # plus four times the weights, which are copied and may be converted to float32
+    waiting: int = 4  # requests in the queue
 
 
 class Explanations:
@@ -48,16 +48,16 @@ class Explanations:
         self._closed = False
 
     async def page(self, caller: str, model: Path, text: str, direction: Direction) -> str:
-        """Return the HTML page of the translation of one sentence. A cancellation kills the process.
+        """Return an HTML page that explains the translation of one sentence. A cancellation kills the process.
 
         Raises:
-            InvalidRequest: the model is too large, or the sentence has too many tokens.
-            TooManyRequests: the caller has another page in progress.
-            Overloaded: too many requests are waiting.
-            DeadlineExceeded: the page takes more time than the limits allow.
-            CannotTranslate: the page takes more memory than the limits allow.
-            Unavailable: the service is shutting down, or the process cannot be started.
-            InternalError: the process has a defect.
+            InvalidRequest: if the model is too large, or the sentence has too many tokens.
+            TooManyRequests: if the caller has another page in progress.
+            Overloaded: if too many requests are waiting.
+            DeadlineExceeded: if the page takes more time than the limits allow.
+            CannotTranslate: if the page takes more memory than the limits allow.
+            Unavailable: if the service is shutting down, or the process cannot be started.
+            InternalError: if the process has a defect.
         """
         weights = self._weights_of(model)
         limits = self._limits
@@ -79,7 +79,7 @@ class Explanations:
                     raise DeadlineExceeded from None
 
     def close(self) -> None:
-        """Kill the process; the request in progress fails, and waiting requests, too."""
+        """Kill the process. The request in progress and the waiting requests fail."""
         self._closed = True
         self._kill()
 
@@ -112,7 +112,7 @@ class Explanations:
         return size
 
     async def _run(self, task: ExplanationTask) -> ExplanationOutcome:
-        """Return the outcome of a process. It gets no settings, which may be secrets."""
+        """Run a task in a new process and return the outcome. The process gets no settings: these may be secrets."""
         if self._closed:
             raise Unavailable("The service is shutting down")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
@@ -136,7 +136,7 @@ class Explanations:
         if process.returncode:
             if self._closed:
                 raise Unavailable("The service is shutting down")
-            if process.returncode == -signal.SIGKILL:  # by Linux: the machine has no more memory, or the time is over
+            if process.returncode == -signal.SIGKILL:  # from Linux, if the machine is out of memory or the time is over
                 return ExplanationOutcome(ExplanationStatus.MEMORY)
             return ExplanationOutcome(ExplanationStatus.FAILED, f"the process ended with status {process.returncode}")
         outcome = json.loads(output)

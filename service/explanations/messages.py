@@ -18,7 +18,7 @@ class ExplanationTask:
 
 
 class ExplanationStatus(StrEnum):
-    """Kind of an outcome."""
+    """Kind of outcome of an explanation."""
 
     DONE = "done"
     REFUSED = "refused"  # the sentence cannot be explained: a RequestError
@@ -28,7 +28,7 @@ class ExplanationStatus(StrEnum):
 
 @dataclass(frozen=True)
 class ExplanationOutcome:
-    """Outcome of a task: the page, the message for the client, or the location of a defect in the code."""
+    """Outcome of a task. By `status`, `content` is the page, a message for the client or the location of a defect."""
 
     status: ExplanationStatus
     content: str = ""

@@ -1,7 +1,8 @@
 """`python -m service.explanations.process`: write one explanation; explanations.py starts this process.
 
 The process reads an `ExplanationTask` as JSON from standard input and writes an `ExplanationOutcome` as JSON to
-standard output. It loads the model in float32 and computes for seconds, which must not delay translations.
+standard output. Loading the model in float32 and computing the page take seconds. A separate process keeps them from
+delaying translations.
 """
 
 import ctypes
@@ -24,12 +25,12 @@ from mt.insight.translation_record import explain
 from service.explanations.messages import ExplanationOutcome, ExplanationStatus, ExplanationTask
 
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
-NICENESS = 10  # the models and the parsers go first
+NICENESS = 10  # lower priority than the models and the parsers
 KILLED_FIRST = "900"  # of 1,000; if the machine runs out of memory, Linux kills this process before the service
 
 
 def confine(memory_bytes: int, cpu_seconds: int) -> None:
-    """Limit memory beyond the present size in bytes, and processor time in seconds; let other processes go first."""
+    """Limit the growth of this process in bytes and its processor time in seconds; use one thread."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     size = pages * resource.getpagesize() + memory_bytes
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
@@ -41,7 +42,7 @@ def confine(memory_bytes: int, cpu_seconds: int) -> None:
 
 
 def run(task: ExplanationTask) -> ExplanationOutcome:
-    """Return the page of a task, or the problem."""
+    """Return the outcome of a task: the page or the problem."""
     try:
         loaded = load_model(Path(task.model), torch.device("cpu"))
         record = explain(loaded, task.text, source=task.source, target=task.target)
@@ -69,7 +70,10 @@ def main() -> None:
     task = ExplanationTask(**json.load(sys.stdin))
     if os.getppid() != task.parent:
         return
-    for number in (signal.SIGINT, signal.SIGTERM):  # of a process group; the service ends this process itself
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # sent to a whole process group; the service ends this process itself
         signal.signal(number, signal.SIG_IGN)
     confine(task.memory_bytes, task.cpu_seconds)
     json.dump(asdict(run(task)), sys.stdout)

@@ -12,8 +12,8 @@ from structlog.typing import Processor
 REPEAT_SECONDS = 10.0
 
 LOG_EVENTS = {
-    "clients may choose their address": "The setting trusted_proxies is * or a large network; rates and quotas of "
-    "addresses can then be evaded (networks).",
+    "clients may choose their address": "The setting trusted_proxies is * or a large network; clients can then evade "
+    "rate limits by address (networks).",
     "database failed": "The database could not be read or written; requests that need it get 503 or 507 (problem).",
     "failed": "A request failed because of a defect and was answered with 500 (location, request_id).",
     "listening": "The service accepts connections (host, port; with Ray: replicas).",
@@ -54,10 +54,12 @@ class RequestRecord:
 
     caller: str = ""
     characters: int = 0
-    phases: dict[Phase, float] = field(default_factory=dict)  # seconds, of the slowest of several parts
+    phases: dict[Phase, float] = field(
+        default_factory=dict
+    )  # seconds; of a request with several parts, those of the slowest
 
     def add_phase(self, phase: Phase, seconds: float) -> None:
-        """Record the time of a phase of one part of the request."""
+        """Record the seconds that one part of the request spent in a phase. The slowest part counts."""
         self.phases[phase] = max(seconds, self.phases.get(phase, 0.0))
 
     def log_fields(self) -> dict[str, str | int]:

@@ -65,7 +65,7 @@ FLEET_METRICS: tuple[SampledMetric[FleetStats], ...] = (
     _gauge("pending_requests", "Accepted requests without an answer yet.", lambda stats: stats.requests),
     _gauge("queued_texts", "Texts that wait for a worker.", lambda stats: stats.queued),
     _gauge("running_texts", "Texts that workers are translating.", lambda stats: stats.running),
-    _gauge("workers", "Workers.", lambda stats: stats.workers),
+    _gauge("workers", "Workers of all models.", lambda stats: stats.workers),
     _gauge("workers_ready", "Workers that have loaded their model.", lambda stats: stats.workers_ready),
     _counter("texts_finished", "Translated texts.", lambda stats: stats.finished),
     _counter("texts_failed", "Texts that a model could not translate.", lambda stats: stats.failed),
@@ -108,8 +108,8 @@ PARSER_METRICS: tuple[SampledMetric[ParserCounts], ...] = (
         "Documents and long marked-up texts that were read or written.",
         lambda counts: counts.operations,
     ),
-    _counter("parser_limits_exceeded", "Those that exceeded a limit.", lambda counts: counts.exceeded),
-    _counter("parser_failures", "Those on which the parser failed, by a defect.", lambda counts: counts.failed),
+    _counter("parser_limits_exceeded", "Parser operations that exceeded a limit.", lambda counts: counts.exceeded),
+    _counter("parser_failures", "Parser operations that failed by a defect.", lambda counts: counts.failed),
     _counter("parser_starts", "Parser processes that were started.", lambda counts: counts.started),
 )
 

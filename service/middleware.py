@@ -91,7 +91,7 @@ def install_middleware(app: FastAPI, settings: Settings, metrics: Metrics) -> No
 
 
 class HeadMiddleware:
-    """Answers HEAD as GET is answered, without the body."""
+    """Answers a HEAD request like a GET request, but without the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -170,7 +170,7 @@ class RequestLogMiddleware:
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Limits of a request. `buffered_bytes` limits all bodies in memory; `small_bytes` of a body always have room."""
+    """Limits of a request. `buffered_bytes` limits all bodies in memory, except bodies of up to `small_bytes` each."""
 
     head_bytes: int
     body_bytes: int
@@ -178,7 +178,7 @@ class RequestLimits:
     buffered_bytes: int
     read_timeout_seconds: float
     small_bytes: int = 65_536
-    hosts: tuple[str, ...] = ("*",)  # names in the header Host, beside IP addresses
+    hosts: tuple[str, ...] = ("*",)  # accepted names in the header Host, in addition to IP addresses
 
 
 class RequestLimitMiddleware:
@@ -276,8 +276,8 @@ class RequestLimitMiddleware:
     def _has_room(self, address: str, body: int, more: int) -> bool:
         """Return whether a body of `body` bytes may grow by `more` bytes.
 
-        The bodies of one address may together be as large as the room that they leave to others. Two addresses can
-        therefore take two thirds of all room, and three can take three quarters.
+        An address with one body may use all free bytes. The bodies of an address with several may together have at most
+        as many bytes as remain free: one such address can use half of `buffered_bytes`, two can use two thirds.
         """
         if body + more <= self.limits.small_bytes:
             return True
@@ -292,7 +292,7 @@ def host_name(host: str) -> str:
 
 
 def is_address(name: str) -> bool:
-    """Return whether a name in a Host header is an IP address, or is missing. Browsers cannot be led to forge these."""
+    """Return whether the name in a Host header is an IP address or missing. DNS rebinding can cause neither."""
     try:
         return not name or bool(ip_address(name))
     except ValueError:

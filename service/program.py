@@ -76,7 +76,7 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
 
 
 def parser(program: str = "python -m service") -> argparse.ArgumentParser:
-    """Return a parser with an option for each setting. Options without a value are read from the environment."""
+    """Return a parser with an option for each setting. An option that is not given is read from the environment."""
     parser = argparse.ArgumentParser(
         prog=program,
         usage="%(prog)s [--model DIR | --models DIR] [options]",
@@ -116,7 +116,7 @@ def _placeholder(name: str, annotation: Any) -> str:
 
 
 async def serve(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT, also if the models are not loaded yet.
+    """Serve until SIGTERM or SIGINT. A signal that arrives while the models are loaded ends the loading.
 
     Raises:
         ModelError: if a model cannot be used.
@@ -171,7 +171,7 @@ class HttpServer(uvicorn.Server):
         self.listening.set()
 
     async def stop(self) -> None:
-        """Stop the server. During its start it would not close the application, so wait until it listens."""
+        """Wait until the server listens, then stop it: uvicorn does not close an application that is being started."""
         await self.listening.wait()
         self.should_exit = True
 

@@ -115,7 +115,7 @@ class ModelReplica:
     async def translate_reporting(
         self, model: Path, version: str, message: Translate, seconds: float | None
     ) -> AsyncIterator[TextProgress | ReplicaAnswer]:
-        """Yield the finished sentences of a text, then what `translate` returns."""
+        """Yield a TextProgress for each finished sentence of a text, then the answer that `translate` returns."""
         reports: asyncio.Queue[SentenceReport | None] = asyncio.Queue()
         task = asyncio.create_task(self.translate(model, version, message, seconds, reports.put_nowait))
         task.add_done_callback(lambda _: reports.put_nowait(None))
@@ -224,7 +224,7 @@ class ServeReplicas:
 
 @contextmanager
 def _deaths_of_replicas() -> Iterator[None]:
-    """Turn Ray's errors into ReplicaDied. ObjectLostError is one: a large answer is on the replica's machine."""
+    """Turn Ray's errors into ReplicaDied. ObjectLostError means that a large answer was lost with its machine."""
     try:
         yield
     except (RayActorError, ObjectLostError) as error:

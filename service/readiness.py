@@ -40,7 +40,7 @@ CANARY_TIMEOUT = 30.0  # seconds
 
 
 class Readiness:
-    """Answers probes at once, by the result of the last canary: a translation of a short text with each model.
+    """Answers probes at once, from the result of the last canary: the translation of a short text by each model.
 
     A probe starts a new canary if the last canary is older than `interval` seconds.
     """
@@ -52,7 +52,7 @@ class Readiness:
         self._interval = interval
         self._timeout = timeout
         self._failure = ""
-        self._started = time.monotonic()  # loading is the first canary: each model translates a text then
+        self._started = time.monotonic()  # loading counts as the first canary, because each model translates a text
         self._canary: asyncio.Task[None] | None = None
 
     def check(self) -> None:

@@ -34,7 +34,7 @@ class RequestTurns:
             self._waiting.remove(id)
 
     def _start_next(self) -> None:
-        """Start the next request. Runs once in each iteration, from a start until no request waits."""
+        """Start the next request. While requests wait, this method runs once in each iteration of the event loop."""
         self._started = bool(self._waiting)
         if self._waiting:
             _, start = self._waiting.pop()

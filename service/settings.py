@@ -119,8 +119,8 @@ class Settings(BaseSettings):
     max_buffered_bytes: int = Field(
         200_000_000,
         ge=1,
-        description="Size of all request bodies in memory, of which an address may use as much as it leaves to others; "
-        "beyond it, bodies over 64 KiB are refused with 503.",
+        description="Size of all request bodies in memory. An address may use at most as much as remains free. Without "
+        "room, bodies over 64 KiB are refused with 503.",
     )
     max_characters: int = Field(
         100_000, ge=1, description="Characters of a request; more are refused with 400, and under /v2 with 413."
@@ -161,7 +161,7 @@ class Settings(BaseSettings):
         gt=0,
         description="Time in which a busy worker must take a decoder step; it is restarted if it takes longer.",
     )
-    grace_seconds: int = Field(25, ge=1, description="Time that accepted requests have to be answered after SIGTERM.")
+    grace_seconds: int = Field(25, ge=1, description="Time after SIGTERM in which accepted requests are answered.")
     database: Path | None = Field(
         None,
         description="File of API keys, their usage, glossaries and unfinished documents; in memory if left out.",
@@ -183,8 +183,8 @@ class Settings(BaseSettings):
     max_connections: int = Field(
         900,
         ge=1,
-        description="Open connections, or fewer if fewer files may be open; beyond it, the address with the most loses "
-        "the one that has been idle longest.",
+        description="Open connections; fewer if the limit of open files is lower. Beyond it, the address with the most "
+        "connections loses the connection that has been idle longest.",
     )
     allow_origins: Origins = Field(
         ("*",),
@@ -214,7 +214,7 @@ class Settings(BaseSettings):
 
     @property
     def broad_proxies(self) -> tuple[str, ...]:
-        """Entries of trusted_proxies that are so large that clients may be in them, and choose their address."""
+        """Entries of trusted_proxies that are * or large enough to contain clients, who could forge addresses."""
         return tuple(
             entry for entry in self.trusted_proxies if entry == "*" or ip_network(entry).num_addresses > BROAD_NETWORK
         )

@@ -63,7 +63,7 @@ class SignalHandlers:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         self._stopping = True
-        # A thread without the interpreter's lock ends the process with status 1 if anything never returns.
+        # If the shutdown hangs, a thread that does not need the interpreter lock ends the process with status 1.
         faulthandler.dump_traceback_later(self._grace + CLOSE_SECONDS, exit=True)
         if self._fleet is None:
             if self._task:

@@ -1,7 +1,7 @@
 """Messages between the service and a parser process: a value and a list of items, pickled in parts.
 
-The types of messages are here, because the main module of a process has another name there than in the service.
-Unpickling a part takes some milliseconds, so that a reader can do other work between the parts of a long list.
+The types of messages are not in process.py: pickle finds a type by its module, and a process runs process.py as
+`__main__`. Unpickling a part takes some milliseconds, so a reader can do other work between the parts of a long list.
 """
 
 import io
@@ -13,11 +13,11 @@ from enum import StrEnum
 from typing import Any
 
 HEAD = struct.Struct("<Q")  # length of a message in bytes
-PART = 500  # items
+PART = 500  # items in a part
 
 
 class Status(StrEnum):
-    """Kind of an outcome."""
+    """Kind of outcome of an operation."""
 
     DONE = "done"
     REFUSED = "refused"  # the input is wrong: a DocumentError
@@ -29,7 +29,11 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of an operation: a result, a message for the client, or a line of code; `last` if the process ends."""
+    """Outcome of an operation.
+
+    By `status`, `content` is the result, a message for the client, or the location of a failure in the code. `last` is
+    True if the process ends after this operation.
+    """
 
     status: Status
     content: Any = None
@@ -46,7 +50,7 @@ class ProcessLimits:
 
 @dataclass
 class Message:
-    """A value with a list of items; `listed` tells an empty list from none."""
+    """A value and a list of items. `listed` is True if the message has a list, even an empty one."""
 
     value: Any = None
     items: list[Any] = field(default_factory=list)

@@ -18,12 +18,12 @@ def read_document(name: str, content: bytes, options: DocumentOptions) -> list[S
 
 
 def write_document(name: str, content: bytes, options: DocumentOptions, translations: list[TranslatedSegment]) -> bytes:
-    """Return a document with a translation for each of its segments. Raises DocumentError."""
+    """Return the document with its segments replaced by `translations`, in order. Raises DocumentError."""
     return open_document(name, content, options).render(translations)
 
 
 def read_markup(texts: Sequence[str], xml: bool, options: MarkupOptions) -> list[tuple[int, Segment]]:
-    """Return the segments of marked-up texts, each with the number of its text."""
+    """Return the segments of marked-up texts, each with the index of its text in `texts`."""
     parsed = enumerate(_parse(text, xml, options) for text in texts)
     return [(number, segment) for number, markup in parsed for segment in markup.segments]
 
@@ -31,7 +31,7 @@ def read_markup(texts: Sequence[str], xml: bool, options: MarkupOptions) -> list
 def write_markup(
     texts: Sequence[tuple[str, int]], xml: bool, options: MarkupOptions, translations: list[TranslatedSegment]
 ) -> list[str]:
-    """Return each marked-up text as often as its number says, each time with the next translations of its segments."""
+    """Return `versions` translated copies of each (text, versions). A copy takes one translation for each segment."""
     left = iter(translations)
     written: list[str] = []
     for text, versions in texts:

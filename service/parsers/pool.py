@@ -20,7 +20,7 @@ T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
 START_SECONDS = 60.0
-END_SECONDS = 5.0  # a process whose socket has ended has little left to do
+END_SECONDS = 5.0  # time in which a process must exit after its end of the socket has closed
 CHUNK = 1 << 18  # bytes read at a time
 FAILED = "the parser failed on this input"
 CLOSED = "The service is shutting down"
@@ -74,7 +74,7 @@ class _Parser:
 
 
 class _Turns:
-    """Places in a pool. Callers take turns; one caller holds at most all places but one, if there are several."""
+    """Places of a pool, one for each process. Callers take turns; no caller can hold all places of several."""
 
     def __init__(self, places: int) -> None:
         self._free, self._most = places, max(1, places - 1)
@@ -94,13 +94,13 @@ class _Turns:
             raise
 
     def release(self, caller: str) -> None:
-        """Give a caller's place back."""
+        """Release a place that a caller has acquired."""
         self._free += 1
         self._held -= Counter([caller])
         self._assign()
 
     def _assign(self) -> None:
-        """Give free places to the oldest requests of the callers that have waited longest."""
+        """Assign free places to the callers that have waited longest, and to the oldest request of each."""
         for caller in list(self._waiting):
             turns = self._waiting[caller]
             while turns and turns[0].done():  # cancelled
@@ -117,8 +117,8 @@ class _Turns:
 class ParserPool:
     """Runs operations of operations.py outside of this process.
 
-    A process is started when it is first needed, and after one was killed. An operation that fails, or exceeds a limit,
-    does not affect the next one.
+    Processes are started on demand, also to replace a killed process. An operation that fails or exceeds a limit does
+    not affect the next operation.
     """
 
     def __init__(self, limits: ParserLimits | None = None, module: str = "service.parsers.process") -> None:
@@ -136,9 +136,9 @@ class ParserPool:
         If this coroutine is cancelled, the process is killed.
 
         Raises:
-            InvalidDocument: the operation raised DocumentError, or failed.
-            ParsingLimitExceeded: the operation exceeded a limit.
-            Unavailable: no process can be started.
+            InvalidDocument: if the operation raised DocumentError, or failed.
+            ParsingLimitExceeded: if the operation exceeded a limit.
+            Unavailable: if no process can be started.
         """
         await self._turns.acquire(caller)
         try:
@@ -169,11 +169,11 @@ class ParserPool:
         self._closed = True
         while self._idle:
             self._end(self._idle.pop())
-        for parser in self._parsers:  # their operations read the end of the socket
+        for parser in self._parsers:  # closes the sockets, so that operations in progress fail
             parser.process.kill()
 
     def result(self, outcome: Outcome, operation: str) -> object:
-        """Return the result of an outcome, or raise its error; count and log it."""
+        """Count an outcome, log a failure, and return the operation's result or raise its error."""
         self.counts.operations += 1
         match outcome.status:
             case Status.DONE:
@@ -258,7 +258,7 @@ class ParserPool:
         return Unavailable("A parser could not be started")
 
     def _spawn(self) -> _Parser:
-        """Start a process. It gets no settings, which may be secrets, and finds modules where this process does."""
+        """Start a process with this process's module search path, but without the settings, which may be secrets."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         ours, theirs = socket.socketpair()

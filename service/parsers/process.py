@@ -1,7 +1,7 @@
 """`python -m service.parsers.process DESCRIPTOR`: one parser process, started by pool.py.
 
-The process reads an operation with its arguments from a socket, runs it, and sends the outcome. It ends when the socket
-does. The system kills it when it exceeds its processor time; memory is limited by its address space.
+The process reads an operation with its arguments from a socket, runs it, and sends the outcome, until the service
+closes the socket. Linux kills the process if it exceeds its processor time. The limit of memory is RLIMIT_AS.
 """
 
 import contextlib
@@ -23,9 +23,9 @@ from service.parsers.operations import OPERATIONS
 
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 NESTING = 3000  # Python frames; deeper structures are refused
-NICENESS = 5  # the models, and the service, go first
+NICENESS = 5  # lower priority than the models and the service
 KILLED_FIRST = "500"  # of 1,000; if the machine runs out of memory, Linux kills a parser before the service
-KEPT_BYTES = 100 << 20  # a process that once took more ends after its operation, because its memory is fragmented
+KEPT_BYTES = 100 << 20  # a process that grew by more ends after the operation, because its memory is fragmented
 
 
 def send(connection: socket.socket, message: Message) -> None:
@@ -72,7 +72,7 @@ def run(operation: str, arguments: tuple[Any, ...]) -> Outcome:
 
 
 def confine(limits: ProcessLimits) -> None:
-    """Limit the memory of this process, and let the service and the models go first."""
+    """Limit the memory and the recursion of this process, and lower its priority."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     size = pages * resource.getpagesize() + limits.memory_bytes
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
@@ -81,12 +81,12 @@ def confine(limits: ProcessLimits) -> None:
     os.nice(NICENESS)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(KILLED_FIRST)
-    for number in (signal.SIGINT, signal.SIGTERM):  # of a process group; the service ends its parsers itself
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent to a whole process group; the service ends its parsers itself
         signal.signal(number, signal.SIG_IGN)
 
 
 def main(descriptor: int) -> None:
-    """Serve operations until the socket ends."""
+    """Run operations until the service closes the socket."""
     connection = socket.socket(fileno=descriptor)
     limits, parent = receive(connection).value
     ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
@@ -111,7 +111,7 @@ def main(descriptor: int) -> None:
 
 
 def _peak_bytes() -> int:
-    """Return the most memory that this process has had; getrusage counts that of its parent, too."""
+    """Return the peak memory of this process in bytes. getrusage would include the peak of the parent process."""
     match = re.search(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
     return 1024 * int(match[1]) if match else 0
 

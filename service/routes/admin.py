@@ -27,7 +27,7 @@ class Reloaded(BaseModel):
 
 @router.post("/reload", responses=error_responses(InvalidKey, NotFound, ReloadRefused))
 async def reload(fleet: FleetDependency) -> Reloaded:
-    """Load the model directories that have changed. If one cannot be used, none is replaced."""
+    """Load the model directories that have changed. If a model cannot be used, no model is replaced."""
     before = {model.version for model in fleet.models}
     await fleet.reload()
     return Reloaded(

@@ -91,8 +91,8 @@ async def direction_of(body: ExplainRequest, translations: TranslationService) -
     """Return the direction of a request.
 
     Raises:
-        UnsupportedLanguage: no model translates the direction.
-        InvalidRequest: the direction takes no model, or two.
+        UnsupportedLanguage: if no model translates the direction.
+        InvalidRequest: if source and target are equal, or the direction needs two models.
     """
     routes = translations.routes
     target = routes.resolve(body.target)
@@ -106,6 +106,6 @@ async def direction_of(body: ExplainRequest, translations: TranslationService) -
         raise InvalidRequest.listing([f"source and target are both {target}; accepted: two languages"])
     if len(route) > 1:
         raise InvalidRequest.listing(
-            [f"{source} to {target} takes two models; accepted: source and target of {route[0]} or {route[1]}"]
+            [f"{source} to {target} needs two models; accepted: one model, such as {route[0]} or {route[1]}"]
         )
     return route[0]

@@ -9,7 +9,7 @@ router = APIRouter(tags=["service"])
 
 
 class ModelInfo(BaseModel):
-    """A served model. It translates the pairs, or else each source language into each target language."""
+    """A served model. Without `pairs`, it translates each source language into each target language."""
 
     name: str
     version: str = Field(description="Digest of the files of the model.")

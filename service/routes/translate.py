@@ -116,7 +116,7 @@ def check_limits(body: TranslateRequest, settings: Settings) -> None:
     """Check the request against the settings.
 
     Raises:
-        InvalidRequest: lists every limit that is exceeded, in LibreTranslate's wording where it has one.
+        InvalidRequest: if limits are exceeded; lists all of them, with LibreTranslate's messages for its limits.
     """
     if body.format not in ("text", "html"):
         raise InvalidRequest(f"{shorten(body.format)} format is not supported")
@@ -151,8 +151,8 @@ async def terms_for(body: TranslateRequest, target: str, caller: Caller, glossar
     """Return the terms of the request, which take precedence, and those of its stored glossary.
 
     Raises:
-        NotFound: the caller has no such glossary.
-        InvalidRequest: the terms cannot be used.
+        NotFound: if the caller has no such glossary.
+        InvalidRequest: if the terms cannot be used.
     """
     stored = Terms()
     if body.glossary_id is not None:
@@ -245,9 +245,9 @@ async def stream_events(
     caller: Caller,
     job: Job,
 ) -> AsyncGenerator[bytes, None]:
-    """Generate the events of a stream. An error after the first event is an event, too.
+    """Generate the events of a stream. An error after the first event becomes an event, too.
 
-    Of a stream that fails or is closed before its end, the caller pays for the sentences that were sent.
+    If the stream fails or is closed before its end, only the sentences that were sent are charged.
     """
     begun = False
     try:

@@ -1,4 +1,4 @@
-"""Builds answers from translations: those of one model, or of two models with a bridge language between them."""
+"""Building of answers from the translations of one model, or of two models with a bridge language between them."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
@@ -58,7 +58,7 @@ def mean_confidence(sentences: Iterable[SentenceTranslation]) -> float | None:
 
 
 def moved_ranges(ranges: Sequence[Range], text: str, translation: str) -> tuple[Range, ...]:
-    """Return the ranges of `translation` that hold the characters of the protected ranges of `text` unchanged."""
+    """Return the range in `translation` of each protected range of `text` whose characters occur there unchanged."""
     moved: list[Range] = []
     next_begin: dict[str, int] = {}
     for begin, end in ranges:

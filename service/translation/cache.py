@@ -29,9 +29,9 @@ class Flight(Generic[K, V]):
 
     @property
     def shares_error(self) -> bool:
-        """True if everyone who joined the flight gets its error.
+        """True if all requests that joined the flight get its error.
 
-        This is false if another key of the flight or the deadline of its first caller may be the cause of the error.
+        False if the cause may be another key of the flight, or the deadline of the request that started the flight.
         """
         return len(self.keys) == 1 and not isinstance(self.task.exception(), DeadlineExceeded)
 
@@ -39,8 +39,8 @@ class Flight(Generic[K, V]):
 class TranslationCache(Generic[K, V]):
     """Cache of results by caller and key, which shares work in flight.
 
-    The caller with the largest cache makes room, beginning with the least recently used entry. Counters of keys: `hits`
-    were in the cache, `joined` were in a flight of another request, `misses` needed new work.
+    If the cache is full, the caller with the most data loses the least recently used entries. `hits` counts keys found
+    in the cache, `joined` counts keys in a flight of another request, and `misses` counts keys that needed new work.
     """
 
     def __init__(self, capacity: int, size: Callable[[K, V], int]) -> None:
@@ -154,9 +154,9 @@ class TranslationCache(Generic[K, V]):
 
 
 def _landed(flight: Flight[K, V], owned: bool) -> dict[K, V]:
-    """Return the results of a flight by key; none if it is unfinished or failed with an error of another caller.
+    """Return the results of a flight by key; {} if it is unfinished, or failed with an error that is not shared.
 
-    Raises: the error of the flight if this caller owns the flight or the flight shares its error.
+    Raises: the error of the flight if this request started the flight (`owned`) or the flight shares its error.
     """
     task = flight.task
     if not task.done() or (not task.cancelled() and task.exception() and not owned and not flight.shares_error):

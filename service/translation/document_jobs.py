@@ -1,4 +1,4 @@
-"""Document jobs: translates uploaded documents in the background and stores them in the database until the download.
+"""Document jobs: uploaded documents are translated in the background, and stored in the database until the download.
 
 If the database is a file, documents survive a restart of the service, and unfinished translations begin again.
 """
@@ -42,10 +42,10 @@ RETRY_SECONDS = 1.0  # pause between attempts while the queue is full or the dat
 STATUS_SECONDS = 2.0  # longest wait of a status request for the translation; the SDK repeats the request after 5 s
 CLEANUP_SECONDS = 60.0  # time between two deletions of expired documents
 MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
-DOCUMENT_BYTES = 20_000  # that a document may take besides its content
+DOCUMENT_BYTES = 20_000  # most bytes that a document takes besides its content
 SMALL_BYTES = 100_000  # a document of at most this size waits only for documents of its own caller
-FETCHED_SECONDS = 60.0  # for which a document can be downloaded again: nobody knows whether the client received it
-MAX_ATTEMPTS = 3  # a document fails after the service ended this many times while it translated nothing else
+FETCHED_SECONDS = 60.0  # in which a document can be downloaded again, because the first download may have failed
+MAX_ATTEMPTS = 3  # a document fails after the service has ended this many times while translating only this document
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class DocumentJobLimits:
     """Limits of the stored documents. Documents that failed or were downloaded do not count for their caller.
 
     If the documents of all callers reach the limit, the caller with the most bytes loses the oldest finished document.
-    A caller's unfinished documents may take as much as is left for the others, so that small ones always have room.
+    The unfinished documents of a caller may take at most as many bytes as remain free, so that other callers have room.
     """
 
     documents_per_caller: int = 20
@@ -72,7 +72,7 @@ class DocumentCredentials:
 
 @dataclass(frozen=True)
 class DocumentState:
-    """State of a document: `done`, failed with the message `error`, or neither while it is being translated."""
+    """State of a document. `done` is True after success, and `error` is the message of a failure (otherwise "")."""
 
     id: str
     name: str
@@ -136,15 +136,15 @@ class DocumentJobs:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            with suppress(StorageUnavailable):  # then the interrupted attempts count
+            with suppress(StorageUnavailable):  # if the database fails, the interrupted attempts count
                 await self._database.write(partial(_undo_attempts, ids=tuple(self._attempted)))
 
     async def put(self, opened: OpenedDocument, job: Job) -> DocumentCredentials:
         """Store a document for `job.caller` and begin to translate it.
 
         Raises:
-            TooManyRequests: the caller has reached a limit of one caller.
-            Overloaded: the documents of all callers have reached a limit.
+            TooManyRequests: if the caller has reached a limit of one caller.
+            Overloaded: if the documents of all callers have reached a limit.
         """
         handle = DocumentCredentials(uuid4().hex.upper(), secrets.token_hex(32).upper())
         await self._expire()
@@ -204,11 +204,11 @@ class DocumentJobs:
         return await self._database.read(read, owner)
 
     def _make_room(self, connection: sqlite3.Connection, caller: str, size: int) -> None:
-        """Check that a document of `size` bytes may be stored, and delete finished documents in its favour.
+        """Check that a document of `size` bytes may be stored, and delete finished documents to make room for it.
 
         Raises:
-            TooManyRequests: the caller has reached a limit of one caller.
-            Overloaded: the unfinished documents of all callers leave too little room.
+            TooManyRequests: if the caller has reached a limit of one caller.
+            Overloaded: if the unfinished documents of all callers leave too little room.
         """
         limits = self._limits
         (documents, bytes) = connection.execute(f"{_SUMS} WHERE {_COUNTED} AND owner = ?", (caller,)).fetchone()

@@ -60,7 +60,7 @@ class DocumentTranslator:
         A segment for which `translate` raises CannotTranslate stays unchanged.
 
         Raises:
-            InvalidDocument, ParsingLimitExceeded: the file cannot be rendered.
+            InvalidDocument, ParsingLimitExceeded: if the file cannot be written.
             ServiceError: any other error of `translate`.
         """
         progress = _Progress(source, translate)

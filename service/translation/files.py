@@ -17,7 +17,7 @@ from service.errors import NotFound, StorageFull
 
 PREFIX = "mt-files-"
 MAX_NAME = 100  # characters of the original name
-SMALLEST_BYTES = 4096  # that a file takes on the disk
+SMALLEST_BYTES = 4096  # smallest size that a file takes on the disk
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class FileStore:
         self._stack.close()
 
     async def put(self, name: str, content: bytes, owner: str) -> str:
-        """Store a file of the caller `owner`. Return a random name that ends with the safe characters of `name`.
+        """Store a file of the caller `owner`. Return a random name, followed by a dot and the safe form of `name`.
 
         Raises: StorageFull if the disk is full.
         """
@@ -70,7 +70,7 @@ class FileStore:
         return stored_name
 
     def open(self, name: str) -> BinaryIO:
-        """Open the file that `put` stored as `name`; it can be read to its end even if it is deleted meanwhile.
+        """Open the file for which `put` returned `name`. The file can be read to its end even if it is deleted.
 
         Raises: NotFound if no such file is stored.
         """
@@ -93,7 +93,7 @@ class FileStore:
 
 @contextmanager
 def _temporary_folder(parent: Path) -> Iterator[Path]:
-    """Make a folder and delete it at the end. Before, delete those of services that were killed: they hold no lock."""
+    """Make a folder in `parent` and delete it at the end. First delete the folders that killed services left."""
     for other in parent.glob(PREFIX + "*"):
         with suppress(OSError), try_lock(other) as ended:
             if ended:
@@ -108,7 +108,7 @@ def _temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def original_name(name: str) -> str:
-    """Return the client's part of the name that `FileStore.put` returned."""
+    """Return the part of a name from `FileStore.put` that comes from the client's file name."""
     return name.partition(".")[2]
 
 

@@ -53,7 +53,7 @@ class MarkupTranslator:
         return [list(dict.fromkeys(next(written) for _ in range(count))) for count in counts]
 
     async def _run(self, job: Job, operation: Callable[[Unpack[Arguments]], T], *args: *Arguments) -> T:
-        """Return the result of an operation, which runs where the size of the job's texts allows."""
+        """Run an operation and return its result: by size, on the event loop, in a thread or in a parser process."""
         size = sum(map(len, job.texts))
         if size > SHORT:
             return await self._parsers.run(job.caller, operation, *args)

@@ -1,4 +1,4 @@
-"""Prepares the texts of a job: detects their languages and divides them into parts for the models."""
+"""Preparation of the texts of a job: their languages are detected, and they are divided into parts for the models."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

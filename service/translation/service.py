@@ -98,7 +98,7 @@ class TranslationService:
         return self._routes[1]
 
     async def warm_up(self) -> None:
-        """Load the language detector and start a parser, which would delay the first detection and document."""
+        """Load the language detector and start a parser in advance, to not delay the first detection and document."""
         await self._preparer(detecting=True)
         await self._parsers.documents.start()
 
@@ -356,7 +356,7 @@ class TranslationService:
 
 
 def bridge_sentence(text: SourceText, first: SentenceReport) -> SourceText:
-    """Return the bridge sentence of the report `first`, with the protected characters of `text` protected in it."""
+    """Return the bridge-language sentence of report `first`; it protects the same characters as `text`."""
     begin, end = first.source_range
     protected = [(max(a, begin) - begin, min(b, end) - begin) for a, b in text.protected if a < end and b > begin]
     return SourceText(first.text, moved_ranges(protected, text.text[begin:end], first.text), text.aligned)

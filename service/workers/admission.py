@@ -1,4 +1,4 @@
-"""Admission control: limits the accepted work and keeps room for callers who hold little of it."""
+"""Admission control: limits the accepted work, and keeps room for callers with little accepted work."""
 
 import math
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from service.errors import Overloaded
 
-RESERVE = 4  # callers who hold little may exceed the limits by 1/RESERVE
-SMALL = 8  # a caller holds little if the caller's work is within 1/SMALL of the limits
+RESERVE = 4  # callers with little accepted work may exceed the limits by 1/RESERVE
+SMALL = 8  # "little" is at most 1/SMALL of each limit
 MAX_RETRY_SECONDS = 60
 MEMORY_SECONDS = 30.0  # time constant of the decay of measured throughput
 
@@ -69,14 +69,14 @@ class Admission:
     held: RequestSize = field(default_factory=RequestSize)
     refused: int = 0  # requests
     throughput: Throughput = field(default_factory=Throughput)
-    _held_by: dict[str, RequestSize] = field(default_factory=dict)  # by caller, without callers who hold nothing
+    _held_by: dict[str, RequestSize] = field(default_factory=dict)  # by caller with accepted requests
 
     @contextmanager
     def admitted(self, caller: str, size: RequestSize) -> Iterator[None]:
         """Count a request as accepted while the context is open.
 
-        One caller can fill the queue to its limits. A reserve beyond the limits accepts the requests of callers who
-        hold little while another caller fills the queue.
+        One caller can fill the queue to its limits. Then a reserve beyond the limits still accepts the requests of
+        callers with little accepted work.
 
         Raises: Overloaded if the queue has no room for the request.
         """
@@ -101,7 +101,7 @@ class Admission:
         return min(max(1, math.ceil(self.throughput.seconds_for(self.held.characters) / 2)), MAX_RETRY_SECONDS)
 
     def _limits_for(self, held: RequestSize, more: RequestSize) -> RequestSize:
-        """Return the limits for a caller who holds `held` and asks for `more`."""
+        """Return the limits for a caller with accepted work of size `held` and a new request of size `more`."""
         alone = held == self.held
         small = not held.requests or (held + more).within(self.limits.part(SMALL))
         return self.limits + self.limits.part(RESERVE) if small and not alone else self.limits

@@ -201,7 +201,7 @@ class Fleet:
         self._admission.check(caller, RequestSize(1, len(texts), sum(map(len, texts))))
 
     async def reload(self) -> None:
-        """Load every new or changed model and replace the old versions; if one model is unusable, replace none.
+        """Load every new or changed model and replace the old versions. If a model cannot be used, replace no model.
 
         A model may be removed from the folder of models if another model translates all its directions. New workers
         load and try the new version while the old workers translate. Then new requests go to the new workers, and the
@@ -340,7 +340,7 @@ class Fleet:
         return task
 
     def _cancel_tasks(self) -> None:
-        """Cancel reloads and unloads once: a second cancellation would interrupt the end of a worker that is loading.
+        """Cancel reloads and unloads, but each once: a second cancellation would interrupt the stopping of workers.
 
         Retiring pools continue to translate.
         """

@@ -1,4 +1,4 @@
-"""Model directories: lists those of a folder, and returns the name and the version of a model."""
+"""Model directories: a list of those in a folder, and the name and the version of a model."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ def model_version(model: Path) -> str:
     for name in FILES:
         file_digest = ""
         with suppress(OSError):
-            if (model / name).is_file():  # a device may have no end
+            if (model / name).is_file():  # not a device, whose content may be endless
                 with (model / name).open("rb") as file:
                     file_digest = hashlib.file_digest(file, "sha256").hexdigest()
         digest.update(f"{name} {file_digest}\n".encode())
@@ -35,7 +35,7 @@ def model_name(model: Path) -> str:
     The part "model" tells nothing: every training run writes its model to a directory of this name.
     """
     with suppress(OSError, ValueError, RecursionError):
-        if (model / "config.json").is_file():  # a device may have no end
+        if (model / "config.json").is_file():  # not a device, whose content may be endless
             config = json.loads((model / "config.json").read_bytes())
             name = config.get("name") if isinstance(config, dict) else None
             if isinstance(name, str) and name.isprintable() and 0 < len(name) <= MAX_NAME_LENGTH:
@@ -46,7 +46,7 @@ def model_name(model: Path) -> str:
 def find_models(folder: Path) -> tuple[Path, ...]:
     """Return the model directories in `folder`, sorted by name, or only `folder` if it is a model directory itself.
 
-    Hidden directories are skipped: they are incomplete. Raises: ModelError if the folder holds no readable model.
+    Hidden directories are skipped, because they are incomplete models. Raises: ModelError if no model can be read.
     """
     if _is_model(folder):
         return (folder,)

@@ -48,7 +48,7 @@ class ReplicaAnswer:
 
 
 class Replicas(Protocol):
-    """Calls a replica. The methods raise ReplicaDied if the replica ends; cancelling a call cancels the work."""
+    """Client of the replicas. Methods raise ReplicaDied if the replica ends; cancelling a call cancels the work."""
 
     async def describe(self, model: Path) -> Ready | LoadFailed:
         """Let a replica load the present content of the directory `model`, and return the description of the model."""

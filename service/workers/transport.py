@@ -29,7 +29,7 @@ class Transport(Protocol):
     """Connection to one worker, which delivers messages complete and in order in each direction."""
 
     def start(self, deliver: Deliver) -> None:
-        """Start the worker. `deliver` gets its messages, in the running event loop; the last one is WorkerStopped."""
+        """Start the worker. The running event loop passes its messages to `deliver`; the last is WorkerStopped."""
 
     def send(self, messages: Sequence[ToWorker]) -> None:
         """Send messages without blocking. Messages to a worker that has ended are dropped."""
@@ -48,10 +48,10 @@ class StartMessage:
 
 
 class OptionsMemory:
-    """Options that both ends of a connection know. A message refers to them by their digest.
+    """Translation options that both ends of a connection know. A message refers to them by their digest.
 
-    A glossary is therefore sent once and not with every text. Both ends forget the same options, those used least
-    recently, because they see the same messages in the same order.
+    A glossary is therefore sent once and not with every text. Beyond MAX_KNOWN_BYTES, each end forgets the least
+    recently used options. Both ends forget the same options, because they process the same messages in the same order.
     """
 
     def __init__(self) -> None:
@@ -59,13 +59,13 @@ class OptionsMemory:
         self._size = 0
 
     def pack(self, messages: Sequence[ToWorker]) -> bytes:
-        """Pickle messages at the end of the service."""
+        """Return the pickle of messages. The service calls this method."""
         buffer = BytesIO()
         _OptionsPickler(buffer, self).dump(list(messages))
         return buffer.getvalue()
 
     def unpack(self, data: bytes) -> list[ToWorker]:
-        """Return the messages of a pickle at the end of the worker."""
+        """Return the messages of a pickle. The worker calls this method."""
         messages: list[ToWorker] = _OptionsUnpickler(BytesIO(data), self).load()
         return messages
 
@@ -194,7 +194,7 @@ class ProcessTransport:
 
 
 def _environment() -> dict[str, str]:
-    """Return this process's environment for a worker, without settings such as the admin key."""
+    """Return the environment of a worker: that of this process, without settings such as the admin key."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
     return kept | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 

@@ -1,4 +1,4 @@
-"""The service's view of one worker: its texts, its counters, and the detection of hanging workers."""
+"""One worker as seen from the service: texts, counters, and the detection of a hanging worker."""
 
 import asyncio
 from collections import Counter

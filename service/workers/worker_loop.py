@@ -76,7 +76,7 @@ def load(setup: ModelSetup) -> Translator:
     """Load a model directory into memory; the files are not needed afterwards. Raises: MTError if this fails."""
     translator = Translator.load(setup.model, setup.device, setup.dtype, setup.threads, shortlist=setup.shortlist)
     for parameter in translator.model.parameters():
-        parameter.data = parameter.data.clone()  # the loader maps the file: changing the file would crash us
+        parameter.data = parameter.data.clone()  # the loader maps the file; a change of the file would crash us
     return translator
 
 
@@ -229,7 +229,7 @@ def _failed(id: int, error: Exception) -> TextFailed:
 
 
 def _without_pieces(translation: Translation) -> Translation:
-    """Return a translation without its token pieces: no client gets them, but they would fill most of a message."""
+    """Return a translation without token pieces, which no client gets and which would fill most of a message."""
 
     def stripped(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
         return tuple(replace(alternative, pieces=(), piece_log_probabilities=()) for alternative in alternatives)

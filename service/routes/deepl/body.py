@@ -16,21 +16,21 @@ _FLAGS = {"0": False, "1": True, "false": False, "true": True}
 
 
 async def read_deepl_fields(request: Request) -> Fields:
-    """Return the fields of the body and the query. Raises InvalidRequest if the body is not what it claims to be."""
+    """Return the fields of the body and the query. Raises InvalidRequest if it does not match its Content-Type."""
     if not (await request.body()).strip():  # the SDK sends a Content-Type with an empty body
         return query_fields(request)
     return _nest(await read_fields(request))
 
 
 def first_text(fields: Fields, name: str) -> str:
-    """Return the first text of a field; "" if there is none."""
+    """Return the first text of a field, or "" if the field has no text."""
     value = fields.get(name)
     value = value[0] if isinstance(value, list) and value else value
     return value if isinstance(value, str) else ""
 
 
 def _nest(fields: Fields) -> Fields:
-    """Return the fields with those of a form such as `dictionaries[0].entries` as entries of a list `dictionaries`."""
+    """Return the fields, where `dictionaries[0].entries` becomes `entries` of item 0 of the list `dictionaries`."""
     lists: dict[str, dict[int, Fields]] = {}
     plain: Fields = {}
     for name, value in fields.items():
@@ -65,7 +65,7 @@ def inlined(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _single(value: Any) -> Any:
-    """Return the value of a form's list of one; any other value is unchanged."""
+    """Return the item of a list with one item, or any other value unchanged; lone surrogates are replaced."""
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     return well_formed(value) if isinstance(value, str) else value
 

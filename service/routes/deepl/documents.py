@@ -42,7 +42,7 @@ def multipart() -> dict[str, Any]:
 
 @router.post("", responses=error_responses(*TRANSLATION), openapi_extra=multipart())
 async def upload(request: Request, call: AdmittedDependency, document_jobs: DocumentJobsDependency) -> DocumentHandle:
-    """Begin to translate a file."""
+    """Upload a file and begin to translate it."""
     body = parse_body(DocumentBody, call.fields)
     check_options(body, call.fields)
     name, content = await read_upload(request, body)
@@ -82,7 +82,7 @@ async def status(document_id: str, call: AdmittedDependency, document_jobs: Docu
 async def result(
     document_id: str, request: Request, call: AdmittedDependency, document_jobs: DocumentJobsDependency
 ) -> StreamingResponse:
-    """Download a document that is done. It is deleted a minute later."""
+    """Download a translated document. It is deleted a minute later."""
     body = parse_body(KeyBody, call.fields)
     document = await document_jobs.find(call.caller.id, DocumentCredentials(document_id, body.document_key))
     if document.error:

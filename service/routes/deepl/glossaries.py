@@ -1,4 +1,4 @@
-"""/v2/glossaries: each has one pair of languages, and cannot be changed."""
+"""/v2/glossaries: glossaries with one pair of languages each, which cannot be changed."""
 
 import asyncio
 
@@ -30,9 +30,9 @@ async def create(call: AdmittedDependency) -> GlossaryInfo:
 
 @router.get("/v2/glossaries", responses=RESPONSES)
 async def list_glossaries(call: AdmittedDependency) -> GlossaryInfos:
-    """List the glossaries of this key, without those of /v3 that have several pairs of languages.
+    """List the glossaries of this key, except those of /v3 that have several pairs of languages.
 
-    The list is empty without a key: a glossary of such a caller is found only by its id, for a week.
+    Without a key, the list is empty: a glossary that was created without a key is found only by its id, for a week.
     """
     glossaries = await call.glossaries.owned(call.caller.id)
     return GlossaryInfos(
@@ -71,7 +71,7 @@ async def parse_dictionary(body: DictionaryBody, call: AdmittedRequest) -> Dicti
 
 
 async def find_bilingual(id: str, call: AdmittedRequest) -> Glossary:
-    """Return a glossary. Raises NotFound for one that /v2 cannot represent, too."""
+    """Return a glossary with one pair of languages. Raises NotFound if no such glossary exists."""
     glossary = await call.glossaries.get(call.caller.id, id)
     if len(glossary.dictionaries) != 1:
         raise NotFound(f"The glossary {shorten(id)} has several pairs of languages, or none; use /v3/glossaries for it")

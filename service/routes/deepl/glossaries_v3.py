@@ -1,4 +1,4 @@
-"""/v3/glossaries: each has a dictionary for each of its pairs of languages, and can be changed."""
+"""/v3/glossaries: glossaries with a dictionary for each of several pairs of languages, which can be changed."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ async def create(call: AdmittedDependency) -> MultilingualInfo:
 
 @router.get("", responses=RESPONSES)
 async def list_glossaries(call: AdmittedDependency) -> MultilingualInfos:
-    """List the glossaries of this key; none without a key."""
+    """List the glossaries of this key. Without a key, the list is empty."""
     glossaries = await call.glossaries.owned(call.caller.id)
     return MultilingualInfos(glossaries=[MultilingualInfo.of(glossary) for glossary in glossaries])
 
@@ -77,7 +77,7 @@ async def entries(
 
 @router.put("/{glossary_id}/dictionaries", responses=RESPONSES, openapi_extra=form_or_json(DictionaryBody))
 async def replace(glossary_id: str, call: AdmittedDependency) -> DictionaryInfo:
-    """Add a dictionary. It replaces one for the same languages."""
+    """Add a dictionary. It replaces an existing dictionary for the same languages."""
     new = await parse_dictionary(parse_body(DictionaryBody, call.fields), call)
     await call.glossaries.replace(call.caller.id, glossary_id, new)
     return DictionaryInfo(

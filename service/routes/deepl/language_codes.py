@@ -90,7 +90,7 @@ def parse_glossary_direction(source: str, target: str, routes: TranslationRoutes
     """Return the languages of a glossary's dictionary.
 
     Raises:
-        UnsupportedLanguage: a language is unknown, or there is no translation between the two.
+        UnsupportedLanguage: if a language is unknown, or no model translates between the two.
     """
     direction = glossary_direction(parse_source(source, routes), parse_target(target, routes))
     supported = glossary_directions(routes)

@@ -28,7 +28,7 @@ class CommonFields(Body):
     glossary_ids: Words = Field(
         [],
         max_length=MAX_GLOSSARIES,
-        description="The ids of several stored glossaries; of a term in several, the first one counts.",
+        description="The ids of several stored glossaries; if several contain a term, the first applies.",
     )
 
 
@@ -132,7 +132,7 @@ class Resource(BaseModel):
 
 
 class DeeplUsage(BaseModel):
-    """Characters of this month. Without a limit, `character_limit` is 10^12."""
+    """Characters used this month, and the limit. Without a limit, `character_limit` is 10^12."""
 
     character_count: int
     character_limit: int
@@ -276,7 +276,7 @@ class DictionariesEntries(BaseModel):
 class DocumentBody(CommonFields):
     """A file to translate, and the options."""
 
-    filename: OptionalText = Field(None, description="The name of the file; by default that of the form's part.")
+    filename: OptionalText = Field(None, description="The name of the file; by default the name in the upload.")
     output_format: OptionalText = Field(
         None, description="The format of the translation, which must be that of the file."
     )
@@ -301,5 +301,5 @@ class DocumentStatus(BaseModel):
 
 
 def timestamp(seconds: float) -> str:
-    """Return a time such as `2026-01-31T12:00:00.000000Z`. DeepL's SDK cannot parse one without a fraction."""
+    """Return a time such as `2026-01-31T12:00:00.000000Z`. DeepL's SDK cannot parse a time without a fraction."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -106,7 +106,7 @@ async def job_for(body: TranslateBody, call: AdmittedRequest) -> Job:
 
 
 def _join_lines(line_break: re.Match[str]) -> str:
-    """Return what replaces a line break within a paragraph: a space, if the script has spaces."""
+    """Return the replacement of a line break within a paragraph: a space, or "" if the script has no spaces."""
     before, after = line_break.string[line_break.start() - 1], line_break.string[line_break.end()]
     return "" if is_wide(before) and is_wide(after) else " "
 

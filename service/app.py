@@ -73,7 +73,7 @@ ROUTERS = tuple(
 )
 
 COMMON_ERRORS = (SlowRequest, BodyTooLarge, HeadTooLarge, InternalError)  # errors that every route may return
-PROBLEM = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+PROBLEM = {kind: {"schema": {"$ref": "#/components/schemas/Problem"}} for kind in (PROBLEM_JSON, "application/json")}
 
 
 class Application(FastAPI):

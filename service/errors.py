@@ -358,7 +358,10 @@ def _explain(problem: Any) -> str:
 
 def _response(scope: Scope, status: int, code: str, message: str, headers: Mapping[str, str]) -> JSONResponse:
     body = _problem(scope, status, code, message)
-    return JSONResponse(body.model_dump(), int(status), dict(headers), media_type=PROBLEM_JSON)
+    accepted = b",".join(value for name, value in scope["headers"] if name == b"accept")
+    # Clients that ask for JSON test for this type, and do not know that of RFC 9457.
+    media_type = "application/json" if b"application/json" in accepted else PROBLEM_JSON
+    return JSONResponse(body.model_dump(), int(status), dict(headers), media_type=media_type)
 
 
 def _problem(scope: Scope, status: int, code: str, message: str) -> Problem:

@@ -14,8 +14,8 @@ from mt.pipeline.results import SentenceReport, Translation
 from mt.text.documents import DocumentOptions
 from mt.text.language_detection import LanguageDetector
 from mt.text.terms import Terms
-from service.errors import DeadlineExceeded, Overloaded, ServiceError
-from service.languages import TranslationRoute, TranslationRoutes
+from service.errors import DeadlineExceeded, InvalidDocument, Overloaded, ServiceError
+from service.languages import TranslationRoute, TranslationRoutes, describe
 from service.parsers.pool import Parsers
 from service.translation.answers import BridgedText, answer_of, moved_ranges, reports_of, unchanged_answer
 from service.translation.cache import TranslationCache
@@ -159,22 +159,22 @@ class TranslationService:
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         """Return the content of the translated file. Segments that the model fails on stay unchanged.
 
-        Args:
-            name: file name; its suffix tells the format.
-            content: content of the file.
-            job: options of the translation, without texts. If `source` is None, the language of the file is detected.
-
-        Raises:
-            InvalidDocument, ParsingLimitExceeded: the file cannot be read or written.
-            ServiceError: any error of `translate`.
+        If `job.source` is None, the language of the file is detected. Raises: InvalidDocument, ParsingLimitExceeded if
+        the file cannot be read or written, or is in the target language; the errors of `translate`.
         """
-        return await self.translate_opened(await self.open_document(job.caller, name, content), job)
+        opened = await self.open_document(job.caller, name, content)
+        return await self.translate_opened(opened, job, allow_equal_languages=False)
 
-    async def translate_opened(self, opened: OpenedDocument, job: Job) -> bytes:
-        """Return the content of the translated file, as `translate_document` does, for a file that has been opened."""
+    async def translate_opened(self, opened: OpenedDocument, job: Job, allow_equal_languages: bool = True) -> bytes:
+        """Return the content of the translated file, as `translate_document` does, for a file that has been opened.
+
+        A file in the target language is returned unchanged, unless `allow_equal_languages` is False.
+        """
         async with before(job.deadline):
             (whole,) = await self.prepare(replace(job, texts=(opened.beginning(),), format=Format.TEXT))
             if not whole.route:
+                if not allow_equal_languages:
+                    raise InvalidDocument(f"Source and target language are equal: {describe(whole.source)}")
                 return opened.content
 
             async def translate(texts: Sequence[SourceText]) -> list[Answer]:

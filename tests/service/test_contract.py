@@ -26,6 +26,21 @@ def asked(client: httpx.Client, **body: Any) -> Any:
     return response.json()
 
 
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        ("*/*", "application/problem+json"),
+        ("application/problem+json", "application/problem+json"),
+        ("application/json, text/plain, */*", "application/json"),
+    ],
+)
+def test_an_error_has_the_media_type_that_the_client_accepts(
+    client: httpx.Client, accept: str, media_type: str
+) -> None:
+    response = client.post("/translate", json={}, headers={"Accept": accept})
+    assert (response.status_code, response.headers["content-type"]) == (400, media_type)
+
+
 def refused(response: httpx.Response, status: int, code: str) -> str:
     """The message of an error, after a look at the whole of it."""
     body = response.json()
@@ -253,7 +268,9 @@ def test_openapi_tells_the_truth(client: httpx.Client) -> None:
     answers = translate["responses"]
     assert {"200", "400", "403", "413", "429", "500", "503", "504"} <= set(answers)
     assert all(
-        list(answers[status]["content"]) == ["application/problem+json"] for status in answers if status != "200"
+        list(answers[status]["content"]) == ["application/problem+json", "application/json"]
+        for status in answers
+        if status != "200"
     )
     assert set(answers["200"]["content"]) == {"application/json", "text/event-stream"}
     bodies = translate["requestBody"]["content"]

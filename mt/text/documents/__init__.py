@@ -48,7 +48,8 @@ def open_document(name: str, content: bytes, options: DocumentOptions | None = N
     suffix = PurePath(name.replace("\\", "/")).suffix.lower()
     if suffix not in _OPENERS:
         accepted = ", ".join(SUFFIXES)
-        raise DocumentError(f"{name!r} has the suffix {suffix!r}{did_you_mean(suffix, SUFFIXES)}; accepted: {accepted}")
+        hint = did_you_mean(suffix, SUFFIXES)
+        raise DocumentError(f"{name!r} has the file extension {suffix!r}{hint}; accepted: {accepted}")
     if len(content) > options.max_bytes:
         raise DocumentLimitExceeded(f"{name} has {len(content)} bytes; accepted: at most {options.max_bytes}")
     return _OPENERS[suffix](name, content, options)

@@ -551,7 +551,10 @@ def test_a_document_in_its_own_language_told_as_a_whole() -> None:
             await translations.translate_document("a.txt", content, asked) == b"THE FIRST LINE\nSECOND\n\n  THIRD: X \n"
         )
         german = b"da ist der Hund\nzwei"
-        assert await translations.translate_document("a.txt", german, asked) == german
+        opened = await translations.open_document(asked.caller, "a.txt", german)
+        assert await translations.translate_opened(opened, asked) == german
+        with pytest.raises(InvalidDocument, match=r"Source and target language are equal: German \(de\)"):
+            await translations.translate_document("a.txt", german, asked)
 
     run(ask())
 
@@ -597,7 +600,7 @@ def test_markup_is_not_parsed_while_the_queue_is_full() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.exe", b"x", "'a.exe' has the suffix '.exe'"),
+        ("a.exe", b"x", "'a.exe' has the file extension '.exe'"),
         ("a.docx", b"no zip", "a.docx"),
         ("a.txt", b"\xff\xfe\xfa", "a.txt"),
         ("a.json", b"{", "a.json"),

@@ -81,7 +81,7 @@ def test_a_document_belongs_to_its_key(running: Running, client: deepl.DeepLClie
 
 
 def test_a_document_that_cannot_be_read_is_refused_at_once(client: deepl.DeepLClient) -> None:
-    with pytest.raises(deepl.DeepLException, match=r"suffix '\.exe'"):
+    with pytest.raises(deepl.DeepLException, match=r"file extension '\.exe'"):
         client.translate_document_upload(b"x", filename="a.exe", target_lang="DE")
     with pytest.raises(deepl.DeepLException, match=r"Bad request.*a\.docx"):
         client.translate_document_upload(b"not a zip", filename="a.docx", target_lang="DE")

@@ -141,7 +141,7 @@ def test_trap_it_asks_for_a_document_only_every_5_s(running: Running, client: de
 
 def test_trap_it_names_a_stream_file(client: deepl.DeepLClient) -> None:
     """Of a stream without a name, it sends the name "file"; a `filename` among the fields then helps."""
-    with pytest.raises(deepl.DeepLException, match="suffix"):
+    with pytest.raises(deepl.DeepLException, match="file extension"):
         client.translate_document_upload(io.BytesIO(b"A dog."), target_lang="DE")
     named = {"filename": "a.txt"}
     handle = client.translate_document_upload(io.BytesIO(b"A dog."), target_lang="DE", extra_body_parameters=named)

@@ -105,7 +105,7 @@ def _processes() -> list[int]:
 
 
 def _times(process: int) -> list[str]:
-    """Return the fields of /proc/PROCESS/stat from the third on (proc(5)), or none if the process has ended."""
+    """Return the fields of /proc/PROCESS/stat from the third one (proc(5)); an empty list if the process has ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -19,7 +19,7 @@ WRITTEN = "# Written by scripts/packaging/lock.py. "
 
 
 def compile_lock(name: str, *words: str, requirement: str = "") -> list[str]:
-    """Return the entries of requirements/NAME.lock; versions there are kept. `-` in `words` reads `requirement`."""
+    """Update requirements/NAME.lock, keep its versions, return its entries; `-` in `words` reads `requirement`."""
     file = LOCKS / f"{name}.lock"
     subprocess.run(
         [

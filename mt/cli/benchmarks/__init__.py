@@ -1,1 +1,1 @@
-"""Benchmarks of `mt-service benchmark`: one module for each verb, and their shared parts."""
+"""Benchmarks of `mt-service benchmark`: one module for each benchmark, and modules that several benchmarks use."""

@@ -1,4 +1,4 @@
-"""Contender processes, as the benchmark starts them and sends them jobs."""
+"""Contender processes: each runs one of the compared libraries, and the benchmark sends jobs to it."""
 
 import json
 import os
@@ -23,10 +23,10 @@ class ContenderError(MTError):
 
 @dataclass(frozen=True)
 class Launch:
-    """Start of a contender: the module whose `main` runs, its setup, and its environment.
+    """How to start a contender: the module whose `main` runs, the setup, and the environment variables.
 
-    `without` names packages that it cannot import, so that a library with optional use of torch is measured without
-    torch.
+    `without` names packages that the process cannot import. For example, a library that uses torch only if it is
+    installed is measured without torch.
     """
 
     module: str
@@ -41,10 +41,10 @@ class Launch:
 
 
 class Contender:
-    """A running contender process, which blocks on its stdin between jobs."""
+    """A running contender process. Between jobs, the process waits on its standard input."""
 
     def __init__(self, name: str, launch: Launch, log: Path) -> None:
-        """Start the process and wait until it has translated a first sentence. Raises: ContenderError."""
+        """Start the process and wait until it has translated one sentence. Raises: ContenderError if it fails."""
         self.name = name
         self._log = log
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -75,7 +75,7 @@ class Contender:
         self.close()
 
     def run(self, job: PeerJob) -> PeerResult:
-        """Run a job. Raises: ContenderError; the process can run further jobs unless it died."""
+        """Run a job. Raises: ContenderError if the job fails; the process can run more jobs unless it has ended."""
         values = self._ask(asdict(job))
         return PeerResult(**{**values, "latencies": tuple(values["latencies"]), "lines": tuple(values["lines"])})
 

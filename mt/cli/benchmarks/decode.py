@@ -4,9 +4,9 @@
     mt-service benchmark decode --random base --source test.en --beam-size 4 --sentences 200 --output DIR
     mt-service benchmark decode STUDENT --beside TEACHER --only ours beside --source test.en --output DIR
 
-All contenders run the same search (beam size, scores divided by length, at most 2 x source + 10 tokens) with the same
-weights, except for `beside`, another model of ours. Each contender is a process that is idle while another is measured.
-Short runs find the best settings of each contender first.
+All contenders, which are the compared libraries and models, run the same search: equal beam size, scores divided by
+length, at most 2 x source + 10 tokens. All use the same weights, except the model of --beside. Each contender is a
+process that is idle while another one is measured. First, short runs find the fastest settings of each contender.
 """
 
 import argparse
@@ -44,7 +44,7 @@ COLUMNS = (
 
 @dataclass
 class DecodeRow:
-    """Results of one contender for one metric: each list has one entry a round; `problem` says why there are none."""
+    """Results of one contender for one metric. Each list has an entry per round; if it is empty, see `problem`."""
 
     metric: Metric
     name: str
@@ -63,7 +63,7 @@ class DecodeRow:
 
     @property
     def costs(self) -> list[float]:
-        """Return the seconds of each round: in total, or the median of a sentence if single."""
+        """Return the seconds of each round: the total in bulk, the median per sentence for single sentences."""
         return [percentile(a.latencies, 50) if self.metric.single else a.seconds for a in self.ids]
 
     @property
@@ -103,7 +103,7 @@ def add_arguments(parser: CommandParser) -> None:
     parser.more.add_argument("--sentences", type=int, default=1000, help="sentences in bulk (default: 1000)")
     parser.more.add_argument("--single-sentences", type=int, default=200, help="sentences one at a time (default: 200)")
     parser.more.add_argument(
-        "--grid-sentences", type=int, default=400, help="sentences in the search for settings (default: 400)"
+        "--grid-sentences", type=int, default=400, help="sentences of a short run that compares settings (default: 400)"
     )
     parser.more.add_argument(
         "--settings-of",

@@ -1,4 +1,4 @@
-"""Search for the best setting of each contender by short runs before the comparison."""
+"""Selection of the fastest setting of each contender by short runs before the comparison."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -12,7 +12,7 @@ from .peers import Metric, PeerEntry
 
 @dataclass(frozen=True)
 class Variant:
-    """A launch and a batching of a contender."""
+    """A setting of a contender: how to start the process, and how to form batches."""
 
     launch: Launch
     batching: Batching
@@ -27,7 +27,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Trial:
-    """Result of a variant's short run: seconds (the median latency if single), or a problem."""
+    """Result of a short run of a variant: its seconds (for single sentences the median latency), or a problem."""
 
     entry: str
     metric: str
@@ -37,13 +37,15 @@ class Trial:
 
 
 def known_variant(entry: PeerEntry, label: str | None) -> Variant | None:
-    """Return the variant with that label, or None."""
+    """Return the variant of a contender whose label is `label`, or None if there is no such variant."""
     variants = (Variant(launch, batching) for launch, batching in product(entry.launches, entry.batchings))
     return next((variant for variant in variants if variant.label == label), None)
 
 
 def best_variant(entry: PeerEntry, metric: Metric, sentences: int, log: Path) -> tuple[Variant, list[Trial]]:
-    """Return the fastest variant in a short run. The first launch tries all batchings, the others its two best.
+    """Return the fastest variant in short runs, and the results of all runs.
+
+    The first launch is tried with all batchings, every other launch with the two batchings that are fastest so far.
 
     Raises: ContenderError if no variant runs.
     """
@@ -63,12 +65,12 @@ def best_variant(entry: PeerEntry, metric: Metric, sentences: int, log: Path) ->
         except ContenderError as error:
             trials.append(Trial(entry.name, metric.label, variants[0].label, None, str(error).splitlines()[0]))
     if not times:
-        raise ContenderError(f"{entry.name}: no setting runs; the first: {trials[0].problem}")
+        raise ContenderError(f"{entry.name}: every setting failed; the problem of the first: {trials[0].problem}")
     return min(times, key=lambda variant: times[variant]), trials
 
 
 def _short_pass(contender: Contender, metric: Metric, batching: Batching, sentences: int) -> float:
-    """Return the better of two runs after a warm-up."""
+    """Return the seconds of the faster of two runs after a warm-up (for single sentences, the median latency)."""
     count = min(sentences, 40) if metric.single else sentences
     contender.run(PeerJob(metric.beam_size, min(count, 32), metric.single, batching=batching))
     costs = []

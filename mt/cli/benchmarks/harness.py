@@ -1,7 +1,8 @@
 """The process of a contender: it loads one translator and runs timed jobs, one JSON line each.
 
-It imports neither torch nor any part of `mt` that needs more than the standard library, so memory and start-up time are
-those of the contender's library. It blocks on stdin between jobs. Output of libraries goes to stderr, the log.
+This module imports only the standard library and modules of `mt` that need nothing else, so that memory and start-up
+time are those of the contender's library. Between jobs, the process waits on stdin. Output of libraries goes to stderr,
+which is the log.
 """
 
 import json
@@ -35,7 +36,7 @@ class PeerSetup:
 
 @dataclass(frozen=True)
 class Batching:
-    """Batching of a peer; size 0 if it is not configurable: ours, or single sentences."""
+    """Maximum size of the batches of a peer. Size 0: the peer chooses, or it translates single sentences."""
 
     size: int = 0
     unit: str = "examples"  # or tokens: CTranslate2's names
@@ -43,7 +44,7 @@ class Batching:
 
 @dataclass(frozen=True)
 class PeerJob:
-    """Translate the first `sentences` lines: singly if `single`; text to text if `text`, otherwise ids to ids."""
+    """Translate the first `sentences` lines: one at a time if `single`; text to text if `text`, else ids to ids."""
 
     beam_size: int
     sentences: int
@@ -55,7 +56,7 @@ class PeerJob:
 
 @dataclass(frozen=True)
 class PeerResult:
-    """Result of a job: `tokens` counts target tokens with EOS; `latencies` are seconds a sentence of single runs."""
+    """Result of a job. `tokens` is the number of target tokens with EOS; `latencies` has seconds per sentence."""
 
     seconds: float
     cpu_seconds: float
@@ -80,7 +81,7 @@ class PeerSearch:
         return 2 * source_tokens + 10
 
     def groups(self, count: int) -> Iterator[tuple[int, list[int]]]:
-        """Yield each forced length with the indices of its sentences, longest first; 0 stands for no forced length."""
+        """Yield (forced length, indices of the sentences with this length), longest first; length 0 is not forced."""
         lengths = self.forced or (0,) * count
         for length in sorted(set(lengths), reverse=True):
             yield length, [place for place in range(count) if lengths[place] == length]
@@ -96,7 +97,7 @@ class Peer(Protocol):
         """Return the target tokens of each source, without EOS, in the order of the sources."""
 
     def translate_text(self, lines: Sequence[str], search: PeerSearch) -> list[str]:
-        """Translate text to text, as a user of the library would."""
+        """Return the translations of `lines`, with the library's usual steps from text to text."""
 
     def decode(self, tokens: list[Any]) -> str:
         """Return the text of target tokens."""
@@ -112,7 +113,7 @@ class PeerRunner:
     sources: list[list[Any]] = field(default_factory=list)
 
     def run(self, job: PeerJob) -> PeerResult:
-        """Run a job; the time is from the first source to the last translation."""
+        """Run a job. The measured time begins before the first source and ends after the last translation."""
         lines, sources = self.lines[: job.sentences], self.sources[: job.sentences]
         search = PeerSearch(job.beam_size, job.batching, self.setup.lengths[: job.sentences])
         cpu, begun = cpu_seconds(), time.perf_counter()
@@ -152,7 +153,7 @@ class PeerRunner:
 
 
 def one(search: PeerSearch, place: int) -> PeerSearch:
-    """Return the search of one sentence."""
+    """Return the search for the sentence with index `place` alone."""
     return PeerSearch(search.beam_size, search.batching, search.forced[place : place + 1])
 
 

@@ -76,8 +76,8 @@ class Recurrent(nn.Module):
 class Convolution(nn.Module):
     """A convolution of odd width k, centred on each position; or a causal one, with taps `dilation` positions apart.
 
-    A causal stack with dilations 1, k, k^2 ... connects all pairs. In a centred one, paths between the ends of a text
-    would lead through positions outside of it.
+    A stack of causal convolutions with dilations 1, k, k^2 ... connects every position with all earlier positions. With
+    centred convolutions, paths between the first and the last position would lead through positions outside the text.
     """
 
     def __init__(self, d_model: int, width: int, dilation: int = 0) -> None:
@@ -93,10 +93,10 @@ class Convolution(nn.Module):
 
 @dataclass(frozen=True)
 class LayerType:
-    """A row of Table 1: what the paper states, the layer, and the exact length of its longest path over n positions.
+    """A row of Table 1: the paper's values, the layer, and the exact maximum path length over n positions.
 
-    `build` takes the number of the layer in a stack, and d_model. `depth` is the number of layers that are one entry of
-    the table: more than 1 for dilated convolutions.
+    `build(index, d_model)` returns the layer with this index in a stack. `depth(n)` is the number of layers that
+    the row counts as one layer: more than 1 for dilated convolutions.
     """
 
     name: str
@@ -109,7 +109,7 @@ class LayerType:
     depth: Callable[[int], int] = lambda n: 1
 
     def layer(self, n: int, d: int) -> nn.Module:
-        """Return the layers of an entry of the table for n positions."""
+        """Return the layer of this row for n positions and width d: `depth(n)` stacked layers."""
         return nn.Sequential(*(self.build(index, d) for index in range(self.depth(n))))
 
 
@@ -124,7 +124,7 @@ def dilated_depth(length: int, width: int) -> int:
 def layer_types(r: int, k: int) -> list[LayerType]:
     """Return the rows of Table 1 with neighbourhood r and width k, both odd.
 
-    Added are multi-head attention with its projections, and a stack of dilated convolutions.
+    Two rows are not in the paper: multi-head attention with its projections, and a stack of dilated convolutions.
     """
 
     def depth(n: int) -> int:
@@ -164,7 +164,7 @@ def layer_types(r: int, k: int) -> list[LayerType]:
 
 
 def seconds(layer: nn.Module, x: Tensor, rounds: int) -> float:
-    """Return the shortest time of a forward pass, of several rounds of at least ROUND_SECONDS."""
+    """Return the seconds of a forward pass in the fastest of `rounds` rounds, each of at least ROUND_SECONDS."""
     with torch.inference_mode():
         layer(x)
         best, repeats = math.inf, 1
@@ -182,7 +182,7 @@ def seconds(layer: nn.Module, x: Tensor, rounds: int) -> float:
 
 
 def operations(layer: nn.Module, x: Tensor) -> int:
-    """Return the floating-point operations of the products of a forward pass; a multiplication with addition is two."""
+    """Return the floating-point operations of the matrix products of a forward pass; a multiply-add counts as two."""
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         layer(x)
     return int(counter.get_total_flops())
@@ -222,8 +222,8 @@ def chain_length(output: Tensor) -> int:
 def measured_path(kind: LayerType, length: int, d_model: int = HEADS) -> int:
     """Return the number of layers, or of steps of a recurrent layer, after which output n - 1 depends on input 0.
 
-    It does when the gradient of the output with respect to the input is not 0. All values are float64, so that products
-    of many small weights stay above 0.
+    Output n - 1 depends on input 0 if its gradient with respect to input 0 is not 0. All values are float64, so that
+    products of many small weights stay above 0.
     """
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(1, length, d_model, generator=generator, dtype=torch.float64, requires_grad=True)

@@ -4,7 +4,7 @@
 
 Time, operations and memory of a forward pass are measured for several lengths n and widths d, on one CPU thread, and
 fitted by n^a and d^b. Path lengths are counted by gradients. Two further tables compare one head with several, and
-scores with and without the division by sqrt(d_k). --rounds is the number of rounds of which the fastest counts.
+scores with and without the division by sqrt(d_k). --rounds is the number of rounds; the fastest round is used.
 """
 
 import argparse
@@ -40,7 +40,7 @@ from .report import conditions, table, write_json, write_table
 STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 """Quantiles of 97.5% of Student's t, for 1 to 10 degrees of freedom."""
 
-KEYS, QUERIES = 64, 500  # of the table on the division of scores
+KEYS, QUERIES = 64, 500  # numbers of keys and queries for the table on the division of scores
 METRICS = ("operations", "seconds", "bytes")
 
 
@@ -57,7 +57,10 @@ class Point:
 
 @dataclass(frozen=True)
 class PathCount:
-    """Counts at length n: the longest chain of operations in a layer, and its maximum path length as gradients tell."""
+    """Counts for a layer at length n: the longest chain of dependent operations, and the maximum path length.
+
+    `measured` is the path length that gradients show, `exact` the path length of the formula.
+    """
 
     n: int
     chain: int
@@ -107,7 +110,13 @@ def add_arguments(parser: CommandParser) -> None:
     ):
         shown = " ".join(map(str, default))
         add(name, type=count, nargs="+", default=default, metavar="N", help=f"{meaning} (default: {shown})")
-    add("--neighbourhood", type=odd, default=9, metavar="R", help="of restricted attention, odd (default: %(default)s)")
+    add(
+        "--neighbourhood",
+        type=odd,
+        default=9,
+        metavar="R",
+        help="positions that restricted attention reads, odd (default: %(default)s)",
+    )
     add("--kernel", type=odd, default=3, metavar="K", help="width of convolutions, odd (default: %(default)s)")
 
 
@@ -122,7 +131,7 @@ def odd(text: str) -> int:
 def run(options: argparse.Namespace) -> None:
     """Measure, print the tables, and write `table.txt`, `layers.json` and `layers.png`."""
     if wrong := [d for d in options.widths if d % 16]:
-        raise MTError(f"--widths has {wrong}; accepted: multiples of 16, the most heads")
+        raise MTError(f"--widths has {wrong}; accepted: multiples of 16, the maximum number of heads")
     if min(len({*options.lengths}), len({*options.widths})) < 3:
         raise MTError("--lengths or --widths has fewer than three numbers; accepted: at least three, for a fit")
     before, threads = conditions(), torch.get_num_threads()

@@ -12,7 +12,7 @@ from typing import TypeVar
 Subject = TypeVar("Subject")
 Measurement = TypeVar("Measurement")
 
-PAUSE = 0.3  # seconds between two contenders, so that spinning threads of the last one have gone to sleep
+PAUSE = 0.3  # seconds between two contenders, so that the spinning threads of the first one stop
 QUIET_LOAD = 0.5  # load average of the last minute, before the first contender starts
 QUIET_CORES = 0.1  # cores that other processes use on average while a contender is measured
 QUIET_SPREAD = 0.15  # (largest - smallest) / median over the rounds of one contender
@@ -28,7 +28,7 @@ class Ratio:
 
 
 def ratio(values: Sequence[float], baseline: Sequence[float]) -> Ratio:
-    """Return values / baseline. Both have one entry for each round; entry n of both is from round n."""
+    """Return the ratio values / baseline. Entry n of each sequence is the measurement of round n."""
     ratios = [value / other for value, other in zip(values, baseline, strict=True)]
     return Ratio(median(values) / median(baseline), min(ratios), max(ratios))
 
@@ -47,7 +47,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 def alternate(
     contenders: Sequence[Subject], rounds: int, measure: Callable[[Subject], Measurement], pause: float = PAUSE
 ) -> Iterator[tuple[int, int, Measurement]]:
-    """Measure the contenders in turns (A B C A B C ...); yield round, index of the contender and measurement."""
+    """Measure the contenders alternately (A B C A B C ...); yield (round, index of the contender, measurement)."""
     for number in range(rounds):
         for place, contender in enumerate(contenders):
             time.sleep(pause)

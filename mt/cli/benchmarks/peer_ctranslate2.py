@@ -13,7 +13,7 @@ from .harness import PeerSearch, PeerSetup, attend
 
 
 class CTranslate2:
-    """CTranslate2's Translator, which sorts and batches itself; inter_threads=workers, intra_threads=threads."""
+    """CTranslate2's Translator, which sorts and forms batches; inter_threads=workers, intra_threads=threads."""
 
     def __init__(self, setup: PeerSetup) -> None:
         model = Path(setup.model)
@@ -30,7 +30,7 @@ class CTranslate2:
         return list(self._pieces.encode(line, out_type=str))
 
     def translate(self, sources: Sequence[list[str]], search: PeerSearch) -> list[list[str]]:
-        """Translate; CTranslate2 forces one length a call, so there is one asynchronous call for each length."""
+        """Translate with one asynchronous call per forced length, because a call of CTranslate2 takes one length."""
         calls = []
         for length, places in search.groups(len(sources)):
             longest = 1 + max(len(sources[place]) for place in places)  # CTranslate2 adds EOS itself

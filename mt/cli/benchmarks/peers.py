@@ -1,4 +1,4 @@
-"""Contenders of `decode`, with the settings that the search for the best one tries."""
+"""Contenders of the benchmark `decode`, each with the settings of which the fastest is selected."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class PeerEntry:
-    """A row of the table: the launches and batchings to choose from, or the problem if there are none."""
+    """A contender: the launches and batchings to choose from, or the problem if it cannot be measured."""
 
     name: str
     launches: tuple[Launch, ...] = ()
@@ -51,7 +51,7 @@ class PeerEntry:
 
 @dataclass(frozen=True)
 class PeerModels:
-    """Model files to measure: ours, CTranslate2's by dtype, and optional ones for transformers and a second of ours."""
+    """Models to measure: ours, CTranslate2's by dtype and, optionally, that of transformers and our model `beside`."""
 
     source: Path
     ours: Path
@@ -96,7 +96,7 @@ def _ours(models: PeerModels, metric: Metric, dtypes: Sequence[str]) -> Iterator
 
 
 def _ctranslate2(models: PeerModels, metric: Metric) -> Iterator[PeerEntry]:
-    """Leave out int8 with several intra_threads: it is ten times slower, so a comparison would be unfair."""
+    """Return a row for each dtype. Int8 with several intra_threads is left out, because it is ten times slower."""
     for dtype in CT2_DTYPES[models.device]:
         name = f"ctranslate2 {dtype}"
         if dtype not in models.ctranslate2:

@@ -1,4 +1,4 @@
-"""Two batching policies for requests that arrive at random. Both use one decoder and one thread a core."""
+"""Two batching policies for requests that arrive at random times. Both use the same decoder and one thread per core."""
 
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
@@ -34,10 +34,10 @@ class Continuous:
 class StaticBatches:
     """Static batching: waiting requests are sorted by length and cut into batches that no request joins later.
 
-    Each free thread takes the next batch. When no batch is left, it collects the requests that wait. A batch has at
-    most the rows of the engine's limit, and at most an equal share of the collected requests, so that no thread is
-    idle while another has a large batch. With `early`, a sentence is answered when it is finished, otherwise when its
-    batch is finished.
+    Each free thread takes the next batch. When no batch is left, the thread collects the waiting requests. A batch has
+    at most as many rows as the engine allows, and at most an equal share of the collected requests, so that no thread
+    is idle while another one has a large batch. With `early`, a sentence is answered when it is finished, otherwise
+    when the whole batch is finished.
     """
 
     def __init__(self, decoder: BatchDecoder, threads: int, early: bool) -> None:
@@ -109,7 +109,7 @@ class StaticBatches:
 
 
 def cut(waiting: Sequence[Request], sentences: int, source_tokens: int) -> list[list[Request]]:
-    """Return batches of at most so many sentences and padded source tokens, sorted by length, longest first."""
+    """Return batches of at most `sentences` sentences and `source_tokens` padded source tokens, longest first."""
     batches: list[list[Request]] = []
     for request in sorted(waiting, key=lambda request: -len(request.source)):
         batch = batches[-1] if batches else []

@@ -12,7 +12,7 @@ from .measure import percentile
 Item = TypeVar("Item", contravariant=True)
 Work = TypeVar("Work")
 
-PATIENCE = 4.0  # times the bound; if a request waits longer, the probe ends, because the rate is too high
+PATIENCE = 4.0  # in multiples of the bound: if a request waits longer, the rate is too high and the probe ends
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Bisection:
 
     @property
     def unreachable(self) -> bool:
-        """True if even a fiftieth of the guess fails."""
+        """True if a fiftieth of the first guess fails as well."""
         return self.passed == 0 and self.failed < self.guess / 50
 
     def report(self, rate: float, passed: bool) -> None:
@@ -79,7 +79,7 @@ def poisson_arrivals(rate: float, seconds: float, at_least: int, seed: int) -> l
 
 
 class LoadTarget(Protocol[Item]):
-    """Something that takes requests at any time and answers each once."""
+    """A server to test: it accepts requests at any time and answers each request once."""
 
     @property
     def busy(self) -> bool:

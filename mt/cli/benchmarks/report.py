@@ -112,7 +112,7 @@ def _processor() -> str:
 
 
 def _commit() -> str:
-    """Return the measured commit, with a plus if files differ from it; empty outside of a checkout."""
+    """Return the id of the measured commit, followed by + if files differ from the commit; empty without a checkout."""
     command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
     completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return completed.stdout.strip()

@@ -5,9 +5,10 @@
     mt-service benchmark serve MODEL --source dev.en --output DIR --http        # python -m service, started here
     mt-service benchmark serve MODEL --source dev.en --output DIR --url http://host:8000
 
-Bisection finds the highest rate at which the 95th percentile of latency is within the bound. In the engine, continuous
-batching alternates with length-sorted static batches. Over HTTP, one client uses as many connections as needed. A probe
-lasts --seconds; each round has its own arrival times.
+Bisection finds the highest rate at which the 95th percentile of latency is within --bound. Without --http and --url,
+the benchmark compares continuous batching in the engine with length-sorted static batches, in alternating probes. Over
+HTTP, one client uses as many connections as needed. A probe lasts at least --seconds; each round has its own arrival
+times.
 """
 
 import argparse
@@ -200,7 +201,7 @@ def sample(paths: Sequence[Path], count: int) -> list[tuple[str, str]]:
 
 
 def _engine_ways(options: argparse.Namespace) -> list[ServeSetting]:
-    """Return each policy over one decoder. The first guess is 2/3 of the rate for requests that arrive at once."""
+    """Return a setting for each policy. The first guess is 2/3 of the rate for requests that all arrive at once."""
     pairs = sample(options.source, options.sample)
     model: Path = options.model
     reference_lengths = options.reference_lengths or bool(options.random)

@@ -25,7 +25,7 @@ class Client:
     target: str
 
     def run(self, lines: Sequence[str], arrivals: Sequence[float], bound: float) -> list[float]:
-        """Return the latency of each line from its scheduled time; infinite if it was refused or late."""
+        """Return the latency of each line in seconds from its scheduled time; infinite if it was refused or late."""
         return asyncio.run(self._run(lines, arrivals, bound))
 
     async def _run(self, lines: Sequence[str], arrivals: Sequence[float], bound: float) -> list[float]:
@@ -50,7 +50,10 @@ class Client:
 
 @contextmanager
 def service(url: str | None, model: Path, dtype: str, threads: int, output: Path) -> Iterator[Client]:
-    """Yield a client of the service at `url`, or of one started for the block. Raises: MTError."""
+    """Yield a client of the service at `url` or, if that is None, of a service that runs during the block.
+
+    Raises: MTError if the service does not answer.
+    """
     if url is not None:
         yield _client(url)
         return

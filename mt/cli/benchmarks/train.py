@@ -1,11 +1,11 @@
-"""Training speed beside transformers, with the same model size, batches, optimiser and learning rates.
+"""Training speed compared with transformers, with the same model size, batches, optimiser and learning rates.
 
     mt-service benchmark train scripts/recipes/multi30k-en-de.toml model.size=small model.d_ff=1024 \\
         tokenizer.vocabulary_size=8000 training.batch_tokens=4096 training.update_tokens=4096 --output benchmarks/train
 
-Each contender is a process (ours may be several) that trains a few updates on request and otherwise sleeps. Ours runs
-as `mt-service train` does on this machine; of the settings of a peer the fastest counts. A peer may run in another
-environment: --python transformers=/elsewhere/bin/python.
+Each contender is a process that trains a few updates on request and otherwise waits. Our trainer runs with the settings
+and the number of processes that `mt-service train` chooses on this machine. Of the settings of a peer, which is another
+library, the fastest is used. A peer may run in another environment: --python transformers=/elsewhere/bin/python.
 """
 
 import argparse
@@ -47,12 +47,13 @@ COLUMNS = (
     *("contender", "settings", "target tokens/s", "ratio to it (rounds)", "per CPU second", "loss first", "loss last"),
     "peak MB a process",
 )
+# Settings of the memory allocator that our trainer sets by itself; other libraries get them as environment variables.
 KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(64 << 20)}
 
 
 @dataclass(frozen=True)
 class TrainEntry:
-    """A contender with one of its settings. `kept` sets the allocator variables that our trainer sets itself."""
+    """A contender with one of its settings. With `kept`, the process starts with KEPT_MEMORY."""
 
     name: str
     module: str
@@ -171,7 +172,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def list_entries() -> list[TrainEntry]:
-    """Return our trainer with its defaults and in one process, and each peer with the settings that may be its best."""
+    """Return our trainer with its defaults and in one process, and each peer with the settings that may be fastest."""
     count = cores()
     precision = choose_precision("auto", torch.device("cpu"), World())
     entries = [TrainEntry("ours", "train_ours", TrainSettings(precision, processes=count, threads=1), kept=False)]
@@ -257,7 +258,7 @@ def _compare(
 
 
 def _write(output: Path, rows: Sequence[TrainRow], about: dict[str, Any], console: Console) -> None:
-    """Write the table, all figures and the plot; the first round is a warm-up, shown in the curves only."""
+    """Write the table, all figures and the plot. The first round is a warm-up, which only the curves contain."""
     ran = [row for row in rows if not row.problem]
     ours = [row for row in ran if row.entry.name == "ours"]
     if ours:

@@ -1,6 +1,6 @@
 """The process of a training contender: it builds one model and trains a number of updates on request.
 
-It reads the setup as JSON from stdin, then one number of updates a line. It answers each line with a line of JSON.
+The process reads the setup as JSON from stdin, then lines with a number of updates. It answers each line with JSON.
 
 Like `harness`, this module imports neither `mt` nor torch: each `Learner` imports its library.
 """
@@ -56,7 +56,7 @@ class TrainSettings:
 
 @dataclass(frozen=True)
 class TrainResult:
-    """Cost of some updates. `losses` has the label-smoothed loss of each update, summed over its target tokens."""
+    """Costs of the requested updates. `losses` has the label-smoothed loss of each, summed over its target tokens."""
 
     seconds: float
     cpu_seconds: float
@@ -72,7 +72,7 @@ class Learner(Protocol):
         """Train one update; return its summed loss and its number of target tokens."""
 
     def cpu_seconds(self) -> float:
-        """Return the processor time of all its processes so far."""
+        """Return the processor time of all processes of this trainer so far, in seconds."""
 
 
 def attend(load: Callable[[TrainTask, TrainSettings], Learner]) -> None:

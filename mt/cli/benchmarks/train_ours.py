@@ -1,4 +1,4 @@
-"""Training contender: the trainer of `mt-service train`, in as many processes as it starts on a CPU."""
+"""Training contender: the trainer of `mt-service train`, in one or several processes on a CPU."""
 
 import sys
 import tempfile
@@ -22,7 +22,7 @@ from .train_contender import TrainSettings, TrainTask, attend
 
 
 class PaddedTokenizer(Tokenizer):
-    """A tokenizer that reports more rows than it has pieces, for a corpus too small for the vocabulary size."""
+    """A tokenizer that reports a larger vocabulary than it has, for corpora too small for the vocabulary size."""
 
     def __init__(self, like: Tokenizer, rows: int) -> None:
         self.__dict__.update(like.__dict__)
@@ -57,12 +57,12 @@ class OurTrainer:
         return totals.loss, int(totals.tokens)
 
     def cpu_seconds(self) -> float:
-        """Return the processor time of all processes; that of the others at the start of the last update."""
+        """Return the processor time of all processes in seconds; other ranks are counted up to the last update."""
         return cpu_seconds() + sum(self.used[1:])
 
 
 def follow(course: TrainTask, way: TrainSettings) -> None:
-    """Run a process other than the first until the connection to the first one ends."""
+    """Run a process of rank 1 or higher until its connection to rank 0 ends."""
     with join_process_group("cpu") as world, tempfile.TemporaryDirectory() as folder:
         ours = OurTrainer(course, way, world, Path(folder))
         try:

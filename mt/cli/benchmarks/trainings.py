@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def trained(variant: str, seed: int, options: argparse.Namespace) -> TrainingResult:
-    """Return the result of a run, which is trained if it is not there. Raises: MTError if the training fails."""
+    """Return the result of a run; train the run if it has not finished. Raises: MTError if the training fails."""
     folder = options.runs / f"{variant}-{seed}"
     records = finished_metrics(folder, options.updates)
     if not records:
@@ -127,7 +127,7 @@ def trained(variant: str, seed: int, options: argparse.Namespace) -> TrainingRes
 
 
 def finished_metrics(folder: Path, updates: int) -> list[dict[str, float]]:
-    """Return the records of a run, none if it does not end with the validation after `updates`."""
+    """Return the records of a run, or no records if the last one is not the validation after update `updates`."""
     path = folder / "metrics.jsonl"
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
     is_finished = bool(records) and records[-1]["update"] == updates and "valid_loss" in records[-1]
@@ -152,14 +152,14 @@ def spread(values: Sequence[float], digits: int) -> str:
 
 
 def loss_series(name: str, results: Sequence[TrainingResult]) -> Series:
-    """Return the mean validation losses of the seeds, with those of each seed."""
+    """Return the curve of the validation loss: the mean over the seeds, and the curve of each seed."""
     curves = [result.losses for result in results]
     mean = [(points[0][0], statistics.fmean(loss for _, loss in points)) for points in zip(*curves, strict=True)]
     return Series(name, mean, curves if len(curves) > 1 else ())
 
 
 def rate_series(by_variant: Mapping[str, Sequence[TrainingResult]]) -> list[Series]:
-    """Return the learning rates, with one series for all variants that have the same."""
+    """Return the curves of the learning rate; variants with equal learning rates share one curve."""
     names: dict[tuple[tuple[int, float], ...], list[str]] = {}
     for name, results in by_variant.items():
         names.setdefault(tuple(results[0].rates), []).append(name)

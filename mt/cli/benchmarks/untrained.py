@@ -1,6 +1,7 @@
 """Untrained models in the format of each contender, to compare a size without training it.
 
-Random weights do not end a sentence at a sensible length, so all contenders are forced to the same target lengths.
+A model with random weights does not end a sentence at a realistic length, so all contenders are forced to the same
+target lengths.
 """
 
 import json
@@ -55,7 +56,7 @@ def size_of(size: str) -> ModelConfig:
 
 
 def forced_length(source_tokens: int) -> int:
-    """Return the number of target tokens with EOS: about the source's, in multiples of 4 to fill batches."""
+    """Return the number of target tokens with EOS: about `source_tokens`, in multiples of 4 to fill batches."""
     return 4 * max(1, round((source_tokens + 1) / 4))
 
 

@@ -49,11 +49,11 @@ check() { # check TEXT COMMAND ...
     fi
 }
 figure() { table+=("$(printf '%-28s %s' "$1" "$2")"); }
-step() { # step NAME COMMAND ...: its output in a log, its seconds in the table
+step() { # step NAME COMMAND ...: writes the command's output to a log and its seconds to the table
     local begun=$EPOCHREALTIME
     if ! "${@:2}" > "$logs/$1.log" 2>&1; then
         tail -30 "$logs/$1.log" | cut -c1-300 >&2
-        fail 1 "FAIL  $1 (all of it in $logs/$1.log)"
+        fail 1 "FAIL  $1 (the whole log is $logs/$1.log)"
     fi
     figure "$1, seconds" "$(awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')"
 }
@@ -219,7 +219,7 @@ drains() { # SIGTERM, while a request is being answered
         "${engine[@]}" logs "$name" 2>&1 | grep '"requests": 1, "event": "stopping"'
 }
 
-no_trace() { # of this machine: neither its paths, nor its name, nor where its pip looks
+no_trace() { # checks that the image contains no path of this machine, nor its name, nor the hosts of its pip settings
     local words=(-e "$root" -e "$work") hosts=() host said
     host=$(cat /etc/hostname 2> /dev/null || true)
     [ "${#host}" -lt 8 ] || words+=(-e "$host")
@@ -236,7 +236,7 @@ finds_nothing() { # COMMAND ...: a grep, which can also fail
     [ "$status" = 1 ]
 }
 
-lint() { # without a word where hadolint is not there
+lint() { # skipped without a message if hadolint is not installed
     local found=$root/.venv/bin/hadolint
     [ -x "$found" ] || found=$(command -v hadolint) || return 0
     check "hadolint finds nothing" "$found" "$root/Dockerfile"
@@ -249,23 +249,23 @@ check_image() {
     lint
     size=$(image '{{.Size}}')
     figure "size, megabytes" "$((size / 1000000)) (budget $((budget[$device] / 1000000)))"
-    check "its size is within the budget" test "$size" -le "${budget[$device]}"
-    check "its user is a number other than 0" grep -E '^[1-9][0-9]*(:|$)' <<< "$(image '{{.Config.User}}')"
-    check "its entry point is no shell" grep -F '["python","-m","service"]' <<< "$(image '{{json .Config.Entrypoint}}')"
-    check "nothing of this machine is left in it" no_trace
+    check "the size of the image is within the budget" test "$size" -le "${budget[$device]}"
+    check "the image's user is a numeric id other than 0" grep -E '^[1-9][0-9]*(:|$)' <<< "$(image '{{.Config.User}}')"
+    check "the entry point runs python without a shell" grep -F '["python","-m","service"]' <<< "$(image '{{json .Config.Entrypoint}}')"
+    check "the image contains no path or host name of this machine" no_trace
     step start start
     figure "ready, seconds" "$seconds, $processor of them on a processor (at most $ready_within)"
-    check "it is ready within $ready_within s of a processor" awk -v s="$processor" -v most="$ready_within" 'BEGIN { exit s > most }'
+    check "the service is ready within $ready_within s of processor time" awk -v s="$processor" -v most="$ready_within" 'BEGIN { exit s > most }'
     inside hardening > "$logs/hardening" || failed=1
     cat "$logs/hardening" >&2
-    check "it translates" test -n "$(inside translate "A man rides a bike.")"
-    check "its HEALTHCHECK passes" healthy
+    check "the service translates" test -n "$(inside translate "A man rides a bike.")"
+    check "the HEALTHCHECK passes" healthy
     if ! has_gpu > "$logs/nvidia-smi.log" 2>&1; then
-        check "without a GPU it says so, and translates" says_so
-        check "MT_DEVICE=cuda is refused then" refuses
+        check "without a GPU, the service logs that and translates" says_so
+        check "without a GPU, MT_DEVICE=cuda is refused" refuses
     fi
     figure "memory, megabytes" "$(($(inside memory) / 1000000)) (anonymous, all processes)"
-    check "SIGTERM: it answers what it has accepted, and exits with 0" drains
+    check "after SIGTERM, accepted requests are answered and the exit status is 0" drains
 }
 
 median() { printf '%s\n' "$@" | sort -g | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'; }
@@ -285,8 +285,8 @@ speed() { # speed FILE
     done
     local ratio
     ratio=$(awk -v a="$(median "${rates[@]% *}")" -v b="$(median "${rates[@]#* }")" 'BEGIN { printf "%.2f", a / b }')
-    figure "the image beside the host" "$ratio (at least $as_fast)"
-    check "it is as fast as the host" awk -v r="$ratio" -v least="$as_fast" 'BEGIN { exit r < least }'
+    figure "speed, image / host" "$ratio (at least $as_fast)"
+    check "the image is as fast as the host" awk -v r="$ratio" -v least="$as_fast" 'BEGIN { exit r < least }'
 }
 
 main() {
@@ -295,7 +295,7 @@ main() {
             -h | --help) usage && exit 0 ;;
             --install) install=yes && shift && continue ;;
             --device | --torch-index | --target | --tag | --models | --base | --work) ;;
-            -*) fail 2 "$1 is no option. $(usage)" ;;
+            -*) fail 2 "$1 is not an option. $(usage)" ;;
             *) break ;;
         esac
         [ $# -gt 1 ] || fail 2 "$1 needs a value"
@@ -313,7 +313,7 @@ main() {
     [ -z "$models" ] || models=$(realpath "$models")
     work=$(realpath -m "$work") logs=$work/logs
     mkdir -p "$logs"
-    [ -O "$work" ] || fail 2 "$work belongs to somebody else. --work names another folder"
+    [ -O "$work" ] || fail 2 "$work belongs to another user; give another folder with --work"
     find_engine
     case $verb in
         all | build | check) ;;
@@ -335,7 +335,7 @@ main() {
             rm -rf "$work"
             exit
             ;;
-        *) fail 2 "$verb is no verb. $(usage)" ;;
+        *) fail 2 "$verb is not a verb. $(usage)" ;;
     esac
     say "${engine[0]}, logs in $logs"
     case $verb in all | build)

@@ -89,8 +89,8 @@ class Stage:
 def stage_digests(stages: Sequence[Stage], root: Path) -> dict[str, str]:
     """Return the SHA-256 of each stage: of its arguments, its recipe, its files and the digests of earlier stages.
 
-    The folder of the build and the data root have no influence, so that both may be moved. Raises: BuildError that
-    lists all missing files.
+    The digests do not depend on the folder of the build and the data root, so that both may be moved. Raises:
+    BuildError that lists all missing files.
     """
     files = {file for stage in stages for file in stage.files}
     missing = [str(root / file) for file in sorted(files) if not (root / file).is_file()]

@@ -83,7 +83,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def run(recipe: Recipe, build: BuildConfig, runner: Runner, options: argparse.Namespace, console: Console) -> None:
-    """Make or read the plan, print it, run the stages and write the report. Raises: MTError."""
+    """Make or read the plan, then print it (--plan) or run the stages and write the report. Raises: MTError."""
     measured = measure(recipe, build, runner, options, console)
     stages = make_plan(recipe, build, Machine(measured.device, measured.processes), measured.updates)
     seconds = {stage.name: estimate(stage, measured, recipe.training.update_tokens) for stage in stages}

@@ -257,7 +257,7 @@ def conditions(model: Path, translator: Translator, direction: Direction, search
 
 
 def spaced(test: EvaluationSet, hypotheses: Sequence[str], n: int) -> list[tuple[str, str, str]]:
-    """Return at most n evenly spaced sentences."""
+    """Return (source, hypothesis, reference) of at most n evenly spaced sentences."""
     step = max(1, len(hypotheses) // n)
     return list(zip(test.sources, hypotheses, test.references, strict=True))[::step][:n]
 

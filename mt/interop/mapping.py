@@ -39,7 +39,7 @@ def find_misplaced(table: Table, sources: Collection[str], targets: Collection[s
 
 
 def place(table: Table, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the target weights by name; tied targets share a tensor. `find_misplaced` must find no fault before."""
+    """Return the target weights by name; tied targets share a tensor. The table must pass `find_misplaced`."""
     placed = {}
     for row in table:
         tensors = [weights[name] for name in row.sources]

@@ -187,7 +187,8 @@ def _option_problems(options: Mapping[str, Any]) -> Iterator[str]:
         if options.get(name, accepted[0]) not in accepted:
             yield f"{name} is {shown(options[name])}; accepted: {', '.join(map(repr, accepted))}"
     if options.get("transformer-decoder-dim-ffn", 0) not in (0, options.get("transformer-dim-ffn")):
-        yield "transformer-decoder-dim-ffn differs from transformer-dim-ffn; accepted: equal values"
+        sizes = [shown(options.get(name)) for name in ("transformer-decoder-dim-ffn", "transformer-dim-ffn")]
+        yield f"transformer-decoder-dim-ffn is {sizes[0]} and transformer-dim-ffn is {sizes[1]}; accepted: equal values"
 
 
 def _search_problems(search: Mapping[str, Any]) -> Iterator[str]:
@@ -207,7 +208,7 @@ def _size_problems(options: Mapping[str, Any], source: Side, target: Side) -> It
 
 
 def _architecture(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of our ModelConfig, with the positions that transformers' conversions have; see AS_MARIAN."""
+    """Return the values of our ModelConfig. Positions are those of Marian models that transformers converted."""
     everything = options.get("tied-embeddings-all", False)
     activation = options.get("transformer-ffn-activation", "swish")
     theirs = {"encoder_layers": "enc-depth", "decoder_layers": "dec-depth", "d_model": "dim-emb"}

@@ -81,8 +81,9 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
 def agreeing_cross_entropy(states: Tensor, weight: Tensor, labels: Tensor, smoothing: float, r_drop: float) -> Tensor:
     """Return half of R-Drop's loss (Wu et al. 2021, equation 4) for two passes with different dropout.
 
-    states [2, N, D] (one row a pass), weight [V, D], labels [N] -> a scalar: the mean `projected_cross_entropy` of the
-    passes, plus r_drop / 4 * (KL(p || q) + KL(q || p)) summed over N, where p and q are the passes' distributions.
+    states [2, N, D] (first dimension: the passes), weight [V, D], labels [N] -> a scalar: the mean of the two
+    `projected_cross_entropy`, plus r_drop / 4 * (KL(p || q) + KL(q || p)) summed over N, where p and q are the
+    distributions of the passes.
     """
     return _AgreeingCrossEntropy.apply(states, weight, labels, smoothing, r_drop)  # type: ignore[no-any-return, no-untyped-call]
 

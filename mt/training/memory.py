@@ -11,7 +11,7 @@ def keep_freed_memory() -> bool:
     """Make the allocator keep freed memory for the next training step; return whether the C library supports this.
 
     By default, freed memory goes back to the kernel, which clears the memory again for every step. Only glibc has this
-    setting. The process never holds more memory than at its peak.
+    setting. It does not raise the peak memory of the process.
     """
     if not sys.platform.startswith("linux"):
         return False

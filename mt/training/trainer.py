@@ -152,7 +152,7 @@ class Trainer:
         return bool(newest)
 
     def stop(self) -> None:
-        """End `train` with a checkpoint after the update in progress. Signal handlers may call this."""
+        """End `train` with a checkpoint after the update in progress. Signal handlers may call this method."""
         self._stop_requested = True
 
     def train(self, report: Reporter) -> bool:

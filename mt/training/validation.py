@@ -112,7 +112,7 @@ class TranslationValidation(Validation):
         return {**self.losses(model), self.criterion: self.bleu(exact)}
 
     def score(self, figures: Mapping[str, float]) -> float:
-        """Return BLEU."""
+        """Return the validation BLEU, by which the best model is selected."""
         return figures[self.criterion]
 
     def result(self, figures: Mapping[str, float]) -> str:

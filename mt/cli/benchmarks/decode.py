@@ -284,7 +284,7 @@ def _write(output: Path, rows: Sequence[DecodeRow], trials: Sequence[Trial], abo
 
 
 def cells(row: DecodeRow) -> list[str]:
-    """Return a row of the table."""
+    """Return the cells of a row of the table as text."""
     start = [row.metric.label, row.name]
     if row.problem:
         return [*start, row.problem]

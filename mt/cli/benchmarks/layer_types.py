@@ -28,7 +28,7 @@ class SelfAttention(nn.Module):
         self.heads = heads
 
     def forward(self, x: Tensor) -> Tensor:
-        """Attend from x [1, n, d] to x. Return [1, n, d]."""
+        """Return the self-attention of x: [1, n, d] -> [1, n, d]."""
         split = x.view(1, x.shape[1], self.heads, -1).transpose(1, 2)
         return attention(split, split, split).transpose(1, 2).flatten(2)
 
@@ -52,7 +52,7 @@ class RestrictedAttention(nn.Module):
         self.reach = reach
 
     def forward(self, x: Tensor) -> Tensor:
-        """Attend from x [1, n, d] to its neighbourhoods. Return [1, n, d]."""
+        """Return the attention of each position of x to its neighbourhood: [1, n, d] -> [1, n, d]."""
         width = 2 * self.reach + 1
         windows = nn.functional.pad(x, (0, 0, self.reach, self.reach)).unfold(1, width, 1)[0]  # [n, d, r]
         scores = (x[0].unsqueeze(1) @ windows).squeeze(1) / math.sqrt(x.shape[2])  # [n, r]

@@ -17,7 +17,7 @@ PATIENCE = 4.0  # in multiples of the bound: if a request waits longer, the rate
 
 @dataclass(frozen=True)
 class Probe:
-    """Latencies in seconds at one rate in requests a second; infinite if not all requests were served."""
+    """Latencies in seconds at one rate in requests per second. They are infinite if a request was not served."""
 
     rate: float
     requests: int
@@ -68,7 +68,10 @@ class Bisection:
 
 
 def poisson_arrivals(rate: float, seconds: float, at_least: int, seed: int) -> list[float]:
-    """Return arrival times with exponential gaps; a seed gives the same gaps up to scale (common random numbers)."""
+    """Return arrival times in seconds with exponentially distributed gaps.
+
+    With equal seeds, the gaps at two rates differ only by a factor (common random numbers).
+    """
     random = Random(seed)
     times: list[float] = []
     now = 0.0
@@ -102,7 +105,7 @@ class Drive(Generic[Work]):
     def run(
         self, server: LoadTarget[Work], items: Sequence[Work], arrivals: Sequence[float], bound: float
     ) -> list[float]:
-        """Return the latency of each item from its arrival time to its result; infinite if the run ended before it."""
+        """Return the seconds from the arrival of each item to its result; infinite if there is no result."""
         latencies = [math.inf] * len(arrivals)
         begun = self.clock()
         sent = first_open = 0

@@ -34,7 +34,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Panel:
-    """A group of bars on one scale."""
+    """One diagram of the plot: bars on the same scale."""
 
     title: str
     unit: str

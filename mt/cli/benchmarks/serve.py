@@ -283,7 +283,7 @@ def _write(output: Path, rows: Sequence[ServeRow], about: dict[str, Any]) -> Non
 
 
 def cells(row: ServeRow) -> list[str]:
-    """Return a row of the table."""
+    """Return the cells of a row of the table as text."""
     latencies = [median(getattr(probe, name) for probe in row.best) for name in ("p50", "p95", "p99")]
     compared = f"{row.ratio.value:.2f} ({row.ratio.low:.2f}-{row.ratio.high:.2f})" if row.ratio else ""
     return [row.name, f"{median(row.rates):.1f}", *(f"{1000 * latency:.0f}" for latency in latencies), compared]

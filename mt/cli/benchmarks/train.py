@@ -303,7 +303,7 @@ def _plot_losses(path: Path, rows: Sequence[TrainRow]) -> None:
 
 
 def cells(row: TrainRow) -> list[str]:
-    """Return a row of the table."""
+    """Return the cells of a row of the table as text."""
     entry = row.entry
     if row.problem:
         return [entry.name, entry.settings, row.problem[:80]]

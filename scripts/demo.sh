@@ -10,7 +10,7 @@ usage: bash scripts/demo.sh [--check]
 Sets up the project, trains a model on the embedded English-German corpus (about five minutes on two cores),
 evaluates it and serves it until Ctrl-C.
 
-  --check    train for a minute only, into a run of its own, and stop after one request
+  --check    train for a minute only, in a separate run directory, and stop after one request
 
 MT_PORT is the port of the service (default: 8000); if it is taken, the next free port is used.
 END

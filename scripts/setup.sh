@@ -76,9 +76,9 @@ fi
 
 echo "Installing the packages of requirements/development.lock into .venv (several minutes, once)."
 echo installing > "$stamp"
-# Versions only: pip compares hashes for a whole installation or not at all, and torch is the build that the settings of
-# pip on this machine choose, the checkout itself has no hash. The image and the release tools are installed by hash.
-# Python compiles a module when it is first imported; most modules never are.
+# Versions without hashes: pip checks the hashes of all packages or of none, but the checkout has no hash, and the pip
+# settings of this machine choose the build of torch. The image and the release tools are installed with hashes.
+# --no-compile: Python compiles a module when it is first imported, and most modules are never imported.
 .venv/bin/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile \
     --constraint requirements/development.lock --editable ".[$extras]"
 echo "$digest $extras" > "$stamp"

@@ -207,7 +207,7 @@ def content_sha256(path: Path) -> str:
 
 
 def write_source(folder: Path, licence: str, files: Iterable[RemoteFile]) -> None:
-    """Write SOURCE.json, which holds the licence and the address and SHA-256 of each file, beside the data."""
+    """Write SOURCE.json into `folder`: the licence, and the address and SHA-256 of each file."""
     target = folder / "SOURCE.json"
     try:
         known = json.loads(target.read_text(encoding="utf-8"))["files"] if target.exists() else {}
@@ -221,7 +221,7 @@ def write_source(folder: Path, licence: str, files: Iterable[RemoteFile]) -> Non
 
 
 def fetch_tatoeba(languages: Sequence[str], folder: Path, hosts: Hosts, console: Console) -> None:
-    """Download the archive of each language XX whose corpus is missing; write {train,dev,test}.en-XX.tsv.xz beside it.
+    """Download the archive of each language XX whose corpus is missing; write {train,dev,test}.en-XX.tsv.xz.
 
     Raises:
         DataError: if a language is unknown, or an archive cannot be downloaded or read.

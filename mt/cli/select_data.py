@@ -1,10 +1,10 @@
-"""Select the lines of a large corpus that most resemble in-domain text, by two language models (Moore and Lewis 2010).
+"""Select the lines of a large corpus that are most similar to in-domain text, by the scores of two language models.
 
     mt-service select-data IN-DOMAIN GENERAL web.de.gz web.en.gz --keep 500000 --out data/selected
 
 IN-DOMAIN is a language model trained on text of the target domain. GENERAL is a language model trained on the large
 corpus, or on a sample of the corpus that is as large as the in-domain text. The score of a line is
-(log p_in_domain - log p_general) / tokens.
+(log p_in_domain - log p_general) / tokens (Moore and Lewis 2010).
 
 The models score the lines of the first FILE. The other files are translations of the first FILE, line by line. The
 selected lines of each file are written to DIR, in their original order, uncompressed and under the same file name.

@@ -15,7 +15,7 @@ except ModuleNotFoundError:  # an optional dependency, which `fetch_model` repor
     huggingface_hub = None  # type: ignore[assignment]
 
 NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")
-BESIDE = ("*.json", "*.spm", "*.bpe.model", "README.md", "LICENSE*")  # files to download besides the weights
+BESIDE = ("*.json", "*.spm", "*.bpe.model", "README.md", "LICENSE*")  # files to download in addition to the weights
 PARTS = "model-*.safetensors"
 
 

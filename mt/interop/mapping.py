@@ -28,7 +28,7 @@ def parameter_rows(source: str, target: str, kinds: Sequence[str] = ("weight", "
 
 
 def find_misplaced(table: Table, sources: Collection[str], targets: Collection[str]) -> Iterator[str]:
-    """Yield a message for each name in `sources`, `targets` or the table that the other lacks or the table repeats."""
+    """Yield a message for each name that `sources`, `targets` or the table lacks, or that the table repeats."""
     for side, unused, repeated, names, used in (
         ("the source model", "has no counterpart", "used", sources, Counter(n for row in table for n in row.sources)),
         ("the target model", "gets no weight", "set", targets, Counter(n for row in table for n in row.targets)),

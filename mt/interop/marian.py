@@ -135,7 +135,7 @@ def _vocabularies(folder: Path) -> list[str]:
 
 
 def _model_options(arrays: Mapping[str, np.ndarray], path: Path) -> dict[str, Any]:
-    """Return the configuration. Marian stores it as zero-terminated bytes in an array beside the weights."""
+    """Return the configuration, which Marian stores in the weight file as an array of zero-terminated bytes."""
     if CONFIG not in arrays:
         raise ModelError(f"{path}: has no entry {CONFIG}; accepted: a weight file that Marian wrote")
     try:

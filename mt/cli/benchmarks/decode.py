@@ -172,7 +172,7 @@ def _models(options: argparse.Namespace, lines: Sequence[str], source: Path) -> 
     direction = one_direction(options.model)
     exported = export(options.model, folder, options.device)
     if options.beside and one_direction(options.beside) != direction:
-        raise MTError(f"--beside {options.beside}: does not translate {direction}; accepted: a model that does")
+        raise MTError(f"--beside {options.beside}: does not translate {direction}; accepted: a model of this direction")
     models = PeerModels(
         source, options.model, exported, options.transformers, (), options.cores, options.device, options.beside
     )
@@ -268,8 +268,8 @@ def _write(output: Path, rows: Sequence[DecodeRow], trials: Sequence[Trial], abo
         f"{about['processor']}, {about['cores']} cores, commit {about['commit'] or '?'}, "
         f"{', '.join(f'{name} {version}' for name, version in about['versions'].items())}"
         f". Medians of {about['arguments']['rounds']} alternating rounds. ratio: speed as a multiple of CTranslate2's "
-        "best row, or else of the best other's; in brackets the lowest and highest round. same: lines equal to our "
-        "first row's. settings: dtype, workers x threads, batch. BLEU: sacreBLEU, cased, detokenised. peak: VmHWM of "
+        "fastest row, or else that of another library; in brackets the lowest and highest round. same: share of lines "
+        "that equal those of our first row. settings: dtype, workers x threads, batch. BLEU: sacreBLEU, cased, detokenised. peak: VmHWM of "
         "the process. start: from its start to the first translation."
     )
     results = table("decode", COLUMNS, [cells(row) for row in rows], caption)

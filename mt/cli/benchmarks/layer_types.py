@@ -1,4 +1,4 @@
-"""The layers that Table 1 of "Attention Is All You Need" compares, and what is measured of one layer.
+"""The layers that Table 1 of "Attention Is All You Need" compares, and the measurements of one layer.
 
 A layer maps n positions of d_model values, [1, n, d], to as many. Attention is equation 1 alone, with queries, keys and
 values equal to the input, because the table does not count the projections.

@@ -175,7 +175,7 @@ def run(options: argparse.Namespace) -> None:
 def exponent_tables(
     kinds: Sequence[LayerType], exponents: Mapping[str, Mapping[str, Exponent]], options: argparse.Namespace
 ) -> list[Table]:
-    """Return a table of the exponents of n and a table of those of d, beside the complexity in the paper."""
+    """Return a table of the exponents of n and one of the exponents of d, both with the complexity in the paper."""
     fixed = (f"n, with d = {min(options.widths)}", f"d, with n = {min(options.lengths)}")
     return [
         table(
@@ -194,7 +194,7 @@ def exponent_tables(
 
 
 def path_table(kinds: Sequence[LayerType], paths: Mapping[str, Sequence[PathCount]], lengths: Sequence[int]) -> Table:
-    """Return a table of sequential operations and maximum path lengths beside those in the paper."""
+    """Return a table of sequential operations and maximum path lengths: measured values and those of the paper."""
     rows = []
     for kind in kinds:
         columns = zip(*((path.chain, path.measured, path.exact) for path in paths[kind.name]), strict=True)

@@ -33,7 +33,7 @@ class PaddedTokenizer(Tokenizer):
 
 
 class OurTrainer:
-    """One process of our trainer; the first process starts each update of the others."""
+    """One process of our trainer. Processes of rank 1 or higher wait until rank 0 begins an update."""
 
     def __init__(self, course: TrainTask, way: TrainSettings, world: World, folder: Path) -> None:
         torch.set_num_threads(way.threads)

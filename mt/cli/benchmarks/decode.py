@@ -269,8 +269,8 @@ def _write(output: Path, rows: Sequence[DecodeRow], trials: Sequence[Trial], abo
         f"{', '.join(f'{name} {version}' for name, version in about['versions'].items())}"
         f". Medians of {about['arguments']['rounds']} alternating rounds. ratio: speed as a multiple of CTranslate2's "
         "fastest row, or else that of another library; in brackets the lowest and highest round. same: share of lines "
-        "that equal those of our first row. settings: dtype, workers x threads, batch. BLEU: sacreBLEU, cased, detokenised. peak: VmHWM of "
-        "the process. start: from its start to the first translation."
+        "that equal those of our first row. settings: dtype, workers x threads, batch. BLEU: sacreBLEU, cased, "
+        "detokenised. peak: VmHWM of the process. start: from its start to the first translation."
     )
     results = table("decode", COLUMNS, [cells(row) for row in rows], caption)
     parts: list[Table | str] = [results, *(f"warning: {warning}" for warning in about["warnings"])]

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
@@ -10,13 +10,26 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 from mt.languages import Direction, DirectionSet, parse_tag
 from mt.section import Section
 
+MEMORY_FORMATS = (".tmx", ".xliff", ".xlf", ".po")
+
+
+def memory_format(path: str) -> str | None:
+    """Return the format of a translation memory by its file name, such as `.tmx` for `a.tmx.gz`, or None."""
+    suffix = PurePath(path.removesuffix(".gz").removesuffix(".xz")).suffix.lower()
+    return suffix if suffix in MEMORY_FORMATS else None
+
 
 class CorpusConfig(Section):
-    """One corpus: line-aligned files, with `{language}` in their path, or a tab-separated file with `columns`."""
+    """One corpus: line-aligned files, a tab-separated file, or a translation memory.
+
+    The path of line-aligned files has `{language}`, a tab-separated file has `columns`, and a translation memory states
+    the languages of its texts itself.
+    """
 
     path: str
     """Path relative to `data.root`. `{language}` stands for the language of each line-aligned file. A language model
-    can also read a path without `{language}`: a text file with one text of its language per line."""
+    can also read a path without `{language}`: a text file with one text of its language per line. A .tmx, .xliff, .xlf
+    or .po file is a translation memory; only training corpora can be memories."""
     columns: tuple[str, ...] = ()
     """Languages of the columns of a .tsv file. An empty name skips a column: ["en", "", "de"]."""
     weight: float = Field(1.0, ge=0.001, le=1000)
@@ -30,10 +43,11 @@ class CorpusConfig(Section):
 
     @model_validator(mode="after")
     def _is_aligned_or_tabular(self) -> Self:
-        if ("{language}" in self.path) == bool(self.columns):
+        kinds = ("{language}" in self.path, bool(self.columns), memory_format(self.path) is not None)
+        if sum(kinds) != 1:
             raise ValueError(
                 f"path is {self.path!r} and columns {list(self.columns)}; accepted: a path with {{language}} "
-                "(one file per language), or a .tsv file with columns"
+                "(one file per language), a .tsv file with columns, or a .tmx, .xliff or .po file without columns"
             )
         return self
 
@@ -57,6 +71,9 @@ class CorpusConfig(Section):
 
 
 def _check_held_out(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ...]:
+    memories = [corpus.path for corpus in corpora if memory_format(corpus.path)]
+    if memories:
+        raise ValueError(f"{', '.join(memories)}: a translation memory; accepted: only in data.train")
     wrong = [corpus.path for corpus in corpora if corpus.weight != 1 or corpus.source_tag or len(corpus.directions)]
     if wrong:
         raise ValueError(
@@ -75,10 +92,14 @@ def _expand_corpora(value: Any, info: ValidationInfo) -> Any:
     language = info.data.get("language")
     return [
         {"columns": [language], **corpus}
-        if language and isinstance(corpus, Mapping) and "{language}" not in str(corpus.get("path"))
+        if language and isinstance(corpus, Mapping) and _is_plain(str(corpus.get("path")))
         else corpus
         for corpus in corpora
     ]
+
+
+def _is_plain(path: str) -> bool:
+    return "{language}" not in path and not memory_format(path)
 
 
 Corpora = Annotated[tuple[CorpusConfig, ...], BeforeValidator(_expand_corpora)]

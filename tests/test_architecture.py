@@ -43,7 +43,7 @@ OWNERS = {
     "docx": ("mt.text.documents.word",),
     "lxml": ("mt.text.documents.word",),
     "markdown_it": ("mt.text.documents.markdown",),
-    "polib": ("mt.text.documents.gettext",),
+    "polib": ("mt.text.documents.gettext", "mt.data.translation_memory"),
     "huggingface_hub": ("mt.interop",),
     "transformers": ("mt.interop", "mt.cli.benchmarks"),
     "yaml": ("mt.interop",),

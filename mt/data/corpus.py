@@ -137,7 +137,7 @@ def _without_faults(items: Iterable[Item | Fault], name: str) -> Iterator[Item]:
 def _lines(path: Path) -> Iterator[str | Fault]:
     number = 0
     try:
-        with _open(path) as stream:
+        with open_corpus(path) as stream:
             for line in read_stream_lines(stream, str(path)):
                 number += 1
                 yield line
@@ -149,7 +149,8 @@ def _lines(path: Path) -> Iterator[str | Fault]:
         yield Fault(f"{path}: cannot be read after line {number}: {error.strerror or error}", fatal=True)
 
 
-def _open(path: Path) -> IO[bytes]:
+def open_corpus(path: Path) -> IO[bytes]:
+    """Open a file for reading, and decompress it if its name ends with .gz or .xz."""
     if path.suffix == ".gz":
         return cast(IO[bytes], gzip.open(path, "rb"))
     if path.suffix == ".xz":

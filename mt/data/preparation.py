@@ -23,8 +23,9 @@ from mt.data.cleaning import Cleaner, is_header
 from mt.data.corpus import SentencePair, read_monolingual, read_parallel, read_tsv
 from mt.data.dataset import Ragged, RaggedWriter
 from mt.data.language_check import LanguageSample, check_languages
+from mt.data.translation_memory import read_memory
 from mt.data.validation_split import split_validation
-from mt.data_config import CorpusConfig
+from mt.data_config import CorpusConfig, memory_format
 from mt.errors import DataError, problems
 from mt.files import lock, replace_folder
 from mt.languages import Direction
@@ -50,12 +51,15 @@ def language_pairs(recipe: Recipe) -> list[Languages]:
 def read_corpus(corpus: CorpusConfig, root: Path, languages: Languages) -> Iterator[SentencePair]:
     """Yield the pairs of a corpus between two languages, or pairs without sources for a language model.
 
-    Nothing is yielded if the corpus is restricted to other directions, or if its columns lack a language.
+    Nothing is yielded if the corpus is restricted to other directions, or if its columns lack a language. Raises:
+    DataError if a file cannot be used.
     """
     source, target = languages
     if source and corpus.directions and Direction(source, target) not in map(Direction.parse, corpus.directions):
         return
-    if not corpus.columns:
+    if memory_format(corpus.path):
+        yield from read_memory(root / corpus.path, source, target)
+    elif not corpus.columns:
         target_file = corpus.file(root, target)
         yield from read_parallel(corpus.file(root, source), target_file) if source else read_monolingual(target_file)
     elif corpus.columns == (target,) and ".tsv" not in Path(corpus.path).suffixes:

@@ -79,7 +79,7 @@ def check(name: str, content: bytes, changed: bool) -> str:
 
 def work(requests: Connection) -> None:
     """Answer each received key and scale with its case, before that with the mutated document."""
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES_OF_MEMORY, MAX_BYTES_OF_MEMORY))
+    unlimited, hard = resource.getrlimit(resource.RLIMIT_AS)
     documents = seeds()
     for name, content in documents.items():  # imports and caches cost the first document nothing then
         check(name, content, changed=True)
@@ -92,7 +92,9 @@ def work(requests: Connection) -> None:
         )
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         start = time.process_time()
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES_OF_MEMORY, hard))  # for the parser, not for the mutation
         outcome = check(mutated.name, mutated.content, changed=int(key.rpartition("/")[2]) % 2 == 1)
+        resource.setrlimit(resource.RLIMIT_AS, (unlimited, hard))
         seconds = time.process_time() - start
         memory = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory)
         if not outcome.startswith("FAILED"):

@@ -220,7 +220,7 @@ def run(count: int, seed: int, warmup: int) -> list[str]:
     with running(
         MT_CACHE_CHARACTERS="0", MT_READ_TIMEOUT_SECONDS="1", MT_REQUEST_TIMEOUT_SECONDS="20", MT_MAX_GLOSSARIES="10"
     ) as target:
-        fuzz(target, range(-warmup, 0), seed)  # parsers, caches of libraries and allocators reach their usual size
+        fuzz(target, range(-warmup, 0), seed)  # all parsers are started, libraries are loaded, allocators have grown
         processes, memory = set(target.processes()), target.memory()
         outcome = fuzz(target, range(count), seed)
         problems = outcome.problems
@@ -243,7 +243,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=20_000, help="number of requests")
     parser.add_argument("--seed", type=int, default=1, help="number of the sequence of requests")
     options = parser.parse_args()
-    problems = run(options.count, options.seed, warmup=500)
+    problems = run(options.count, options.seed, warmup=8000)
     print("\n".join(problems[:20]) or "no problem")
     return 1 if problems else 0
 

@@ -1,0 +1,156 @@
+"""Streaming readers of translation memories: .tmx, .xliff (.xlf) and .po files, plain or compressed as .gz or .xz.
+
+The text of a unit becomes one line: inline codes are dropped, and white space becomes single spaces. Units without a
+translation, and units that their translator marked as unfinished, are skipped.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO
+from xml.etree import ElementTree
+
+import polib
+
+from mt.data.corpus import SentencePair, open_corpus
+from mt.data_config import memory_format
+from mt.errors import DataError, LanguageError
+from mt.languages import likely_script, primary_language, standard_tag
+
+Unit = Mapping[str, str]
+"""The texts of a unit by the language codes of the file."""
+
+CODES = {"bpt", "ept", "ph", "it", "sub", "ut", "x"}
+"""Inline elements of TMX 1.4 and XLIFF 1.2 whose content is markup of the original file, not text."""
+
+UNFINISHED = {"new", "initial", "needs-translation", "needs-adaptation", "needs-l10n", "needs-review-translation"}
+"""States of an XLIFF translation that nobody has approved."""
+
+XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+LISTED = 10  # maximum number of languages in an error message
+
+
+def read_memory(path: Path, source: str | None, target: str) -> Iterator[SentencePair]:
+    """Yield the units of a file that have both languages. `line` of a pair is the number of its unit, from 1.
+
+    The codes of the file may have other regions: `EN-US` is read as `en`. If `source` is None, all sources are empty.
+
+    Raises: DataError if the file is missing or damaged, or if no unit has both languages.
+    """
+    found: set[str] = set()
+    empty = True
+    for number, unit in enumerate(_units(path), start=1):
+        found.update(unit)
+        source_text = "" if source is None else _text_in(source, unit)
+        target_text = _text_in(target, unit)
+        if target_text and (source_text or source is None):
+            empty = False
+            yield SentencePair(source_text, target_text, number, str(path))
+    if empty:
+        wanted = target if source is None else f"both {source} and {target}"
+        listed = ", ".join(sorted(found)[:LISTED]) or "none"
+        raise DataError(f"{path}: no unit has {wanted}; languages of its units: {listed}")
+
+
+def _text_in(language: str, unit: Unit) -> str:
+    """Return the text of a unit in a language, by the same tag or else by the same language and script."""
+    tags = {_tag(code): text for code, text in unit.items()}
+    if language in tags:
+        return tags[language]
+    key = (primary_language(language), likely_script(language))
+    return next((text for tag, text in tags.items() if (primary_language(tag), likely_script(tag)) == key), "")
+
+
+def _tag(code: str) -> str:
+    try:
+        return standard_tag(code)
+    except LanguageError:
+        return code
+
+
+def _units(path: Path) -> Iterator[Unit]:
+    try:
+        with open_corpus(path) as stream:
+            yield from _READERS[memory_format(str(path)) or ""](stream, path)
+    except ElementTree.ParseError as error:
+        raise DataError(f"{path}: not well-formed XML: {error}") from None
+    except FileNotFoundError:
+        raise DataError(f"{path}: the file does not exist") from None
+    except (OSError, EOFError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from None
+
+
+def _tmx_units(stream: IO[bytes], path: Path) -> Iterator[Unit]:
+    for element, _ in _elements(stream, "tu"):
+        yield {
+            variant.get(XML_LANGUAGE) or variant.get("lang") or "": _text(segment)
+            for variant in element.iter("tuv")
+            if (segment := variant.find("seg")) is not None
+        }
+
+
+def _xliff_units(stream: IO[bytes], path: Path) -> Iterator[Unit]:
+    """Yield the units of XLIFF 1.2 (`trans-unit`) and 2.0 (`segment`)."""
+    for element, outer in _elements(stream, "trans-unit", "segment"):
+        parts = {_name(child): child for child in element}
+        source, target = parts.get("source"), parts.get("target")
+        if source is None or target is None or {element.get("state"), target.get("state")} & UNFINISHED:
+            continue
+        languages = (
+            outer.get("source-language") or outer.get("srcLang"),
+            outer.get("target-language") or outer.get("trgLang"),
+        )
+        yield {code or "": _text(part) for code, part in zip(languages, (source, target), strict=True)}
+
+
+def _po_units(stream: IO[bytes], path: Path) -> Iterator[Unit]:
+    """Yield the entries of a .po file. Its sources are English unless the header has X-Source-Language."""
+    try:
+        file = polib.pofile(stream.read().decode("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not a .po file in UTF-8: {error}") from None
+    target = file.metadata.get("Language")
+    if not target:
+        raise DataError(f"{path}: the header lacks Language; accepted: a header with Language and a language code")
+    source = file.metadata.get("X-Source-Language", "en")
+    for entry in file:
+        text = entry.msgstr or entry.msgstr_plural.get(0, "")
+        if text and not entry.obsolete and not entry.fuzzy:
+            yield {source: " ".join(entry.msgid.split()), target: " ".join(text.split())}
+
+
+_READERS = {".tmx": _tmx_units, ".xliff": _xliff_units, ".xlf": _xliff_units, ".po": _po_units}
+
+
+def _elements(stream: IO[bytes], *names: str) -> Iterator[tuple[ElementTree.Element, dict[str, str]]]:
+    """Yield each element with one of `names`, and the attributes of the elements around it.
+
+    An element is emptied after it was yielded, so that the memory does not grow with the file.
+    """
+    enclosing: list[ElementTree.Element] = []
+    for event, element in ElementTree.iterparse(stream, events=("start", "end")):
+        if event == "start":
+            enclosing.append(element)
+            continue
+        enclosing.pop()
+        if _name(element) in names:
+            yield element, {key: value for outer in enclosing for key, value in outer.items()}
+            element.clear()
+            if enclosing:
+                enclosing[-1].remove(element)
+
+
+def _name(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _text(element: ElementTree.Element) -> str:
+    return " ".join("".join(_pieces(element)).split())
+
+
+def _pieces(element: ElementTree.Element) -> Iterator[str]:
+    """Yield the texts of an element in order, without the content of inline codes."""
+    yield element.text or ""
+    for child in element:
+        if _name(child) not in CODES:
+            yield from _pieces(child)
+        yield child.tail or ""

@@ -1,0 +1,127 @@
+"""Translation memories as corpora: .tmx, .xliff and .po files."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from mt.data.translation_memory import read_memory
+from mt.data_config import CorpusConfig, DataConfig, memory_format
+from mt.errors import DataError
+
+TMX = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4"><header srclang="en-US" datatype="plaintext"/><body>
+<tu tuid="1"><prop type="x-domain">animals</prop>
+  <tuv xml:lang="en-US"><seg>The <bpt i="1">&lt;b></bpt>dog<ept i="1">&lt;/b></ept>
+    sleeps.</seg></tuv>
+  <tuv xml:lang="de-DE"><note>old</note><seg>Der <hi>Hund</hi> schläft.</seg></tuv>
+  <tuv xml:lang="zh-TW"><seg>狗在睡覺。</seg></tuv></tu>
+<tu><tuv xml:lang="en-US"><seg>Untranslated</seg></tuv></tu>
+<tu><tuv xml:lang="de-DE"><seg>Ja<ph>&lt;br/></ph></seg></tuv><tuv xml:lang="EN"><seg>Yes &amp; no</seg></tuv></tu>
+</body></tmx>"""
+
+XLIFF_1 = """<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+<file source-language="en" target-language="fr-CA" original="a"><body>
+<trans-unit id="1"><source>A <g id="1">red</g> house</source>
+<target>Une maison <g id="1">rouge</g></target></trans-unit>
+<trans-unit id="2"><source>New</source><target state="needs-translation">New</target></trans-unit>
+<trans-unit id="3"><source>Alone</source></trans-unit>
+</body></file>
+<file source-language="en" target-language="de" original="b"><body>
+<trans-unit id="1"><source>A cat</source><target>Eine Katze</target></trans-unit></body></file></xliff>"""
+
+XLIFF_2 = """<xliff version="2.0" srcLang="en" trgLang="fr" xmlns="urn:oasis:names:tc:xliff:document:2.0"><file id="f">
+<unit id="1"><segment state="final"><source>One<ph id="1"/> two</source><target>Un<ph id="1"/> deux</target></segment>
+<segment state="initial"><source>Three</source><target>Three</target></segment></unit></file></xliff>"""
+
+PO = """msgid ""
+msgstr ""
+"Language: de\\n"
+"Content-Type: text/plain; charset=UTF-8\\n"
+
+msgid "A "
+"dog"
+msgstr "Ein Hund"
+
+#, fuzzy
+msgid "A cat"
+msgstr "Ein Kater"
+
+msgid "One cow"
+msgid_plural "%d cows"
+msgstr[0] "Eine Kuh"
+msgstr[1] "%d Kühe"
+
+msgid "Untranslated"
+msgstr ""
+
+#~ msgid "Old"
+#~ msgstr "Alt"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "languages", "pairs"),
+    [
+        ("a.tmx", TMX, ("en", "de"), [("The dog sleeps.", "Der Hund schläft.", 1), ("Yes & no", "Ja", 3)]),
+        ("a.tmx", TMX, ("de", "en"), [("Der Hund schläft.", "The dog sleeps.", 1), ("Ja", "Yes & no", 3)]),
+        ("a.TMX", TMX, ("en", "zh-Hant"), [("The dog sleeps.", "狗在睡覺。", 1)]),
+        ("a.tmx", TMX, (None, "de"), [("", "Der Hund schläft.", 1), ("", "Ja", 3)]),
+        ("a.xlf", XLIFF_1, ("en", "fr"), [("A red house", "Une maison rouge", 1)]),
+        ("a.xliff", XLIFF_1, ("de", "en"), [("Eine Katze", "A cat", 2)]),
+        ("a.xliff", XLIFF_2, ("en", "fr"), [("One two", "Un deux", 1)]),
+        ("a.po", PO, ("en", "de"), [("A dog", "Ein Hund", 1), ("One cow", "Eine Kuh", 2)]),
+        ("a.po", PO.replace("Language:", "X-Source-Language: fr\\nLanguage:"), ("fr", "de"), None),
+    ],
+)
+def test_units_of_two_languages(
+    tmp_path: Path, name: str, content: str, languages: tuple[str | None, str], pairs: list[tuple[str, str, int]] | None
+) -> None:
+    file = tmp_path / name
+    file.write_text(content, encoding="utf-8")
+    found = [(pair.source, pair.target, pair.line) for pair in read_memory(file, *languages)]
+    assert found == (pairs or [("A dog", "Ein Hund", 1), ("One cow", "Eine Kuh", 2)])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_memory_may_be_compressed_and_in_any_encoding_of_xml(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "a.tmx.gz"
+    file.write_bytes(gzip.compress(TMX.replace(' encoding="UTF-8"', "").encode(encoding)))
+    assert [pair.target for pair in read_memory(file, "en", "de")] == ["Der Hund schläft.", "Ja"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("a.tmx", TMX, r"a.tmx: no unit has both en and cs; languages of its units: EN, de-DE, en-US, zh-TW"),
+        ("a.tmx", TMX[:600], "a.tmx: not well-formed XML: unclosed token: line 10"),
+        ("a.tmx", "<tmx/>", "no unit has both en and cs; languages of its units: none"),
+        ("a.po", PO.replace("Language", "X"), "the header lacks Language"),
+        ("a.po", PO + "nonsense\n", "not a .po file in UTF-8"),
+        ("a.xlf.gz", "plain", "cannot be read: Not a gzipped file"),
+        ("b.tmx", None, "b.tmx: the file does not exist"),
+    ],
+)
+def test_a_memory_that_cannot_be_used(tmp_path: Path, name: str, content: str | None, problem: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=problem):
+        list(read_memory(tmp_path / name, "en", "cs"))
+
+
+@pytest.mark.parametrize(
+    ("path", "format"), [("a.tmx", ".tmx"), ("b/A.PO.xz", ".po"), ("a.xlf.gz", ".xlf"), ("a.tsv", None), ("tmx", None)]
+)
+def test_the_format_of_a_memory(path: str, format: str | None) -> None:
+    assert memory_format(path) == format
+
+
+def test_a_memory_has_no_columns_and_is_no_validation_set() -> None:
+    assert CorpusConfig(path="a.tmx").columns == ()
+    assert DataConfig(language="de", train=["a.tmx"], valid=["v.de"]).train[0].columns == ()
+    with pytest.raises(ValidationError, match=r"a .tmx, .xliff or .po file without columns"):
+        CorpusConfig(path="a.tmx", columns=("en", "de"))
+    with pytest.raises(ValidationError, match=r"a.tmx: a translation memory; accepted: only in data.train"):
+        DataConfig(directions=["en-de"], train=["a.tmx"], valid=["a.tmx"])

@@ -20,7 +20,7 @@ import torch
 from rich.console import Console
 
 from mt import evaluation
-from mt.checkpoint import CALIBRATION_PAIRS, Description, LanguageModelDescription, LoadedModel, save_model
+from mt.checkpoint import CALIBRATION_PAIRS, Confidence, Description, LanguageModelDescription, LoadedModel, save_model
 from mt.cli.command import CommandParser, command, count, stderr_console
 from mt.cli.prepare import RUNS, prepare_with_progress, recipe_path
 from mt.config import Recipe
@@ -261,7 +261,11 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
         translator = Translator.from_loaded(LoadedModel(model, data.tokenizer, about))
         scores = score_tests(tests, translator)
         card = write_card(recipe, data, trainer.progress, published, scores)
-        confidence = fit_confidence(translator, trainer.validation.pairs(CONFIDENCE_PAIRS))
+        confidence: Confidence | None = None
+        try:
+            confidence = fit_confidence(translator, trainer.validation.pairs(CONFIDENCE_PAIRS))
+        except DataError as error:  # the model can still be looked at
+            report.print(f"no confidence.json: {error}")
         calibration = trainer.validation.pairs(CALIBRATION_PAIRS)
         save_model(folder, weights, data.tokenizer, about, card, calibration, confidence)
         for direction, scored in scores.items():

@@ -15,18 +15,25 @@ CONFIDENCE_PAIRS = 1000
 def fit_confidence(translator: Translator, pairs: Sequence[CalibrationPair]) -> Confidence:
     """Translate the sources of `pairs`, and fit the confidence of the model to the quality of the translations.
 
-    The model must not have been trained on the pairs. Raises: DataError if no source has text to translate.
+    The model must not have been trained on the pairs. Raises: DataError if no source has text to translate, or the
+    model writes no word for any source.
     """
-    log_probabilities, quality = [], []
+    log_probabilities, quality, searches = [], [], 0
     for direction, group in groupby(sorted(pairs, key=lambda pair: pair.direction), key=lambda pair: pair.direction):
         texts = list(group)
         source, target = direction.source, direction.target
         results = translator.translate([pair.source for pair in texts], source=source, target=target, sentences=True)
         scores = evaluation.sentence_chrf([result.text for result in results], [pair.target for pair in texts])
+        searches += sum(bool(result.sentences) for result in results)
         for result, score in zip(results, scores, strict=True):
             if probabilities := result.sentences and result.alternatives[0].piece_log_probabilities:
                 log_probabilities.append(probabilities)
                 quality.append(score)
+    if not quality and searches:
+        raise DataError(
+            f"the model writes no word for any of {searches:,} sentences; it has not learned to translate. Train it "
+            "for more updates, or with a smaller training.learning_rate or a longer training.warmup_updates"
+        )
     if not quality:
         raise DataError(
             f"none of the {len(pairs)} pairs has a source to translate; accepted: at least one source that is not empty"

@@ -12,6 +12,7 @@ from mt.checkpoint import CalibrationPair, load_model, save_calibration
 from mt.cli import evaluate
 from mt.cli.calibrate import main
 from mt.errors import DataError
+from mt.model.transformer import Transformer
 from mt.training.confidence import fit_confidence
 from tests.conftest import sentences
 
@@ -82,3 +83,17 @@ def test_several_directions_share_one_line(several_directions: Path) -> None:
     assert fit_confidence(translator, pairs).sentences == len(SOURCES)
     with pytest.raises(DataError, match="none of the 1 pairs has a source to translate"):
         fit_confidence(translator, [CalibrationPair(direction="en-de", source="12", target="12")])
+
+
+def test_a_model_that_writes_no_word_has_no_confidence(small_model: Path) -> None:
+    loaded = load_model(small_model, torch.device("cpu"))
+    mark = loaded.tokenizer.encode("!")[-1]
+    assert isinstance(loaded.model, Transformer)
+    with torch.no_grad():  # every state of the decoder becomes the embedding of "!"
+        norm = loaded.model.decoder.norm
+        norm.weight.zero_()
+        norm.bias.copy_(10 * loaded.model.embedding.tokens.weight[mark])
+    translator = Translator.from_loaded(loaded)
+    pairs = [CalibrationPair(direction="en-de", source=source, target="Haus") for source in SOURCES]
+    with pytest.raises(DataError, match="the model writes no word for any of 12 sentences"):
+        fit_confidence(translator, pairs)

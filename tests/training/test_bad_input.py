@@ -13,6 +13,7 @@ import pytest
 
 from mt.cli.prepare import main as prepare
 from mt.cli.train import main as train_main
+from mt.errors import DataError
 from mt.recipe import load_recipe, save_recipe
 
 Main = Callable[[Sequence[str]], int]
@@ -161,3 +162,14 @@ def test_a_device_that_is_not_there(refused: Refused) -> None:
 
 def test_options_and_overrides_in_any_order(refused: Refused) -> None:
     assert "lerning_rate" in refused(train, "--run", "run", "training.lerning_rate=1e-3", "--resume", "seed=3")
+
+
+def test_a_model_without_a_confidence_is_written(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise DataError("the model writes no word")
+
+    monkeypatch.setattr("mt.cli.train.fit_confidence", fail)
+    said = place.here(train, "training.max_updates=2", "training.warmup_updates=1", "--run", "run")
+    assert "no confidence.json: the model writes no word" in said
+    files = {file.name for file in (place.folder / "run" / "model").iterdir()}
+    assert "model.safetensors" in files and "confidence.json" not in files

@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> None:
     by_variant = {name: [result for result in results if result.variant == name] for name in options.variants}
     parts: list[Table | str] = [
         results_table(by_variant),
-        f"{options.updates} updates, {options.rounds} seeds. ± is the standard deviation.",
+        f"{options.updates} updates, seeds 1 to {options.rounds}. ± is the standard deviation.",
     ]
     options.output.mkdir(parents=True, exist_ok=True)
     for part in parts:
@@ -111,7 +111,7 @@ def trained(variant: str, seed: int, options: argparse.Namespace) -> TrainingRes
         Console(stderr=True).print(f"{variant}, seed {seed}", highlight=False)
         done = subprocess.run(command, capture_output=True, text=True)
         records = finished_metrics(folder, options.updates)
-        if not records:  # the end of a diverged run may fail, because its model translates nothing
+        if not records:
             raise MTError(f"{variant}, seed {seed}: the training failed\n{done.stderr[-2000:]}")
     valid = [record for record in records if "valid_loss" in record]
     began, ended = ((folder / name).stat().st_mtime for name in ("recipe.toml", "metrics.jsonl"))

@@ -39,7 +39,8 @@ def draw(explanation: TranslationRecord) -> dict[str, Drawing]:
     }
     labels = {"source": explanation.source, "target": explanation.target}
     for (side, rows), embedding in zip(labels.items(), record.embeddings, strict=True):
-        drawings[f"embedding-{side}"] = _embedding(f"{side.capitalize()} embeddings", embedding, rows)
+        last = "sum after LayerNorm" if explanation.config.embedding_norm else "sum"
+        drawings[f"embedding-{side}"] = _embedding(f"{side.capitalize()} embeddings", embedding, rows, last)
     positions, width = explanation.positions, explanation.positions.shape[1]
     drawings["positions"] = heat_map(
         "Position encoding: a row for each position, a column for each dimension",
@@ -97,7 +98,11 @@ def _sections(explanation: TranslationRecord, drawings: Mapping[str, Drawing]) -
     return [
         ("tokens", "Tokens", _text(_TOKENS) + pictures("tokens-source", "tokens-target")),
         ("embeddings", "Embeddings", _text(_EMBEDDINGS) + pictures("embedding-source", "embedding-target")),
-        ("positions", "Positions", _text(_POSITIONS) + pictures("positions", "positions-by-distance")),
+        (
+            "positions",
+            "Positions",
+            _text(_POSITIONS[explanation.config.positions]) + pictures("positions", "positions-by-distance"),
+        ),
         ("masks", "Masks", _text(_MASKS) + pictures("masks")),
         ("query", "One query, step by step", _query_table(explanation) + pictures("query")),
         *blocks,
@@ -114,14 +119,24 @@ _TOKENS = (
     "source ends with </s>; the decoder reads <s> and then each token that it has produced."
 )
 _EMBEDDINGS = (
-    "Each token selects a row of the embedding matrix. The model adds the position encoding to it; the sum is the "
+    "Each token selects a row of the embedding matrix. The model adds the position encoding to it; the result is the "
     "input of the first layer. Blue is positive, orange is negative; the strongest colour is the largest absolute "
     "value."
 )
-_POSITIONS = (
+_LEARNED = (
+    "The vectors of the positions are parameters. The curve is the mean of the dot products of all pairs of positions "
+    "with the same distance."
+)
+_SINUSOIDS = (
     "Position p has sin(p / 10000^(2i/d)) and cos(p / 10000^(2i/d)), for each i. The dot product of two positions "
     "depends on their distance alone, and is largest at distance 0."
 )
+_POSITIONS = {
+    "interleaved": f"{_SINUSOIDS} Sines and cosines alternate, as in the paper.",
+    "concatenated": f"{_SINUSOIDS} All sines come first.",
+    "tensor2tensor": f"{_SINUSOIDS.replace('2i/d', '2i/(d-2)')} All sines come first.",
+    "learned": _LEARNED,
+}
 _MASKS = (
     "A cell is filled where the query of the row may attend to the key of the column. The forward pass on this page "
     "has padding after the source, as in a batch with a longer sentence: no query may attend to it. In the decoder, no "
@@ -134,8 +149,8 @@ _HEADS = (
 )
 _MAGNITUDES = (
     "The root mean square over the components of a state, averaged over the tokens. In a pre-norm model, the state "
-    "before LayerNorm is the residual stream, which grows from layer to layer. In a post-norm model, it is the sum of "
-    "a layer's input and output."
+    "before LayerNorm is the residual stream, to which each sublayer adds; it usually grows from layer to layer. In a "
+    "post-norm model, it is the sum of a sublayer's input and output."
 )
 _ALIGNMENT = (
     "Each target word is linked to the source word that it attends to most, in the mean over the heads of the layer "
@@ -151,12 +166,12 @@ _BLOCK_TEXTS = {
 }
 
 
-def _embedding(title: str, embedding: EmbeddingRecord, rows: Sequence[str]) -> Drawing:
+def _embedding(title: str, embedding: EmbeddingRecord, rows: Sequence[str], last: str) -> Drawing:
     width = embedding.output.shape[1]
     parts = (
         ("tokens, scaled", embedding.tokens),
         ("positions", embedding.positions),
-        ("sum", embedding.output),
+        (last, embedding.output),
     )
     dimensions = [str(number) for number in range(width)]
     cell = (_dimension_width(width), 14)

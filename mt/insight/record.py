@@ -53,7 +53,10 @@ class AttentionRecord:
 
 @dataclass(frozen=True)
 class EmbeddingRecord:
-    """Input of a stack: scaled token embeddings, positional encodings and their sum, each [T, D]."""
+    """Input of a stack: scaled token embeddings, positional encodings and their sum, each [T, D].
+
+    `output` is the LayerNorm of the sum if the model has `embedding_norm`.
+    """
 
     tokens: Tensor
     positions: Tensor
@@ -158,7 +161,8 @@ def _observer(name: str, module: nn.Module, record: PassRecord) -> Hook | None:
 def _norm_name(name: str) -> str:
     """Return a readable name: encoder.layers.0.around_self_attention.norm is "encoder 1 self-attention"."""
     if ".layers." not in name:
-        return f"{name.split('.')[0].replace('_', ' ')} output"
+        module = name.split(".")[0]
+        return f"{module.removesuffix('_input')} embeddings" if module.endswith("_input") else f"{module} output"
     side, _, number, around, _ = name.split(".")
     kind = around.removeprefix("around_").replace("_attention", "-attention").replace("_forward", "-forward")
     return f"{side} {int(number) + 1} {kind}"

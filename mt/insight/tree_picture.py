@@ -6,7 +6,8 @@ from itertools import pairwise
 from mt.insight.drawing import Box, Drawing, Line, Text, shortened
 from mt.insight.search_record import ALIVE, FINISHED, Node, SearchTree
 
-COLUMN = 176  # pixels
+COLUMN = 140  # pixels
+VALUE = 104  # pixels from the begin of a token to the end of its number
 ROW = 20
 TOP = 56
 LEFT = 14
@@ -32,13 +33,13 @@ def beam_tree(tree: SearchTree, pieces: Sequence[str]) -> Drawing:
     for node in tree.nodes:
         step, row = places[id(node)]
         x, y = LEFT + COLUMN * step, TOP + ROW * row
-        name = shortened(pieces[node.token], 11) if node.step else "<s>"
+        name = shortened(pieces[node.token], 9) if node.step else "<s>"
         value = f"score {node.score:.3f}" if node.score is not None else f"{node.total:.2f}" if node.step else ""
         color = "ink" if node.fate in COLORS else "soft"
         drawing.shapes += [
             Box(x - 11, y, 8, 8, COLORS.get(node.fate, "line"), tip=f"{name}: {node.reason or 'kept'}"),
             Text(x, y + 8, name, color, bold=node.is_best),
-            Text(x + 132, y + 8, value, "soft", "end", 10, bold=node.is_best),
+            Text(x + VALUE, y + 8, value, "soft", "end", 10, bold=node.is_best),
         ]
     return drawing
 
@@ -57,7 +58,7 @@ def _ordered(nodes: Sequence[Node]) -> list[list[Node]]:
 def _edge(node: Node, end: tuple[int, int], begin: tuple[int, int]) -> Line:
     color = "accent" if node.is_best else COLORS.get(node.fate, "line")
     return Line(
-        LEFT + COLUMN * begin[0] + 134,
+        LEFT + COLUMN * begin[0] + VALUE + 2,
         TOP + ROW * begin[1] + 4,
         LEFT + COLUMN * end[0] - 12,
         TOP + ROW * end[1] + 4,

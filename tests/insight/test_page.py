@@ -3,6 +3,7 @@
 import base64
 import re
 import shutil
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -178,3 +179,13 @@ def test_in_a_browser(page: str, tmp_path: Path, scheme: str) -> None:
         assert visit.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert (complaints, requests) == ([], [file.as_uri()])
         browser.close()
+
+
+def test_the_text_about_positions_is_that_of_the_model(
+    explanation: TranslationRecord, drawings: dict[str, Drawing]
+) -> None:
+    assert "alternate, as in the paper" in html_page(explanation, drawings)
+    for positions, text in (("concatenated", "All sines come first"), ("learned", "positions are parameters")):
+        config = explanation.config.model_copy(update={"positions": positions})
+        page = html_page(replace(explanation, config=config), drawings)
+        assert text in page and "alternate" not in page

@@ -142,7 +142,7 @@ def test_learned_positions_and_the_norm_of_the_embeddings_are_recorded() -> None
     for layer, embedding in zip((model.source_input, model.target_input), record.embeddings, strict=True):
         assert layer is not None and layer.positions is not None
         assert torch.equal(embedding.positions, layer.positions.weight[:2])
-    assert {"source input output", "target input output"} <= {norm.name for norm in record.norms}
+    assert {"source embeddings", "target embeddings"} <= {norm.name for norm in record.norms}
 
 
 def test_entropy_of_a_uniform_and_of_a_certain_head() -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from mt.insight.drawing import Box, Drawing, Line, Text, shortened
+from mt.insight.drawing import Box, Drawing, Line, Text, shortened, text_width
 from mt.insight.search_record import ALIVE, FINISHED, Node, SearchTree
 
 COLUMN = 140  # pixels
-VALUE = 104  # pixels from the begin of a token to the end of its number
 ROW = 20
+GAP = 8  # between a token and its number
 TOP = 56
 LEFT = 14
 
@@ -29,17 +29,17 @@ def beam_tree(tree: SearchTree, pieces: Sequence[str]) -> Drawing:
     for step in range(1, len(columns)):
         drawing.shapes.append(Text(LEFT + COLUMN * step, 42, f"step {step}", "soft"))
     for node in tree.nodes[1:]:
-        drawing.shapes.append(_edge(node, places[id(node)], places[id(tree.nodes[node.parent])]))
+        parent = tree.nodes[node.parent]
+        drawing.shapes.append(_edge(node, places[id(node)], places[id(parent)], _ends(*_label(parent, pieces))[1]))
     for node in tree.nodes:
         step, row = places[id(node)]
         x, y = LEFT + COLUMN * step, TOP + ROW * row
-        name = shortened(pieces[node.token], 9) if node.step else "<s>"
-        value = f"score {node.score:.3f}" if node.score is not None else f"{node.total:.2f}" if node.step else ""
+        name, value = _label(node, pieces)
         color = "ink" if node.fate in COLORS else "soft"
         drawing.shapes += [
             Box(x - 11, y, 8, 8, COLORS.get(node.fate, "line"), tip=f"{name}: {node.reason or 'kept'}"),
             Text(x, y + 8, name, color, bold=node.is_best),
-            Text(x + VALUE, y + 8, value, "soft", "end", 10, bold=node.is_best),
+            Text(x + _ends(name, value)[0] + GAP, y + 8, value, "soft", size=10, bold=node.is_best),
         ]
     return drawing
 
@@ -55,10 +55,23 @@ def _ordered(nodes: Sequence[Node]) -> list[list[Node]]:
     return columns
 
 
-def _edge(node: Node, end: tuple[int, int], begin: tuple[int, int]) -> Line:
+def _label(node: Node, pieces: Sequence[str]) -> tuple[str, str]:
+    """Return the token of a node and its number."""
+    name = shortened(pieces[node.token], 9) if node.step else "<s>"
+    return name, f"score {node.score:.3f}" if node.score is not None else f"{node.total:.2f}" if node.step else ""
+
+
+def _ends(name: str, value: str) -> tuple[float, float]:
+    """Return where token and number end, in pixels from the begin of the token."""
+    end = text_width(name)
+    return end, end + GAP + text_width(value, 10)
+
+
+def _edge(node: Node, end: tuple[int, int], begin: tuple[int, int], label: float) -> Line:
+    """Return the line from the end of the parent's label, `label` pixels wide, to a node."""
     color = "accent" if node.is_best else COLORS.get(node.fate, "line")
     return Line(
-        LEFT + COLUMN * begin[0] + VALUE + 2,
+        LEFT + COLUMN * begin[0] + label + 2,
         TOP + ROW * begin[1] + 4,
         LEFT + COLUMN * end[0] - 12,
         TOP + ROW * end[1] + 4,

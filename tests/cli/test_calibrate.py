@@ -91,6 +91,7 @@ def test_a_model_that_writes_no_word_has_no_confidence(small_model: Path) -> Non
     assert isinstance(loaded.model, Transformer)
     with torch.no_grad():  # every state of the decoder becomes the embedding of "!"
         norm = loaded.model.decoder.norm
+        assert isinstance(norm, torch.nn.LayerNorm)
         norm.weight.zero_()
         norm.bias.copy_(10 * loaded.model.embedding.tokens.weight[mark])
     translator = Translator.from_loaded(loaded)

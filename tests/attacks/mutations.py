@@ -204,7 +204,9 @@ class Mutator:
             at = self.random.randrange(len(members))
             if self.random.random() < 0.6:
                 at = next(
-                    number for number, (name, _) in enumerate(members) if name.endswith("document.xml") or number == at
+                    number
+                    for number, (name, _) in enumerate(members)
+                    if name.endswith(("document.xml", "content.xml", ".xhtml")) or number == at
                 )
             name, part = members[at]
             match self.random.randrange(8):
@@ -258,7 +260,7 @@ def mutate(documents: dict[str, bytes], key: str, scale: int = 1) -> MutatedDocu
     kind = _KINDS.get(suffix, suffix)
     content = documents[name]
     ways: list[Callable[[bytes], bytes]] = []
-    if suffix == "docx":
+    if suffix in ("docx", "epub", "odt"):
         ways = [mutator.archive]
     else:
         ways = [lambda data: mutator.text(data.decode("utf-8", "replace"), kind).encode("utf-8", "surrogatepass")]

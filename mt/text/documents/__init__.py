@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 
 from mt.errors import DocumentError, DocumentLimitExceeded, did_you_mean
+from mt.text.documents.archive import ArchiveDocument
 from mt.text.documents.base import Document, DocumentOptions
 from mt.text.documents.gettext import PoDocument
 from mt.text.documents.markdown import open_markdown
@@ -18,11 +19,15 @@ Opener = Callable[[str, bytes, DocumentOptions], Document]
 
 _OPENERS: dict[str, Opener] = {
     ".docx": WordDocument,
+    ".epub": ArchiveDocument,
     ".htm": open_markup,
     ".html": open_markup,
     ".json": open_json,
     ".markdown": open_markdown,
     ".md": open_markdown,
+    ".odp": ArchiveDocument,
+    ".ods": ArchiveDocument,
+    ".odt": ArchiveDocument,
     ".po": PoDocument,
     ".pot": PoDocument,
     ".srt": open_subtitles,
@@ -40,7 +45,7 @@ def open_document(name: str, content: bytes, options: DocumentOptions | None = N
     """Parse the content of a file in the format that the suffix of its name stands for.
 
     If every translation equals its segment, rendering returns the same bytes for .txt, .html, .xml, .md, .srt, .vtt and
-    .json, the same bytes outside of targets for .xliff, and the same content for .docx and .po.
+    .json, the same bytes outside of targets for .xliff, and the same content for other formats.
 
     Raises: DocumentError if the suffix is not in SUFFIXES, the content is not in this format, or a limit is exceeded.
     """

@@ -1,6 +1,5 @@
 """Word documents (.docx), read and written by python-docx."""
 
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -16,6 +15,7 @@ from docx.oxml.xmlchemy import BaseOxmlElement
 from lxml import etree
 
 from mt.errors import DocumentError, DocumentLimitExceeded
+from mt.text.documents.archive import check_archive
 from mt.text.documents.base import DocumentOptions, SegmentList
 from mt.text.markup import Segment, TranslatedSegment, place_marks
 from mt.text.markup.inline import (
@@ -32,7 +32,6 @@ from mt.text.markup.parsing import NOT_XML
 Element = BaseOxmlElement
 _PARTS = ("document.main+xml", "header+xml", "footer+xml")
 _MAX_PROPERTIES, _MAX_VALUES = 200, 10_000  # most elements and characters of a run's format; Word has 40 properties
-_MAX_TAGS = 4_000_000  # most tags in the XML of an archive; an element takes about 200 bytes of memory
 _INVISIBLE = ("lang", "noProof", "rtl", "webHidden")  # properties of a run that do not change its appearance
 
 
@@ -54,7 +53,7 @@ class WordDocument:
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
         """Parse the content. Raises: DocumentError if it is not a .docx file, or exceeds a limit."""
-        _check_archive(name, content, options)
+        check_archive(name, ".docx", content, options)
         try:
             self._document = docx.Document(BytesIO(content))
         except Exception as error:  # python-docx and zipfile raise many types for a damaged package
@@ -285,36 +284,3 @@ def _split_at_tabs(items: Sequence[InlineItem[Element]]) -> Iterator[list[Inline
             yield group
             group = []
     yield group
-
-
-def _check_archive(name: str, content: bytes, options: DocumentOptions) -> None:
-    """Check the declared sizes before unpacking, which zipfile never exceeds, and the number of XML tags.
-
-    Raises: DocumentError if the content is not a zip archive, or exceeds a limit.
-    """
-    try:
-        with zipfile.ZipFile(BytesIO(content)) as archive:
-            sizes = [info.file_size for info in archive.infolist()]
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise DocumentError(f"{name} is not a .docx file: {error}") from error
-    if sum(sizes) > options.max_unpacked_bytes:
-        raise DocumentLimitExceeded(
-            f"{name} would unpack to {sum(sizes)} bytes; accepted: at most {options.max_unpacked_bytes}"
-        )
-    if _count_tags(content) > _MAX_TAGS:
-        raise DocumentLimitExceeded(f"{name} has more than {_MAX_TAGS:,} XML tags; accepted: at most this number")
-
-
-def _count_tags(content: bytes) -> int:
-    """Return the number of tags in the XML files of an archive, read block by block to save memory."""
-    count = 0
-    try:
-        with zipfile.ZipFile(BytesIO(content)) as archive:
-            for info in archive.infolist():
-                if info.filename.endswith((".xml", ".rels")):
-                    with archive.open(info) as member:
-                        while block := member.read(1 << 20):
-                            count += block.count(b"<")
-    except Exception:  # a damaged archive, for which python-docx raises an error later
-        return count
-    return count

@@ -33,8 +33,9 @@ class Dialect:
 
     The tags of `splitting` elements end the current text. If `outline` is true, so do the tags of elements whose parent
     contains no text directly, unless they are in `non_splitting`. The content of `textless` elements is not part of a
-    text. The content of `kept` elements is part of a text, but is not translated. The values of `attributes` are
-    translated. If `collapse` is true, runs of white space are collapsed as in HTML.
+    text. The content of `kept` elements is part of a text, but is not translated. Empty elements of XML with a name in
+    `breaks` stand for white space. The values of `attributes` are translated. If `collapse` is true, runs of white
+    space are collapsed as in HTML.
     """
 
     xml: bool
@@ -43,6 +44,7 @@ class Dialect:
     outline: bool = False
     textless: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
+    breaks: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
     collapse: bool = True
 

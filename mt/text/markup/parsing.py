@@ -200,12 +200,13 @@ class _Reader:
     def _keep_element(self, number: int) -> bool:
         """Add an element that is part of a text but is not translated, and return True.
 
-        Return False if the element contains a block or has no end tag. Without an end tag, the element would absorb the
-        text after it wherever it is placed.
+        Return False if the element contains a block, unless it is textless XML, or if it has no end tag. Without an end
+        tag, the element would absorb the text after it wherever it is placed.
         """
         elements, token = self.elements, self.tokens[number]
         end = elements.end[number]
-        if elements.holds_block(number) or (end > number + 1 and elements.partner[number] < 0):
+        opaque = self.dialect.xml and token.name in self.dialect.textless
+        if (elements.holds_block(number) and not opaque) or (end > number + 1 and elements.partner[number] < 0):
             return False
         inside = self.tokens[number:end]
         text = ""
@@ -260,6 +261,8 @@ class _Reader:
                 self.parts += parts
             else:
                 self.items.append(InlineItem(InlineKind.EMPTY, parts, breaks=True))
+        elif token.kind is TokenKind.EMPTY and token.name in self.dialect.breaks:
+            self.items.append(InlineItem(InlineKind.EMPTY, parts, breaks=True))
         else:
             lost = token.kind is TokenKind.START and self.elements.end[number] != number + 1
             self.items.append(InlineItem(InlineKind.OPEN if lost else InlineKind.EMPTY, parts, key=-1))

@@ -1,0 +1,145 @@
+"""Zip archives of HTML and XML files: e-books (.epub) and OpenDocument files (.odt, .ods, .odp)."""
+
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from io import BytesIO
+from pathlib import PurePath
+
+from mt.errors import DocumentError, DocumentLimitExceeded
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
+from mt.text.documents.markup import declared_encoding
+from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment, parse_html
+from mt.text.markup.elements import Dialect
+from mt.text.markup.parsing import parse_dialect
+
+Parse = Callable[[str, list[Segment]], Markup]
+
+MAX_MEMBERS = 20_000  # maximum number of files in an archive
+_MAX_TAGS = 4_000_000  # most tags in the XML of an archive; an element takes about 200 bytes of memory
+_DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+"""Exceptions of zipfile for damaged, encrypted and unsupported archives."""
+
+_HIDDEN = """office:annotation office:automatic-styles office:font-face-decls office:meta office:scripts office:settings
+office:styles text:note text:tracked-changes"""
+_FIELDS = """text:author-initials text:author-name text:bibliography-mark text:chapter text:creation-date text:creator
+text:date text:file-name text:page-count text:page-number text:sequence text:time"""
+_OPEN_DOCUMENT = Dialect(
+    xml=True,
+    splitting=frozenset({"text:p", "text:h"}),
+    textless=frozenset(_HIDDEN.split()),
+    kept=frozenset(_FIELDS.split()),
+    breaks=frozenset({"text:s", "text:tab", "text:line-break"}),
+)
+"""Text of OpenDocument is in paragraphs and headings. Styles, comments, notes and fields are not translated."""
+
+_TABLE_OF_CONTENTS = Dialect(xml=True, splitting=frozenset({"text"}), textless=frozenset({"head", "docAuthor"}))
+
+
+def _parse_html(options: MarkupOptions, text: str, segments: list[Segment]) -> Markup:
+    return parse_html(text, options, segments)
+
+
+def _parse_xml(dialect: Dialect, text: str, segments: list[Segment]) -> Markup:
+    return parse_dialect(text, dialect, segments)
+
+
+def _members(suffix: str, options: DocumentOptions) -> Sequence[tuple[re.Pattern[str], Parse]]:
+    """Return patterns of the names of the members with text, and the parser of each."""
+    if suffix == ".epub":
+        return (
+            (re.compile(r".*\.x?html?", re.IGNORECASE), partial(_parse_html, options.markup)),
+            (re.compile(r".*\.ncx", re.IGNORECASE), partial(_parse_xml, _TABLE_OF_CONTENTS)),
+        )
+    # Objects, such as charts, have folders with files of the same names. styles.xml has headers and footers.
+    return ((re.compile(r"(Object [^/]*/)?(content|styles)\.xml"), partial(_parse_xml, _OPEN_DOCUMENT)),)
+
+
+class ArchiveDocument:
+    """An archive whose members in HTML or XML are translated. All other members are copied."""
+
+    def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
+        """Parse the content. Raises: DocumentError if it is no such archive, or exceeds a limit."""
+        suffix = PurePath(name).suffix.lower()
+        check_archive(name, suffix, content, options)
+        self.segments: list[Segment] = SegmentList(name, options)
+        self._name, self._content = name, content
+        self._documents: dict[str, tuple[int, TextDocument]] = {}
+        patterns = _members(suffix, options)
+        try:
+            with zipfile.ZipFile(BytesIO(content)) as archive:
+                for member in archive.namelist():
+                    parse = next((parse for pattern, parse in patterns if pattern.fullmatch(member)), None)
+                    if parse is not None and member not in self._documents:
+                        self._add(member, archive.read(member), parse, options)
+        except _DAMAGES as error:
+            raise DocumentError(f"{name} is not a {suffix} file: {error}") from error
+        if not self._documents:
+            raise DocumentError(f"{name} is not a {suffix} file: it has no member with text")
+
+    def _add(self, member: str, content: bytes, parse: Parse, options: DocumentOptions) -> None:
+        text, encoding = decode_text(member, content, declared_encoding(content))
+        segments = SegmentList(member, options)
+        document = TextDocument(segments, encoding, "xmlcharrefreplace")
+        document.embed(parse(text, segments.empty_copy()))
+        self._documents[member] = (len(self.segments), document)
+        self.segments.extend(document.segments)
+
+    def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
+        """Return the content of the file, with each segment replaced by its translation.
+
+        Raises: DocumentError if a member without text is damaged.
+        """
+        assert len(translations) == len(self.segments)
+        out = BytesIO()
+        with zipfile.ZipFile(BytesIO(self._content)) as archive, zipfile.ZipFile(out, "w") as written:
+            for info in archive.infolist():
+                try:
+                    content = archive.read(info)
+                except _DAMAGES as error:
+                    raise DocumentError(f"{self._name}: {info.filename} cannot be read: {error}") from error
+                if info.filename in self._documents:
+                    begin, document = self._documents[info.filename]
+                    content = document.render(translations[begin : begin + len(document.segments)])
+                written.writestr(info, content)  # keeps the order and the compression: `mimetype` is the first, stored
+        return out.getvalue()
+
+
+def check_archive(name: str, suffix: str, content: bytes, options: DocumentOptions) -> None:
+    """Check the declared sizes before unpacking, which zipfile never exceeds, and the number of XML tags.
+
+    Raises: DocumentError if the content is not a zip archive, or exceeds a limit.
+    """
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            sizes = [info.file_size for info in archive.infolist()]
+            names = {*archive.namelist()}
+    except _DAMAGES as error:
+        raise DocumentError(f"{name} is not a {suffix} file: {error}") from error
+    if len(names) < len(sizes):
+        raise DocumentError(f"{name} is not a {suffix} file: two members have the same name")
+    if len(sizes) > MAX_MEMBERS:
+        raise DocumentLimitExceeded(f"{name} has {len(sizes)} members; accepted: at most {MAX_MEMBERS}")
+    if sum(sizes) > options.max_unpacked_bytes:
+        raise DocumentLimitExceeded(
+            f"{name} would unpack to {sum(sizes)} bytes; accepted: at most {options.max_unpacked_bytes}"
+        )
+    if _count_tags(content) > _MAX_TAGS:
+        raise DocumentLimitExceeded(f"{name} has more than {_MAX_TAGS:,} XML tags; accepted: at most this number")
+
+
+def _count_tags(content: bytes) -> int:
+    """Return the number of tags in the XML files of an archive, read block by block to save memory."""
+    count = 0
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            for info in archive.infolist():
+                if info.filename.endswith((".xml", ".rels")):
+                    with archive.open(info) as member:
+                        while block := member.read(1 << 20):
+                            count += block.count(b"<")
+    except Exception:  # a damaged archive, for which the reader of the format raises an error later
+        return count
+    return count

@@ -1,0 +1,137 @@
+"""E-books and OpenDocument files: zip archives whose members in HTML and XML are translated."""
+
+import io
+import zipfile
+from collections.abc import Mapping
+
+import pytest
+
+from mt.errors import DocumentError
+from mt.text.documents import DocumentOptions, open_document
+from mt.text.markup import TranslatedSegment
+
+NAMES = " ".join(f'xmlns:{name}="urn:{name}"' for name in ("office", "text", "table", "style", "number", "dc", "draw"))
+CONTENT = f"""<?xml version="1.0" encoding="UTF-8"?>
+<office:document-content {NAMES}><office:automatic-styles><number:number-style style:name="N1">
+<number:text>hours</number:text></number:number-style></office:automatic-styles>
+<office:body><office:text><text:h text:outline-level="1">The title</text:h>
+<text:p text:style-name="P1">A <text:span text:style-name="T1">red</text:span> house<text:note text:id="1">
+<text:note-citation>1</text:note-citation><text:note-body><text:p>A note</text:p></text:note-body></text:note>
+&amp; a<text:s text:c="2"/>tree<office:annotation><dc:creator>Ann</dc:creator><text:p>Why?</text:p></office:annotation>
+</text:p><table:table><table:table-row><table:table-cell><text:p>One</text:p></table:table-cell>
+<table:table-cell><text:p>Two</text:p><text:p/></table:table-cell></table:table-row></table:table>
+<text:p>Page <text:page-number>7</text:page-number></text:p></office:text></office:body></office:document-content>"""
+STYLES = f"""<?xml version="1.0"?><office:document-styles {NAMES}><office:styles><style:style style:name="Body">
+</style:style></office:styles><office:master-styles><style:header><text:p>The header</text:p></style:header>
+</office:master-styles></office:document-styles>"""
+OPEN_DOCUMENT = {
+    "mimetype": "application/vnd.oasis.opendocument.text",
+    "content.xml": CONTENT,
+    "styles.xml": STYLES,
+    "Object 1/content.xml": f"<office:document-content {NAMES}><text:p>Axis</text:p></office:document-content>",
+    "meta.xml": "<office:document-meta><dc:title>Kept</dc:title></office:document-meta>",
+    "Pictures/1.png": "\x89PNG",
+}
+CHAPTER = """<?xml version="1.0" encoding="utf-8"?>
+<html xmlns="http://www.w3.org/1999/xhtml"><head><title>The book</title></head>
+<body><h1>One</h1><p>A <b>big</b> dog.<br/>It sleeps.</p></body></html>"""
+BOOK = {
+    "mimetype": "application/epub+zip",
+    "META-INF/container.xml": "<container><rootfiles>kept</rootfiles></container>",
+    "OEBPS/chapter.xhtml": CHAPTER,
+    "OEBPS/toc.ncx": "<ncx><head><meta/></head><docTitle><text>The book</text></docTitle><docAuthor><text>Ann</text>"
+    "</docAuthor><navMap><navPoint><navLabel><text>One</text></navLabel></navPoint></navMap></ncx>",
+    "OEBPS/style.css": "p {color: red}",
+}
+
+
+def archive(members: Mapping[str, str]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name, content, zipfile.ZIP_STORED if name == "mimetype" else None)
+    return out.getvalue()
+
+
+def capitals(name: str, members: Mapping[str, str]) -> zipfile.ZipFile:
+    """The file with capitals as its translation; each word is aligned with itself."""
+    document = open_document(name, archive(members))
+    translations = []
+    for segment in document.segments:
+        ends = [index for index, letter in enumerate(segment.text + " ") if letter.isspace()]
+        words = [(begin, end) for begin, end in zip([0, *(end + 1 for end in ends)], ends, strict=False)]
+        translations.append(TranslatedSegment(segment.text.upper(), tuple((word, word) for word in words)))
+    return zipfile.ZipFile(io.BytesIO(document.render(translations)))
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "texts"),
+    [
+        (
+            "a.odt",
+            OPEN_DOCUMENT,
+            ["The title", "A red house", "One", "Two", "Page", "The header", "Axis"],
+        ),
+        ("a.epub", BOOK, ["The book", "One", "A big dog.", "It sleeps.", "The book", "One"]),
+    ],
+)
+def test_texts_of_an_archive(name: str, members: Mapping[str, str], texts: list[str]) -> None:
+    found = [segment.text for segment in open_document(name, archive(members)).segments]
+    assert [text for text in texts if not any(text in other for other in found)] == []
+    assert len(found) == len(texts)
+    kept = ("hours", "note", "Why", "Ann", "Kept", "kept", "color")
+    assert [text for text in found if any(word in text for word in kept)] == []
+
+
+@pytest.mark.parametrize(("name", "members"), [("a.odt", OPEN_DOCUMENT), ("a.ods", OPEN_DOCUMENT), ("a.epub", BOOK)])
+def test_an_untranslated_archive_is_the_same(name: str, members: Mapping[str, str]) -> None:
+    content = archive(members)
+    document = open_document(name, content)
+    rendered = document.render([TranslatedSegment(segment.text) for segment in document.segments])
+    before, after = (zipfile.ZipFile(io.BytesIO(data)) for data in (content, rendered))
+    assert [(info.filename, info.compress_type) for info in before.infolist()] == [
+        (info.filename, info.compress_type) for info in after.infolist()
+    ]
+    assert all(before.read(member) == after.read(member) for member in before.namelist())
+
+
+def test_a_translated_text_file() -> None:
+    translated = capitals("a.odt", OPEN_DOCUMENT)
+    content = translated.read("content.xml").decode()
+    assert '<text:h text:outline-level="1">THE TITLE</text:h>' in content
+    assert '<text:p text:style-name="P1">A <text:span text:style-name="T1">RED</text:span> HOUSE<text:note' in content
+    assert "&amp; A" in content and '<text:s text:c="2"/>' in content
+    assert "<text:p>A note</text:p>" in content and "<text:p>Why?</text:p>" in content
+    assert "<text:p>ONE</text:p>" in content and "<text:p>TWO</text:p><text:p/>" in content
+    assert "<number:text>hours</number:text>" in content
+    assert "<text:page-number>7</text:page-number>" in content
+    assert "<text:p>THE HEADER</text:p>" in translated.read("styles.xml").decode()
+    assert "<text:p>AXIS</text:p>" in translated.read("Object 1/content.xml").decode()
+
+
+def test_a_translated_book() -> None:
+    translated = capitals("a.epub", BOOK)
+    assert translated.infolist()[0].filename == "mimetype"
+    assert "<p>A <b>BIG</b> DOG.<br/>IT SLEEPS.</p>" in translated.read("OEBPS/chapter.xhtml").decode()
+    contents = translated.read("OEBPS/toc.ncx").decode()
+    assert "<navLabel><text>ONE</text></navLabel>" in contents and "<docAuthor><text>Ann</text>" in contents
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("a.epub", b"PK rubbish", "a.epub is not a .epub file: File is not a zip file"),
+        ("a.odt", archive(BOOK), "a.odt is not a .odt file: it has no member with text"),
+        (
+            "a.odt",
+            archive({"content.xml": "a" * 2_000_000}),
+            "unpack to 2000000 bytes; accepted: at most",
+        ),
+        ("a.odt", archive({f"{n}.png": "" for n in range(20_001)}), "20001 members; accepted: at most 20000"),
+        ("a.epub", archive({"a.html": "<p>a" * 101}), "more than 100 texts"),
+        ("a.odt", archive(OPEN_DOCUMENT).replace(b"PK\x01\x02", b"PK\x01\x03"), "is not a .odt file"),
+    ],
+)
+def test_an_archive_that_cannot_be_used(name: str, content: bytes, problem: str) -> None:
+    with pytest.raises(DocumentError, match=problem):
+        open_document(name, content, DocumentOptions(max_unpacked_bytes=1_000_000, max_segments=100))

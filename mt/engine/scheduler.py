@@ -7,6 +7,7 @@ from enum import IntEnum, auto
 from heapq import heapify, heappop, heappush
 from itertools import count
 
+from mt.engine.memory import MemoryUse
 from mt.engine.requests import Request
 
 
@@ -16,12 +17,14 @@ class Limits:
 
     `rows` limits the decoder rows of all bulk batches together, `source_tokens` the padded source tokens that are
     encoded between two decoder steps. Waiting requests join when at least 1 / `free_part` of the rows are free. A
-    smaller `free_part` calls the encoder less often.
+    smaller `free_part` calls the encoder less often. `cells` limits the memory of all batches together, as MemoryUse
+    counts it; None is no limit.
     """
 
     rows: int = 320
     source_tokens: int = 8192
     free_part: int = 4
+    cells: int | None = None
 
     @classmethod
     def of(cls, device_type: str) -> "Limits":
@@ -112,9 +115,10 @@ class Scheduler:
         self._arrivals = count()
         self._now = 0.0  # highest tag of the admitted requests
         self._isolated: OrderedDict[int, Request] = OrderedDict()
-        self._running: dict[int, tuple[Share, int, int]] = {}  # share, caller and rows, by request id
+        self._running: dict[int, tuple[Share, Request, int]] = {}  # share, request and rows, by request id
         self._rows: Counter[Share] = Counter()  # running rows
         self._caller_rows: Counter[int] = Counter()  # running rows of each caller
+        self._memory = MemoryUse()
 
     def __len__(self) -> int:
         return len(self._callers) + len(self._isolated)
@@ -147,11 +151,14 @@ class Scheduler:
 
     def release(self, request_id: int) -> None:
         """Free the rows of an admitted request, which has finished, failed or been cancelled."""
-        share, caller, rows = self._running.pop(request_id)
+        share, request, rows = self._running.pop(request_id)
+        caller = request.caller
         self._rows[share] -= rows
         self._caller_rows[caller] -= rows
         if not self._caller_rows[caller]:
             del self._caller_rows[caller]
+        if self.limits.cells is not None:
+            self._memory.remove(request, rows)
 
     def admit(self) -> dict[BatchKey, list[Request]]:
         """Remove the requests that run from now on, and return them by batch."""
@@ -173,9 +180,10 @@ class Scheduler:
             tag, _, caller = heappop(heads)
             request, kind = (waiting := next(iter(self._queues[caller].values()))).request, waiting.kind
             light = bool(busy - {caller}) and self._is_light(caller, kind.rows)
-            if light and self._has_room(Share.INTERACTIVE, kind.rows):
+            fits = self._fits(request, kind.rows)
+            if fits and light and self._has_room(Share.INTERACTIVE, kind.rows):
                 share = Share.INTERACTIVE
-            elif joins and self._has_room(Share.BULK, kind.rows):
+            elif fits and joins and self._has_room(Share.BULK, kind.rows):
                 share = Share.BULK
             else:
                 joins = False
@@ -197,7 +205,9 @@ class Scheduler:
 
     def _start(self, request: Request, share: Share, kind: BatchKind, groups: dict[BatchKey, list[Request]]) -> None:
         groups.setdefault((share, kind), []).append(request)
-        self._running[request.id] = share, request.caller, kind.rows
+        self._running[request.id] = share, request, kind.rows
+        if self.limits.cells is not None:
+            self._memory.add(request, kind.rows)
         self._rows[share] += kind.rows
         self._caller_rows[request.caller] += kind.rows
 
@@ -205,6 +215,11 @@ class Scheduler:
         """Return whether a request of this many rows fits. A request that is too large for its share runs alone."""
         running = self._rows[share]
         return running == 0 or (share in SHARE_PARTS and running + rows <= self.limits.rows // SHARE_PARTS[share])
+
+    def _fits(self, request: Request, rows: int) -> bool:
+        """Return whether a request of this many rows fits in memory. A request that is too large runs alone."""
+        cells = self.limits.cells
+        return cells is None or not self._running or self._memory.cells_with(request, rows) <= cells
 
     def _is_light(self, caller: int, rows: int) -> bool:
         """Return whether the caller has little work, including one more request of this many rows."""

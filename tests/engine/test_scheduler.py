@@ -158,3 +158,45 @@ def test_without_a_busy_caller_all_share_the_bulk_batches() -> None:
         waiting.add(replace(request(id), caller=id))
     assert admitted(waiting) == [0, 1, 2, 3]
     assert waiting.admit() == {}
+
+
+def long(id: int, length: int, options: SearchOptions = BEAM_4) -> Request:
+    """A request whose translation has at most `length` tokens with BOS and EOS."""
+    return replace(
+        request(id, replace(options, max_length_factor=0, max_length_offset=length - 2, max_length=length - 2)),
+        source=(5,) * 32,
+    )
+
+
+def test_memory_bounds_the_rows_of_long_sentences() -> None:
+    """Cells of n sentences with 4 rows, 64 columns and 32 source tokens: n * (4 * 64 + 32) = n * 288."""
+    waiting = Scheduler(Limits(rows=100, source_tokens=1000, cells=3 * 288))
+    for id in range(5):
+        waiting.add(long(id, 64))
+    assert admitted(waiting) == [0, 1, 2]
+    assert admitted(waiting) == []
+    release(waiting, 1)
+    assert admitted(waiting) == [3]
+
+
+def test_memory_is_counted_by_the_longest_sentence() -> None:
+    """Beside one of 128 columns, one of 32 needs 128 too: 2 * (4 * 128 + 32) = 1,088."""
+    for cells, expected in ((1088, [0, 1]), (1087, [0])):
+        waiting = Scheduler(Limits(rows=100, source_tokens=1000, cells=cells))
+        for id, columns in enumerate((128, 32)):
+            waiting.add(long(id, columns))
+        assert admitted(waiting) == expected
+    release(waiting, 0)
+    assert admitted(waiting) == [1]
+    release(waiting, 1)
+    assert not waiting._memory._columns and not waiting._memory._widths
+
+
+def test_a_sentence_too_large_for_memory_runs_alone() -> None:
+    waiting = Scheduler(Limits(rows=100, source_tokens=1000, cells=100))
+    for id in range(2):
+        waiting.add(long(id, 64))
+    assert admitted(waiting) == [0]
+    assert admitted(waiting) == []
+    release(waiting, 0)
+    assert admitted(waiting) == [1]

@@ -28,7 +28,7 @@ def prefetch(updates: Iterator[Update]) -> Iterator[Update]:
     def load() -> None:
         try:
             for update in updates:
-                put(replace(update, batches=[_pin(batch) for batch in update.batches]))
+                put(pinned(update))
                 if closed.is_set():
                     return
             put(None)
@@ -45,6 +45,11 @@ def prefetch(updates: Iterator[Update]) -> Iterator[Update]:
     finally:
         closed.set()
         thread.join()
+
+
+def pinned(update: Update) -> Update:
+    """Return an update in page-locked memory."""
+    return replace(update, batches=[_pin(batch) for batch in update.batches])
 
 
 def _pin(batch: TrainingBatch) -> TrainingBatch:

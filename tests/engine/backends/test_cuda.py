@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_leaves
 
 from mt.config import ModelConfig
 from mt.decoding.constraints import Features
@@ -26,10 +26,11 @@ from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
 from mt.errors import RequestError
-from mt.kernels.cuda.graphs import CudaGraphs, Eager, Program, Work
+from mt.kernels.cuda.graphs import CudaGraphs, Eager
 from mt.kernels.cuda.static_decoder import Shape, StaticDecoder, bucket
 from mt.model.transformer import Transformer
 from tests.decoding.reference import decode
+from tests.recording import Recording
 
 CPU = torch.device("cpu")
 VOCABULARY = 50
@@ -38,45 +39,6 @@ GREEDY = SearchOptions(beam_size=1, max_length_factor=1.0, max_length_offset=8)
 Ids = tuple[int, ...]
 
 on_gpu = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
-
-
-class Recording(Eager):
-    """What CUDA graphs do, on a CPU: the second run of a work is recorded, and from then on only the record runs.
-
-    Whatever Python had decided and wherever a tensor lay then stays so.
-    """
-
-    def program(self, work: Work) -> Program:
-        return Record(work)
-
-
-class Record(TorchDispatchMode):
-    def __init__(self, work: Work) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.work = work
-        self.warm = False
-        self.calls: list[tuple[Any, Any, Any, Any]] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        self.calls.append((func, args, kwargs or {}, out))
-        return out
-
-    def replay(self) -> None:
-        if not self.warm:
-            self.warm = True
-            self.work()
-        elif not self.calls:
-            with self:
-                self.work()
-        else:
-            self.run()
-
-    def run(self) -> None:
-        now: dict[int, Any] = {}  # a tensor of the recording -> its like in this run; static ones are what they were
-        for func, args, kwargs, out in self.calls:
-            args, kwargs = tree_map(lambda value: now.get(id(value), value), (args, kwargs))
-            now.update(zip(map(id, tree_leaves(out)), tree_leaves(func(*args, **kwargs)), strict=True))
 
 
 def tiny(seed: int = 0, **changes: Any) -> Transformer:

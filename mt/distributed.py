@@ -84,7 +84,8 @@ def join_process_group(device_type: str) -> Iterator[World]:
         return
     dist.init_process_group("nccl" if device_type == "cuda" else "gloo", timeout=UPDATE_TIMEOUT)
     try:
-        barrier_group = dist.new_group(timeout=BARRIER_TIMEOUT)
+        # NCCL connects at the first operation, and waits 30 minutes for the others, whatever the timeout is.
+        barrier_group = dist.new_group(timeout=BARRIER_TIMEOUT, backend="gloo")
         yield World(dist.get_rank(), dist.get_world_size(), int(os.environ.get("LOCAL_RANK", "0")), barrier_group)
     finally:
         dist.destroy_process_group()

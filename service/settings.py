@@ -106,7 +106,14 @@ class Settings(BaseSettings):
         "auto",
         description="Type of the weights; auto is bfloat16 on a GPU, and int8 on a CPU if the model is calibrated.",
     )
-    threads: int | None = Field(None, ge=1, description="CPU cores that translate; all cores if left out.")
+    backend: Literal["auto", "cpu", "cuda", "torch"] = Field(
+        "auto",
+        description="What decodes: auto (the fastest), cpu, cuda, or torch, which is slow and replaces a backend that "
+        "does not work on a machine.",
+    )
+    threads: int | None = Field(
+        None, ge=1, description="CPU cores that translate; if left out, all cores, or 2 for each GPU."
+    )
     shortlist: bool = Field(
         False, description="Whether the output vocabulary of a sentence is limited to the model's shortlist."
     )

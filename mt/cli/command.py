@@ -90,9 +90,12 @@ class CommandParser(argparse.ArgumentParser):
         )
 
     def add_precision(self) -> None:
-        """Add `--dtype` and `--shortlist`."""
+        """Add `--dtype`, `--backend` and `--shortlist`."""
         self.more.add_argument(
             "--dtype", default="auto", metavar="NAME", help="auto, float32, bfloat16 or int8 (default: %(default)s)"
+        )
+        self.more.add_argument(
+            "--backend", default="auto", metavar="NAME", help="auto, cpu, cuda or torch (default: %(default)s)"
         )
         self.more.add_argument(
             "--shortlist", action="store_true", help="limit the target tokens to the model's shortlist, for speed"

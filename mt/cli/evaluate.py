@@ -178,7 +178,9 @@ def run(options: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 def load(model: Path, options: argparse.Namespace, others: Sequence[Path] = ()) -> Translator:
     """Load a model with the options of the command line. Raises: ModelError if the model cannot be loaded."""
-    return Translator.load(model, options.device, options.dtype, shortlist=options.shortlist, others=others)
+    return Translator.load(
+        model, options.device, options.dtype, shortlist=options.shortlist, others=others, backend=options.backend
+    )
 
 
 def find_direction(options: argparse.Namespace, translator: Translator | None) -> Direction:

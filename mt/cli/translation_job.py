@@ -53,6 +53,7 @@ class TranslationJob:
             options.threads,
             shortlist=options.shortlist,
             others=options.ensemble,
+            backend=options.backend,
         )
         return cls(translator, options, search_options(translator, options), terms)
 

@@ -1,21 +1,59 @@
 """Devices that models run on."""
 
+import logging
+
 import torch
 
 from mt.errors import ModelError
+
+logger = logging.getLogger(__name__)
+
+USUAL_REASONS = ("no NVIDIA driver", "No CUDA GPUs", "built without CUDA")
+"""Parts of the reasons why a machine without GPU has no GPU."""
 
 
 def select_device(name: str) -> torch.device:
     """Return the torch device of a name. `auto` is a GPU if torch finds one, else the CPU.
 
+    A GPU becomes the current device of this thread, and attention on it does not use cuDNN in this process.
+
     Raises:
         ModelError: The device cannot be used.
     """
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        reason = why_no_gpu()
+        if reason and not any(usual in reason for usual in USUAL_REASONS):
+            logger.warning("the CPU is used, because torch cannot use a GPU: %s", reason)
+        name = "cpu" if reason else "cuda"
     try:
         device = torch.device(name)
-        torch.empty(0, device=device).tolist()  # fails on the device `meta`, which stores no values
+        if device.type not in ("cpu", "cuda"):
+            raise NotImplementedError(f"the device type {device.type} is not supported")
+        if device.type == "cuda" and device.index is not None and torch.cuda.is_available():
+            torch.cuda.set_device(device)  # or each worker would also open a context on the first GPU
+        torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ModelError(f"device {name!r} cannot be used ({error}); accepted: auto, cpu, cuda, cuda:N") from error
+    if device.type == "cuda":
+        # torch prefers cuDNN on GPUs since Hopper. It takes about a second to plan each new shape, and a decoder has a
+        # new shape at each step.
+        torch.backends.cuda.enable_cudnn_sdp(False)
     return device
+
+
+def why_no_gpu() -> str:
+    """Return the reason why torch finds no GPU, such as a driver that is too old; "" if it finds one."""
+    if torch.cuda.is_available():
+        return ""
+    if torch.version.cuda is None:
+        return f"torch {torch.__version__} is built without CUDA"
+    try:
+        torch.cuda.init()
+    except (RuntimeError, AssertionError) as error:
+        return str(error).partition("\n")[0]
+    return "No CUDA GPUs are available"
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Return whether a device is a GPU with instructions for bfloat16. GPUs before Ampere emulate them slowly."""
+    return device.type == "cuda" and bool(torch.cuda.is_bf16_supported(including_emulation=False))

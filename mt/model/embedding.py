@@ -100,5 +100,13 @@ class Embedding(Module):
         return self.tokens.weight if self.output is None else self.output
 
     def project(self, states: Tensor) -> Tensor:
-        """Return the logits [..., V] of decoder states [..., D]."""
+        """Return the logits [..., V] of decoder states [..., D].
+
+        Without gradients on a GPU, logits of bfloat16 states are float32. In bfloat16, logits between 16 and 32 are
+        multiples of 0.125, and hypotheses would have equal scores.
+        """
+        if states.dtype == torch.bfloat16 and states.device.type != "cpu" and not torch.is_grad_enabled():
+            rows = torch.mm(states.flatten(0, -2), self.projection.t(), out_dtype=torch.float32)
+            logits = rows.view(*states.shape[:-1], -1)
+            return logits if self.bias is None else logits + self.bias
         return nn.functional.linear(states, self.projection, self.bias)

@@ -12,13 +12,13 @@ from mt.checkpoint import Confidence, LoadedModel
 from mt.decoding.options import Normalization, SearchOptions
 from mt.decoding.scorer import ModelScorer
 from mt.engine.backends.ensemble import load_ensemble
+from mt.engine.backends.memory import device_limits
 from mt.engine.backends.protocol import Backend, Dtype
-from mt.engine.backends.registry import load_backend
+from mt.engine.backends.registry import BACKENDS, load_backend
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.devices import select_device
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
-from mt.engine.scheduler import Limits
 from mt.engine.threads import AnyEngine, ThreadedEngine
 from mt.errors import LanguageError, ModelError, RequestError, problems
 from mt.languages import Direction, DirectionSet
@@ -38,7 +38,7 @@ CHUNK_TEXTS = 2048
 def start_engine(backend: Backend, threads: int | None) -> AnyEngine:
     """Start one engine per thread if the backend supports it. Otherwise, start one engine; torch uses the threads."""
     if not backend.multithreaded:
-        if threads is not None:
+        if threads := threads or backend.threads:
             torch.set_num_threads(threads)
         return Engine(backend.decoder, backend.limits)
     threads = threads or torch.get_num_threads()
@@ -81,7 +81,7 @@ class Translator:
         self.dtype = dtype
         self.shortlist = shortlist
         decoder = SearchDecoder(ModelScorer(loaded.model, device=self.device))
-        self.engine = engine or Engine(decoder, Limits.of(self.device.type))
+        self.engine = engine or Engine(decoder, device_limits([loaded.model], self.device))
         self.attention = AttentionPass(loaded.model, self.device)
         self.dispatcher = ResultDispatcher(self.engine, self.attention)
         self._ids = count()  # ids of requests and callers
@@ -96,6 +96,7 @@ class Translator:
         threads: int | None = None,
         shortlist: bool = False,
         others: Sequence[str | Path] = (),
+        backend: str = "auto",
     ) -> "Translator":
         """Load a model directory.
 
@@ -103,11 +104,13 @@ class Translator:
             path: The model directory.
             device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
             dtype: `auto`, `float32`, `bfloat16` or `int8`.
-            threads: Number of CPU cores that translate, by default all. If torch decodes, this sets the number of
-                threads that torch uses in the whole process.
+            threads: Number of CPU cores that translate, by default all, or 2 beside a GPU. If torch decodes, this sets
+                the number of threads that torch uses in the whole process.
             shortlist: Limit the target tokens of each sentence to the model's shortlist. Only greedy and beam search in
                 the compiled CPU kernels use the shortlist; samples, prefixes, repetition penalties, ensembles and other
                 devices use the whole vocabulary.
+            backend: `auto` (the fastest that can decode the model), `cpu`, `cuda` or `torch`. `torch` is slow; it
+                replaces a backend that does not work on a machine.
             others: More model directories with the same vocabulary and directions. They decode together with the model
                 in `path` as an ensemble, in plain torch. The model in `path` determines the search options and the
                 attention. An ensemble has no confidence.
@@ -120,6 +123,8 @@ class Translator:
             wrong.append(f"dtype is {dtype!r}; accepted: {', '.join(Dtype)}")
         if threads is not None and threads < 1:
             wrong.append(f"threads is {threads}; accepted: at least 1")
+        if backend not in ("auto", *BACKENDS):
+            wrong.append(f"backend is {backend!r}; accepted: auto, {', '.join(BACKENDS)}")
         if wrong:
             raise ModelError(problems(f"{path} cannot be loaded with these options", wrong))
         torch_device = select_device(device)
@@ -128,9 +133,9 @@ class Translator:
             raise ModelError(
                 f"{path}: the model has no shortlist; accepted: a model with one from `mt-service shortlist`"
             )
-        backend = load_backend(models, torch_device, Dtype(dtype), shortlist)
+        decoding = load_backend(models, torch_device, Dtype(dtype), shortlist, backend)
         loaded = replace(models[0], confidence=None) if others else models[0]
-        return cls(loaded, start_engine(backend, threads), backend.dtype, backend.shortlist)
+        return cls(loaded, start_engine(decoding, threads), decoding.dtype, decoding.shortlist)
 
     @classmethod
     def from_loaded(cls, loaded: LoadedModel) -> "Translator":

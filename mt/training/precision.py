@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from mt.distributed import World, all_reduce
+from mt.engine.devices import has_bfloat16
 from mt.model.transformer import AnyModel
 
 INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")  # instruction sets with bfloat16 products: two of x86, one of Arm
@@ -18,7 +19,7 @@ def has_fast_bfloat16(device: torch.device) -> bool:
     A CPU with AVX2 alone is about fifteen times slower in bfloat16 than in float32.
     """
     if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+        return has_bfloat16(device)
     capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()  # some torch since 2.11 lack it
     has_onednn: bool = torch.backends.mkldnn.is_available()
     return has_onednn and any(capabilities.get(name) for name in INSTRUCTIONS)

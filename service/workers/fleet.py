@@ -77,7 +77,9 @@ def process_transports(settings: Settings) -> TransportFactory:
     """Return a factory that runs each worker in a process of its own."""
 
     def new_transport(model: Path, device: str) -> ProcessTransport:
-        return ProcessTransport(ModelSetup(model, device, settings.dtype, settings.threads, settings.shortlist))
+        return ProcessTransport(
+            ModelSetup(model, device, settings.dtype, settings.threads, settings.shortlist, settings.backend)
+        )
 
     return new_transport
 

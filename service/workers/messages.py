@@ -23,6 +23,7 @@ class ModelSetup:
     dtype: str = "auto"
     threads: int | None = None
     shortlist: bool = False
+    backend: str = "auto"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from itertools import islice
 import torch
 from cachetools import LRUCache
 
+from mt.engine.devices import why_no_gpu
 from mt.engine.turns import TurnQueue
 from mt.errors import ModelError, MTError
 from mt.pipeline.results import Alternative, ExplainOptions, Translation
@@ -74,7 +75,9 @@ def work(setup: ModelSetup, load: Load, receive: Receive, deliver: Deliver) -> N
 
 def load(setup: ModelSetup) -> Translator:
     """Load a model directory into memory; the files are not needed afterwards. Raises: MTError if this fails."""
-    translator = Translator.load(setup.model, setup.device, setup.dtype, setup.threads, shortlist=setup.shortlist)
+    translator = Translator.load(
+        setup.model, setup.device, setup.dtype, setup.threads, setup.shortlist, backend=setup.backend
+    )
     for parameter in translator.model.parameters():
         parameter.data = parameter.data.clone()  # the loader maps the file; a change of the file would crash us
     return translator
@@ -292,6 +295,6 @@ def _why_no_gpu(setup: ModelSetup, translator: Translator) -> str:
     """Return the reason why the device "auto" is the CPU; "" if the model is on a GPU or the setup names a device."""
     if setup.device != "auto" or next(translator.model.parameters()).device.type == "cuda":
         return ""
-    if torch.version.cuda is None:
-        return f"torch {torch.__version__} is built without CUDA"
-    return "no NVIDIA driver or GPU was found; a container needs the option --gpus all of docker run"
+    reason = why_no_gpu()
+    hint = "; a container needs the option --gpus all of docker run" if "no NVIDIA driver" in reason else ""
+    return reason + hint

@@ -15,7 +15,8 @@ from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.sampling import Filters, Sampling
 from mt.decoding.scorer import ModelScorer, padded, real
-from mt.engine.backends.protocol import Backend, Batch, Dtype
+from mt.engine.backends.memory import device_limits
+from mt.engine.backends.protocol import GPU_THREADS, Backend, Batch, Dtype
 from mt.engine.backends.static_batch import (
     MIN_SLOTS,
     MIN_WIDTH,
@@ -25,8 +26,9 @@ from mt.engine.backends.static_batch import (
     StaticSearch,
 )
 from mt.engine.backends.torch import SearchDecoder
+from mt.engine.devices import has_bfloat16
 from mt.engine.requests import Request
-from mt.engine.scheduler import BatchKind, Limits
+from mt.engine.scheduler import BatchKind
 from mt.errors import ModelError
 from mt.kernels.cuda.graphs import CudaGraphs, Eager, Executor, Flags, Program
 from mt.kernels.cuda.static_decoder import DecoderMemory, Shape, StaticDecoder, bucket, copy_slots
@@ -285,7 +287,10 @@ def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dty
         raise ModelError(f"the ensemble has {len(models)} models; accepted: 1")
     if dtype is Dtype.INT8:
         raise ModelError("dtype is int8; accepted: auto, float32, bfloat16")
-    model, dtype = models[0].model, Dtype.BFLOAT16 if dtype is Dtype.AUTO else dtype
+    model = models[0].model
+    if dtype is Dtype.AUTO:
+        dtype = Dtype.BFLOAT16 if has_bfloat16(device) else Dtype.FLOAT32
     if dtype is Dtype.BFLOAT16:
         model.bfloat16()
-    return Backend(GraphDecoder(model, SpecialIds(), device), dtype, Limits.of(device.type))
+    limits = device_limits([model], device)
+    return Backend(GraphDecoder(model, SpecialIds(), device), dtype, limits, threads=GPU_THREADS)

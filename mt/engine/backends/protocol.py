@@ -50,14 +50,19 @@ class BatchDecoder(Protocol):
 class Dtype(StrEnum):
     """Number format of the weights.
 
-    `auto` is bfloat16 on a GPU. On a CPU it is int8 if the model's directory has int8 weights, or if the model's
-    calibration text or the comparison at its import shows no loss; else float32.
+    `auto` is bfloat16 on a GPU with instructions for it, and float32 on older GPUs. On a CPU it is int8 if the model's
+    directory has int8 weights, or if the model's calibration text or the comparison at its import shows no loss; else
+    float32.
     """
 
     AUTO = "auto"
     FLOAT32 = "float32"
     BFLOAT16 = "bfloat16"
     INT8 = "int8"
+
+
+GPU_THREADS = 2
+"""Default number of threads of torch on the CPU, if a GPU decodes: work on the CPU is small then."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,7 @@ class Backend:
     limits: Limits
     multithreaded: bool = False  # several engines, each in its own thread, may share the decoder
     shortlist: bool = False  # whether a shortlist limits the tokens of translations
+    threads: int | None = None  # default number of threads of torch on the CPU; None is one per core
 
 
 def device_failed(error: Exception) -> bool:

@@ -19,21 +19,24 @@ BACKENDS: Mapping[str, Loader] = {"cpu": cpu.load_backend, "cuda": cuda.load_bac
 """Loaders of backends by name, fastest first. A loader raises ModelError if its backend does not support a request."""
 
 
-def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dtype, shortlist: bool = False) -> Backend:
+def load_backend(
+    models: Sequence[LoadedModel], device: torch.device, dtype: Dtype, shortlist: bool = False, backend: str = "auto"
+) -> Backend:
     """Return the fastest backend that can decode a model, or an ensemble of several models, on a device.
 
-    `shortlist` limits target tokens to the model's shortlist in backends that support shortlists.
+    `shortlist` limits target tokens to the model's shortlist in backends that support shortlists. `backend` is the name
+    of the only backend to try, or `auto`.
 
     Raises:
         ModelError: No backend can decode the models. The message lists the reason of each backend.
     """
     reasons = []
-    for name, load in BACKENDS.items():
+    for name, load in BACKENDS.items() if backend == "auto" else [(backend, BACKENDS[backend])]:
         try:
-            backend = load(models, device, dtype, shortlist)
+            loaded = load(models, device, dtype, shortlist)
         except ModelError as error:
             reasons.append(f"{name}: {error}")
         else:
-            logger.debug("backend %s decodes with dtype %s; not used: %s", name, backend.dtype, reasons)
-            return backend
+            logger.debug("backend %s decodes with dtype %s; not used: %s", name, loaded.dtype, reasons)
+            return loaded
     raise ModelError(problems(f"no backend can decode with dtype {dtype} on device {device}", reasons))

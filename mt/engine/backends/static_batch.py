@@ -38,8 +38,8 @@ class GraphLimits:
 
     @classmethod
     def of(cls, device: torch.device) -> Self:
-        """Return limits with idle memory of up to a quarter of a GPU's memory."""
-        return cls() if device.type == "cpu" else cls(torch.cuda.get_device_properties(device).total_memory // 4)
+        """Return limits with idle memory of up to a quarter of a GPU's free memory."""
+        return cls() if device.type == "cpu" else cls(torch.cuda.mem_get_info(device)[0] // 4)
 
     def steps_between_polls(self, sentences: int) -> int:
         return min(self.poll_every, max(2, sentences))
@@ -96,11 +96,13 @@ class StaticEncoder:
 
     def __init__(self, decoder: StaticDecoder, batch: int, width: int, executor: Executor) -> None:
         device = executor.device
-        self.source = torch.zeros(batch, width, dtype=torch.int64, device=device)
-        self.mask = torch.zeros(batch, width, dtype=torch.bool, device=device)
-        self.mask[:, 0] = True  # attention over no token would give NaN
-        self.encoded = decoder.memory(Shape(batch, 1, 0, width)).cross
-        self._program = executor.program(lambda: self.encoded.copy_(decoder.encode(self.source, self.mask)))
+        source = torch.zeros(batch, width, dtype=torch.int64, device=device)
+        mask = torch.zeros(batch, width, dtype=torch.bool, device=device)
+        mask[:, 0] = True  # attention over no token would give NaN
+        encoded = decoder.memory(Shape(batch, 1, 0, width)).cross
+        # The work must not refer to `self`: in a reference cycle, memory would wait for the garbage collector.
+        self._program = executor.program(lambda: encoded.copy_(decoder.encode(source, mask)))
+        self.source, self.mask, self.encoded = source, mask, encoded
 
     def __call__(self, source: Tensor, mask: Tensor) -> Tensor:
         """Return the keys and values [B', S', L, 2, H, d_k] of source and mask [B', S'], which fit the static shape."""

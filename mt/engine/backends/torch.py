@@ -12,9 +12,11 @@ from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.scorer import EnsembleScorer, ModelScorer, Scorer, State
 from mt.decoding.search import start_search
 from mt.decoding.search_state import Search
-from mt.engine.backends.protocol import Backend, Dtype
+from mt.engine.backends.memory import device_limits
+from mt.engine.backends.protocol import GPU_THREADS, Backend, Dtype
+from mt.engine.devices import has_bfloat16
 from mt.engine.requests import Request
-from mt.engine.scheduler import BatchKind, Limits
+from mt.engine.scheduler import BatchKind
 from mt.errors import ModelError
 
 STEPS_BETWEEN_POLLS = 8
@@ -87,10 +89,12 @@ def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dty
     if dtype is Dtype.INT8:
         raise ModelError("dtype is int8; accepted: auto, float32, bfloat16")
     if dtype is Dtype.AUTO:
-        dtype = Dtype.FLOAT32 if device.type == "cpu" else Dtype.BFLOAT16
+        dtype = Dtype.BFLOAT16 if has_bfloat16(device) else Dtype.FLOAT32
     if dtype is Dtype.BFLOAT16:
         for loaded in models:
             loaded.model.bfloat16()
     scorers = tuple(ModelScorer(loaded.model, device=device) for loaded in models)
     scorer: Scorer[Any] = scorers[0] if len(scorers) == 1 else EnsembleScorer(scorers)
-    return Backend(SearchDecoder(scorer), dtype, Limits.of(device.type))
+    threads = None if device.type == "cpu" else GPU_THREADS
+    limits = device_limits([loaded.model for loaded in models], device)
+    return Backend(SearchDecoder(scorer), dtype, limits, threads=threads)

@@ -140,9 +140,11 @@ class CudaGraphs:
         """Run work eagerly on the stream of the later capture."""
         current = torch.cuda.current_stream(self.device)
         self._stream.wait_stream(current)
-        with torch.cuda.stream(self._stream):
-            work()
-        current.wait_stream(self._stream)
+        try:
+            with torch.cuda.stream(self._stream):
+                work()
+        finally:  # later work must not overtake the part of failed work that was queued
+            current.wait_stream(self._stream)
 
     def capture(self, work: Work) -> torch.cuda.CUDAGraph:
         """Record work without running it."""

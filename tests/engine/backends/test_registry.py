@@ -15,6 +15,7 @@ from mt.engine.backends.cpu import CompiledDecoder, CompiledScorer, compile_mode
 from mt.engine.backends.protocol import Dtype
 from mt.engine.backends.registry import load_backend
 from mt.engine.backends.torch import SearchDecoder
+from mt.engine.engine import Engine
 from mt.errors import ModelError
 from mt.model.layers import DecoderLayer
 from mt.scoring.pairs import score_targets
@@ -133,3 +134,13 @@ def test_threads_and_dtypes_translate_alike(library: ctypes.CDLL, small_model: P
 def test_a_dtype_that_is_unknown(small_model: Path) -> None:
     with pytest.raises(ModelError, match="dtype is 'int4'; accepted: auto, float32, bfloat16, int8"):
         Translator.load(small_model, "cpu", dtype="int4")
+
+
+def test_a_backend_can_be_chosen_and_left_out(small_model: Path) -> None:
+    slow = Translator.load(small_model, "cpu", dtype="float32", backend="torch")
+    assert isinstance(slow.engine, Engine) and isinstance(slow.engine.decoder, SearchDecoder)
+    assert slow.translate("The dog sees the cat.").text
+    with pytest.raises(ModelError, match="cuda: device is cpu; accepted: cuda"):
+        Translator.load(small_model, "cpu", backend="cuda")
+    with pytest.raises(ModelError, match="backend is 'gpu'; accepted: auto, cpu, cuda, torch"):
+        Translator.load(small_model, "cpu", backend="gpu")

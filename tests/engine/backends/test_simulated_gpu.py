@@ -1,0 +1,254 @@
+"""The paths of a GPU on a simulated device: equal to the CPU, with bounded waits, operations and memory."""
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from weakref import ref
+
+import pytest
+import torch
+
+from mt.checkpoint import LoadedModel, load_model
+from mt.decoding.hypothesis import Hypothesis
+from mt.decoding.options import SpecialIds
+from mt.decoding.scorer import EnsembleScorer, ModelScorer
+from mt.engine.backends.cuda import GraphDecoder
+from mt.engine.backends.memory import memory_cells
+from mt.engine.backends.protocol import BatchDecoder
+from mt.engine.backends.static_batch import GraphLimits, StaticEncoder
+from mt.engine.backends.torch import SearchDecoder
+from mt.engine.engine import Engine
+from mt.engine.requests import Request, Result
+from mt.engine.scheduler import Limits
+from mt.kernels.cuda.graphs import CudaGraphs, Eager
+from mt.kernels.cuda.static_decoder import StaticDecoder
+from mt.model.transformer import Transformer
+from mt.pipeline.translator import Translator
+from mt.scoring.pairs import PairScorer, score_targets
+from tests.decoding.reference import decode
+from tests.engine.backends.test_cuda import CPU, GREEDY, PLAIN, ask, assert_same, begin, plain, run, sources, tiny
+from tests.simulated_device import SimulatedDevice, SimulatedGraphs
+
+
+@pytest.fixture
+def simulated() -> Iterator[SimulatedDevice]:
+    with SimulatedDevice() as device:
+        yield device
+
+
+def graph_decoder(model: Transformer, simulated: SimulatedDevice, **limits: int) -> GraphDecoder:
+    graphs = SimulatedGraphs(simulated)
+    return GraphDecoder(model.to(simulated.device), SpecialIds(), simulated.device, graphs, GraphLimits(**limits))
+
+
+def test_the_device_tells_of_waits_and_mixtures(simulated: SimulatedDevice) -> None:
+    x = torch.arange(6.0, device=simulated.device)
+    assert simulated.waits == [] and simulated.memory == 24
+    with pytest.raises(RuntimeError, match="same device"):
+        x + torch.ones(6)
+    assert (x[1:] * 2).sum().item() == 30
+    assert [wait.rpartition(":")[0] for wait in simulated.waits] == ["tests/engine/backends/test_simulated_gpu.py"]
+    torch.ones(2).pin_memory().to(simulated.device, non_blocking=True)
+    assert len(simulated.waits) == 1
+    for wait in (lambda: torch.ones(2).to(simulated.device), lambda: x[x > 2], x.tolist, x.nonzero, lambda: bool(x[0])):
+        before = len(simulated.waits)
+        wait()
+        assert len(simulated.waits) == before + 1
+
+
+def test_the_device_counts_its_memory(simulated: SimulatedDevice) -> None:
+    x = torch.zeros(6, device=simulated.device)
+    simulated.fail_at = simulated.allocations + 2
+    y = x[2:] + 1
+    with pytest.raises(torch.OutOfMemoryError):
+        x + 1
+    assert simulated.memory == 24 + 16
+    del x, y
+    assert simulated.memory == 0 and simulated.peak == 40
+
+
+@pytest.mark.parametrize("options", [PLAIN, replace(GREEDY, sample=True, n_best=2, seed=3)])
+def test_graphs_on_the_device_equal_the_cpu(simulated: SimulatedDevice, options: object) -> None:
+    requests = ask([(source, options, ()) for source in sources(5, longest=12)])  # type: ignore[misc]
+    found = run(graph_decoder(tiny(), simulated), [requests[:2], requests[2:]], gap=5)
+    for number, expected in enumerate(plain(tiny(), requests)):
+        assert_same(found[number], expected)
+
+
+def test_budgets_of_steps_joins_and_harvests(simulated: SimulatedDevice) -> None:
+    """With the base model's six layers. An operation is a kernel, or two."""
+    decoder = graph_decoder(tiny(decoder_layers=6), simulated, poll_every=2)
+    requests = ask([(source, replace(PLAIN, min_length=12), ()) for source in sources(4, longest=12)])
+    batch = begin(decoder, requests[:2])
+    for _ in range(4):
+        batch.advance()
+    simulated.reset()
+    for _ in range(4):
+        batch.advance()
+    assert simulated.waits == []
+    step = simulated.operations.total() / 4
+    assert step <= 155, simulated.operations
+
+    joining = begin(decoder, requests[2:])
+    batch.extend(joining)
+    batch.advance()
+    assert simulated.waits == [], "a join into free slots"
+
+    done: list[int] = []
+    while not done:
+        simulated.reset()
+        done = batch.advance()
+        assert simulated.waits == []
+    batch.results(done)
+    assert len(simulated.waits) <= 7 and all("beam.py" in wait for wait in simulated.waits)
+
+
+def test_a_new_static_batch_waits_a_bounded_number_of_times(simulated: SimulatedDevice) -> None:
+    decoder = graph_decoder(tiny(), simulated)
+    requests = ask([(source, PLAIN, ()) for source in sources(9, longest=12)])
+    batch = begin(decoder, requests[:4])
+    batch.advance()
+    simulated.reset()
+    batch.extend(begin(decoder, requests[4:]))
+    batch.advance()
+    assert len(simulated.waits) <= 11
+
+
+def test_the_plain_path_waits_once_in_eight_steps(simulated: SimulatedDevice) -> None:
+    scorer = ModelScorer(tiny().to(simulated.device), device=simulated.device)
+    batch = SearchDecoder(scorer).begin(ask([(source, PLAIN, ()) for source in sources(3)]))
+    simulated.reset()
+    for _ in range(8):
+        batch.advance()
+    assert len(simulated.waits) == 1
+
+
+def drained(engine: Engine, requests: Sequence[Request]) -> dict[int, Result]:
+    for request in requests:
+        engine.submit(request)
+    return {result.id: result for result in engine.drain()}
+
+
+def test_an_engine_survives_a_full_memory(simulated: SimulatedDevice) -> None:
+    model = tiny()
+    requests = ask([(source, PLAIN, ()) for source in sources(4, longest=8)])
+    engine = Engine(graph_decoder(tiny(), simulated), Limits(rows=32, source_tokens=100))
+    simulated.fail_at = simulated.allocations + 400
+    found = drained(engine, requests)
+    assert simulated.allocations > simulated.fail_at
+    for number, expected in enumerate(plain(model, requests)):
+        assert_same(found[number].hypotheses, expected)
+
+
+def test_an_engine_does_not_survive_a_failed_accelerator(simulated: SimulatedDevice) -> None:
+    requests = ask([(source, PLAIN, ()) for source in sources(3)])
+    for decoder in decoders_of(tiny(), simulated):
+        engine = Engine(decoder)
+        for request in requests:
+            engine.submit(request)
+        engine.step()
+        simulated.broken = True
+        with pytest.raises(torch.AcceleratorError):
+            engine.step()
+        engine.submit(Request(9, (5, 3), GREEDY))
+        with pytest.raises(torch.AcceleratorError):
+            engine.step()
+        simulated.broken = False
+
+
+def decoders_of(model: Transformer, simulated: SimulatedDevice) -> list[BatchDecoder]:
+    scorer = ModelScorer(model.to(simulated.device), device=simulated.device)
+    return [graph_decoder(model, simulated), SearchDecoder(scorer)]
+
+
+def test_what_the_limits_admit_fits_in_memory() -> None:
+    """Without a limit of cells, they do not fit, and each runs alone after the first failure."""
+    long = ask([(source, PLAIN, ()) for source in sources(16, longest=30)])
+    capacity = 3 << 19
+    with SimulatedDevice(capacity) as simulated:
+        model = tiny().to(simulated.device)
+        cells = memory_cells([model], capacity - simulated.memory)
+        limits = Limits(rows=2560, source_tokens=65_536, cells=cells)
+        engine = Engine(graph_decoder(model, simulated, idle_bytes=capacity // 4), limits)
+        assert all(result.hypotheses for result in drained(engine, long).values())
+        assert capacity // 4 < simulated.peak <= capacity
+        assert simulated.failures == 0
+
+
+def test_a_static_encoder_is_freed_without_the_garbage_collector() -> None:
+    encoder = StaticEncoder(StaticDecoder(tiny()), 1, 16, Eager(CPU))
+    gone = ref(encoder)
+    gc.disable()
+    try:
+        del encoder
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_a_warm_up_that_fails_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[str] = []
+    current, own = (SimpleNamespace(wait_stream=waited.append) for _ in range(2))
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: current)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    graphs = CudaGraphs.__new__(CudaGraphs)
+    graphs.device, graphs._stream = torch.device("cuda"), own  # type: ignore[assignment]
+    with pytest.raises(ZeroDivisionError):
+        graphs.warm_up(lambda: 1 // 0)
+    assert waited == [current, own]
+
+
+def test_logits_of_bfloat16_states_are_exact(simulated: SimulatedDevice) -> None:
+    """16 + 1/16 is 16 in bfloat16."""
+    model = tiny().bfloat16()
+    with torch.no_grad():
+        model.embedding.tokens.weight.zero_()
+        model.embedding.tokens.weight[7, :2] = torch.tensor([16, 1 / 16])
+    states = torch.ones(2, 3, 16, dtype=torch.bfloat16)
+    with torch.no_grad():
+        assert model.embedding.project(states)[1, 2, 7] == 16
+        model.to(simulated.device)
+        logits = model.embedding.project(states.to(simulated.device))
+    assert logits.shape == (2, 3, 50) and logits.dtype == torch.float32
+    assert logits[1, 2, 7] == 16.0625
+
+
+def loaded(folder: Path, simulated: SimulatedDevice | None = None) -> LoadedModel:
+    model = load_model(folder, CPU)
+    if simulated:
+        model.model.to(simulated.device)
+    return model
+
+
+def test_glossaries_and_alignments_on_the_device_equal_the_cpu(small_model: Path, simulated: SimulatedDevice) -> None:
+    text = ["The dog sees the cat.", "The man hears the river!"]
+    expected, found = (
+        Translator(model).translate(text, glossary={"dog": "Köter"}, alignment=True)
+        for model in (loaded(small_model), loaded(small_model, simulated))
+    )
+    assert "Köter" in found[0].text
+    assert [each.text for each in found] == [each.text for each in expected]
+    assert [each.sentences[0].links for each in found] == [each.sentences[0].links for each in expected]
+
+
+def test_ensembles_and_scores_on_the_device_equal_the_cpu(small_model: Path, simulated: SimulatedDevice) -> None:
+    asked = sources(3)
+    targets = [[5, 6, 7], [8], [9, 10]]
+    results: list[list[list[Hypothesis]]] = []
+    scores = []
+    for device in (CPU, simulated.device):
+        scorers = tuple(ModelScorer(tiny(seed).to(device), device=device) for seed in (1, 2))
+        results.append(decode(EnsembleScorer(scorers), asked, PLAIN))
+        scores.append([pair.log_probability for pair in score_targets(scorers[0], asked, targets)])
+    for expected, found in zip(*results, strict=True):
+        assert_same(found, expected)
+    assert scores[1] == pytest.approx(scores[0], abs=1e-5)
+    [direction] = loaded(small_model).description.directions
+    expected, found = (
+        PairScorer(model).score(["The dog sees the cat."], ["a cat."], direction)
+        for model in (loaded(small_model), loaded(small_model, simulated))
+    )
+    assert found[0].log_probability == pytest.approx(expected[0].log_probability, abs=1e-5)

@@ -1,0 +1,100 @@
+"""How a device is chosen on a machine with GPUs, which the functions of torch that answer for them play here."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from mt.checkpoint import LoadedModel, load_model
+from mt.engine.backends import cuda
+from mt.engine.backends import torch as reference
+from mt.engine.backends.protocol import Dtype
+from mt.engine.devices import has_bfloat16, select_device, why_no_gpu
+from mt.errors import ModelError
+
+
+@pytest.fixture
+def chosen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[torch.device]]:
+    """Two GPUs; the devices that became the current one."""
+    devices: list[torch.device] = []
+
+    def empty(size: int, device: torch.device) -> Tensor:
+        if device.type == "cuda" and (device.index or 0) > 1:
+            raise RuntimeError("invalid device ordinal")
+        return torch.zeros(size)
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "set_device", devices.append)
+    monkeypatch.setattr(torch, "empty", empty)
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    yield devices
+    torch.backends.cuda.enable_cudnn_sdp(before)
+
+
+@pytest.mark.parametrize("name", ["auto", "cuda", "cuda:1"])
+def test_attention_on_a_gpu_does_not_use_cudnn(chosen: list[torch.device], name: str) -> None:
+    assert select_device("cpu").type == "cpu" and torch.backends.cuda.cudnn_sdp_enabled()
+    assert select_device(name).type == "cuda"
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
+
+
+def test_a_worker_of_the_second_gpu_opens_no_context_on_the_first(chosen: list[torch.device]) -> None:
+    assert select_device("cuda:1") == torch.device("cuda:1")
+    assert chosen == [torch.device("cuda:1")]
+
+
+@pytest.mark.parametrize("name", ["mps", "meta", "xpu", "toaster", "cuda:2"])
+def test_devices_that_cannot_be_used(chosen: list[torch.device], name: str) -> None:
+    with pytest.raises(ModelError, match=f"'{name}' cannot be used .*; accepted: auto, cpu, cuda, cuda:N"):
+        select_device(name)
+
+
+OLD = "The NVIDIA driver on your system is too old (found version 12000). Please update your GPU driver"
+NONE = "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU"
+
+
+@pytest.mark.parametrize(("reason", "warned"), [(OLD, True), (NONE, False)])
+def test_a_driver_that_is_too_old_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, reason: str, warned: bool
+) -> None:
+    def init() -> None:
+        raise RuntimeError(f"{reason}\nsecond line")
+
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(torch.cuda, "init", init)
+    assert why_no_gpu() == reason
+    with caplog.at_level(logging.WARNING):
+        assert select_device("auto").type == "cpu"
+    assert (reason in caplog.text) == warned
+
+
+@pytest.fixture
+def loaded(small_model: Path) -> LoadedModel:
+    return load_model(small_model, torch.device("cpu"))
+
+
+@pytest.mark.parametrize(("able", "dtype"), [(True, Dtype.BFLOAT16), (False, Dtype.FLOAT32)])
+def test_a_gpu_without_bfloat16_decodes_in_float32(
+    monkeypatch: pytest.MonkeyPatch, loaded: LoadedModel, able: bool, dtype: Dtype
+) -> None:
+    asked: list[bool] = []
+
+    def supported(including_emulation: bool) -> bool:
+        asked.append(including_emulation)
+        return able
+
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", supported)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1 << 30, 1 << 30))
+    monkeypatch.setattr(cuda, "CudaGraphs", lambda device: cuda.Eager(torch.device("cpu")))
+    gpu = torch.device("cuda")
+    assert has_bfloat16(gpu) == able and not has_bfloat16(torch.device("cpu"))
+    for load in (cuda.load_backend, reference.load_backend):
+        backend = load([loaded], gpu, Dtype.AUTO, False)
+        assert backend.dtype == dtype
+        assert {parameter.dtype for parameter in loaded.model.parameters()} == {getattr(torch, dtype)}
+        assert backend.threads == 2 and backend.limits.cells is not None
+    assert asked and not any(asked)

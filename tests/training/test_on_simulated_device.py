@@ -1,0 +1,115 @@
+"""Training on a simulated GPU: the same weights as on the CPU, with bounded waits and operations."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from mt.config import Recipe
+from mt.data.batching import Position, Update
+from mt.data.dataset import PreparedData
+from mt.distributed import World
+from mt.training.loader import pinned
+from mt.training.trainer import Trainer
+from tests.simulated_device import SimulatedDevice
+
+MakeTrainer = Callable[..., Trainer]
+EXACT = ("model.dropout=0", "model.attention_dropout=0", "training.precision=float32")
+RATE = 1e-3
+
+
+@pytest.fixture
+def simulated() -> Iterator[SimulatedDevice]:
+    with SimulatedDevice() as device:
+        yield device
+
+
+@pytest.fixture
+def make(tmp_path: Path, read_recipe: Callable[..., Recipe], prepared: Callable[[Recipe], PreparedData]) -> MakeTrainer:
+    """A trainer on a device without dropout, whose masks differ between devices."""
+
+    def trainer(device: torch.device, *overrides: str) -> Trainer:
+        recipe = read_recipe(*EXACT, *overrides)
+        folder = tmp_path / device.type
+        folder.mkdir(exist_ok=True)
+        return Trainer(recipe, prepared(recipe), folder, device, World())
+
+    return trainer
+
+
+def updates(trainer: Trainer, count: int) -> list[Update]:
+    """Updates in page-locked memory, as the loader of a GPU makes them."""
+    stream = trainer.batches.updates(Position())
+    return [pinned(next(stream)) for _ in range(count)]
+
+
+def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
+    return {name: parameter.detach().cpu() for name, parameter in trainer.model.named_parameters()}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "operations"),
+    [
+        (("training.optimizer=adam",), 504),
+        (("training.optimizer=muon",), 585),
+        (("training.optimizer=muon", "training.r_drop=1", "training.ema_decay=0.9"), 676),
+        (("training.optimizer=adam", "training.precision=bfloat16"), 666),
+    ],
+)
+def test_updates_on_the_device_equal_those_on_the_cpu(
+    make: MakeTrainer, simulated: SimulatedDevice, overrides: tuple[str, ...], operations: int
+) -> None:
+    host, trainer = make(torch.device("cpu"), *overrides), make(simulated.device, *overrides)
+    for update in updates(host, 3):
+        expected, found = host.learn(update, RATE), simulated.reset() and trainer.learn(update, RATE)
+        assert found.loss == pytest.approx(expected.loss, rel=1e-2 if "bfloat16" in overrides[-1] else 1e-5)
+    assert len(simulated.waits) <= 5 + 3 * len(update.batches), simulated.waits
+    assert simulated.operations.total() <= operations, simulated.operations
+    if "bfloat16" not in overrides[-1]:
+        trained, right = weights(trainer), weights(host)
+        for name in trained:
+            if not name.endswith("key.bias"):  # it has no effect: its gradient is rounding, which Adam scales up
+                torch.testing.assert_close(trained[name], right[name], atol=1e-5, rtol=1e-4)
+
+
+def test_a_run_resumes_on_the_device(make: MakeTrainer, simulated: SimulatedDevice) -> None:
+    trainer = make(simulated.device, "training.optimizer=muon", "training.ema_decay=0.9")
+    first, second = updates(trainer, 2)
+    trainer.learn(first, RATE)
+    trainer.progress.updates = 1
+    trainer._save()
+    trainer.learn(second, RATE)
+    resumed = make(simulated.device, "training.optimizer=muon", "training.ema_decay=0.9")
+    assert resumed.resume()
+    resumed.learn(second, RATE)
+    for name, weight in weights(trainer).items():
+        assert torch.equal(weights(resumed)[name], weight)
+        assert torch.equal(resumed.state.average[name].cpu(), trainer.state.average[name].cpu())
+
+
+def test_a_batch_that_does_not_fit_is_skipped(make: MakeTrainer, simulated: SimulatedDevice) -> None:
+    trainer = make(simulated.device, "training.optimizer=adam")
+    [update] = updates(trainer, 1)
+    before = weights(trainer)
+    simulated.fail_at = simulated.allocations + 100
+    assert "out of memory on a batch of" in trainer.learn(update, RATE).problem
+    assert all(torch.equal(weight, before[name]) for name, weight in weights(trainer).items())
+    assert not trainer.learn(update, RATE).problem
+
+
+def test_a_failed_accelerator_ends_the_run(make: MakeTrainer, simulated: SimulatedDevice) -> None:
+    trainer = make(simulated.device, "training.optimizer=adam")
+    [update] = updates(trainer, 1)
+    simulated.broken = True
+    with pytest.raises(torch.AcceleratorError):
+        trainer.learn(update, RATE)
+    simulated.broken = False
+
+
+def test_validation_on_the_device_equals_that_on_the_cpu(make: MakeTrainer, simulated: SimulatedDevice) -> None:
+    expected, found = (
+        make(device, "training.optimizer=adam", "training.validate_sentences=8")._figures()
+        for device in (torch.device("cpu"), simulated.device)
+    )
+    assert found == pytest.approx(expected, rel=1e-4)

@@ -20,6 +20,7 @@ from mt.distributed import World, all_reduce, all_reduce_gradients, barrier, gat
 from mt.errors import TrainingError
 from mt.model.transformer import AnyModel
 from mt.tokenizer import PAD
+from mt.training.compilation import compiled
 from mt.training.loader import prefetch
 from mt.training.loss import batch_loss
 from mt.training.optimizer import optimizers, scaled_step
@@ -113,7 +114,7 @@ class Trainer:
         self.precision = choose_precision(self.config.precision, device, world)
         self.sharded = self.config.shard and world.size > 1
         self.model = first_model(recipe, data.tokenizer)
-        loss: Loss = torch.compile(batch_loss, dynamic=True) if self.config.compile else batch_loss
+        loss: Loss = compiled(batch_loss) if self.config.compile else batch_loss
         if self.sharded:  # ShardedLoss moves the layers to the device one by one
             self.loss: Loss = ShardedLoss(loss, self.model, self.precision, device, world)
             self.working = WorkingCopy(self.model, "float32")

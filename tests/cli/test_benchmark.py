@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import torch
 from rich.console import Console
 
 from mt.cli.benchmark import BENCHMARKS, main
+from mt.cli.benchmarks import train, train_ours
 from mt.cli.benchmarks.contender import Contender, ContenderError, Launch
 from mt.cli.benchmarks.decode import COLUMNS, DecodeRow, cells
 from mt.cli.benchmarks.grid import best_variant, known_variant
@@ -21,8 +23,11 @@ from mt.cli.benchmarks.policies import cut
 from mt.cli.benchmarks.queueing import Bisection, Drive, Probe, poisson_arrivals
 from mt.cli.benchmarks.report import Bar, Panel, plot_bars, table, write_json, write_table
 from mt.cli.benchmarks.serve import sample
+from mt.cli.benchmarks.train import list_entries
+from mt.cli.benchmarks.train_contender import TrainSettings, TrainTask
 from mt.cli.benchmarks.untrained import forced_length
 from mt.decoding.options import SearchOptions
+from mt.distributed import World
 from mt.engine.requests import Request
 
 # A peer that turns each word around, slowly if its dtype is "slow"; "bad" cannot be loaded, and a line "die"
@@ -385,3 +390,41 @@ def test_an_unknown_benchmark_is_refused() -> None:
     assert set(BENCHMARKS) == {"decode", "train", "serve", "layers", "trainings"}
     with pytest.raises(SystemExit):
         main(["dance"])
+
+
+@dataclass(frozen=True)
+class Data:
+    """Prepared data of which only the tokenizer is read."""
+
+    tokenizer: object = field(default_factory=lambda: type("Tokens", (), {})())
+
+
+def test_trainings_on_a_gpu_run_on_the_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Only the places that choose the device: there is no GPU."""
+    monkeypatch.setattr(train, "select_device", torch.device)
+    monkeypatch.setattr(train, "choose_precision", lambda precision, device, world: f"auto on {device}")
+    entries = list_entries("cuda")
+    assert {entry.way.device for entry in entries} == {"cuda"}
+    assert [entry.settings for entry in entries] == [
+        "auto on cuda, cuda",
+        "auto on cuda, cuda, eager attention",
+        "auto on cuda, cuda, sdpa attention",
+    ]
+    made: list[torch.device] = []
+
+    class Stopped(Exception):
+        pass
+
+    def trainer(recipe: object, data: object, folder: Path, device: torch.device, world: World) -> None:
+        made.append(device)
+        raise Stopped
+
+    monkeypatch.setattr(train_ours, "select_device", torch.device)
+    monkeypatch.setattr(train_ours, "load_recipe", lambda path, overrides: None)
+    monkeypatch.setattr(train_ours, "load_prepared", lambda path: Data())
+    monkeypatch.setattr(train_ours, "keep_freed_memory", lambda: True)
+    monkeypatch.setattr(train_ours, "Trainer", trainer)
+    task = TrainTask("", "", "", 9, 8, 8, 2, 1, 0.0, 0.1, 1.0, 1, 1.0)
+    with pytest.raises(Stopped):
+        train_ours.OurTrainer(task, TrainSettings("float32", threads=1, device="cuda"), World(), tmp_path)
+    assert made == [torch.device("cuda")]

@@ -5,7 +5,8 @@
 
 Each contender is a process that trains a few updates on request and otherwise waits. Our trainer runs with the settings
 and the number of processes that `mt-service train` chooses on this machine. Of the settings of a peer, which is another
-library, the fastest is used. A peer may run in another environment: --python transformers=/elsewhere/bin/python.
+library, the fastest is used. --device cuda measures one GPU. A peer may run in another environment:
+--python transformers=/elsewhere/bin/python.
 """
 
 import argparse
@@ -24,7 +25,6 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-import torch
 from matplotlib.figure import Figure
 from rich.console import Console
 
@@ -34,6 +34,7 @@ from mt.data.batching import Position, UpdateStream
 from mt.data.dataset import load_prepared
 from mt.data.preparation import prepare
 from mt.distributed import World
+from mt.engine.devices import select_device
 from mt.errors import DataError, MTError
 from mt.recipe import load_recipe, save_recipe
 from mt.training.precision import choose_precision
@@ -48,6 +49,7 @@ COLUMNS = (
     "peak MB a process",
 )
 # Settings of the memory allocator that our trainer sets by itself; other libraries get them as environment variables.
+DEVICES = ("cpu", "cuda")
 KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(64 << 20)}
 
 
@@ -64,7 +66,8 @@ class TrainEntry:
     def settings(self) -> str:
         way = self.way
         attention = f", {way.attention} attention" if self.name == "transformers" else ""
-        return f"{way.precision}, {way.processes}x{way.threads}{attention}{', malloc kept' if self.kept else ''}"
+        place = f"{way.processes}x{way.threads}" if way.device == "cpu" else way.device
+        return f"{way.precision}, {place}{attention}{', malloc kept' if self.kept else ''}"
 
 
 @dataclass
@@ -146,6 +149,7 @@ def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("recipe", type=Path, help="recipe whose data, tokenizer and model are used")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as model.size=base")
     parser.more.add_argument("--vocabulary", type=int, metavar="N", help="rows of embeddings (the tokenizer's pieces)")
+    parser.more.add_argument("--device", choices=DEVICES, default="cpu", help="device of all contenders (default: cpu)")
     parser.more.add_argument("--updates", type=int, default=4, help="updates in each round (%(default)s)")
     parser.more.add_argument("--warm", type=int, default=3, help="updates before the first round (%(default)s)")
     parser.more.add_argument("--rate", type=float, default=1e-3, help="learning rate after the warm-up (%(default)s)")
@@ -166,15 +170,22 @@ def run(options: argparse.Namespace) -> None:
     about = {**conditions(), "options": {key: str(value) for key, value in vars(options).items()}}
     with tempfile.TemporaryDirectory() as folder:
         course = _course(recipe, options, Path(folder))
-        rows = [TrainRow(entry) for entry in list_entries() if _wanted(entry, options.only)]
+        rows = [TrainRow(entry) for entry in list_entries(options.device) if _wanted(entry, options.only)]
         _compare(rows, course, pythons, options, console)
     _write(options.output, rows, about, console)
 
 
-def list_entries() -> list[TrainEntry]:
-    """Return our trainer with its defaults and in one process, and each peer with the settings that may be fastest."""
+def list_entries(device: str) -> list[TrainEntry]:
+    """Return our trainer with its defaults and in one process, and each peer with the settings that may be fastest.
+
+    On a GPU, each trains in one process.
+    """
     count = cores()
-    precision = choose_precision("auto", torch.device("cpu"), World())
+    precision = choose_precision("auto", select_device(device), World())
+    if device != "cpu":
+        ways = [TrainSettings(precision, threads=count, attention=name, device=device) for name in ("eager", "sdpa")]
+        peers = [TrainEntry("transformers", "train_transformers", way) for way in ways]
+        return [TrainEntry("ours", "train_ours", ways[0]), *peers]
     entries = [TrainEntry("ours", "train_ours", TrainSettings(precision, processes=count, threads=1), kept=False)]
     if count > 1:
         entries.append(TrainEntry("ours", "train_ours", TrainSettings(precision, processes=1, threads=count)))

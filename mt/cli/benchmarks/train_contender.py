@@ -52,6 +52,7 @@ class TrainSettings:
     processes: int = 1
     threads: int = 2
     attention: str = "eager"  # transformers only
+    device: str = "cpu"  # or cuda
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,10 @@ import torch.distributed as dist
 from mt.data.batching import Position
 from mt.data.dataset import PreparedData, load_prepared
 from mt.distributed import World, gather_objects, join_process_group, spawn_ranks
+from mt.engine.devices import select_device
 from mt.recipe import load_recipe
 from mt.tokenizer import Tokenizer
+from mt.training.loader import prefetch
 from mt.training.memory import keep_freed_memory
 from mt.training.trainer import Trainer
 
@@ -42,8 +44,10 @@ class OurTrainer:
         recipe = load_recipe(Path(course.recipe), [f"training.precision={way.precision}", "training.optimizer=adam"])
         data: PreparedData = load_prepared(Path(course.prepared))
         data = replace(data, tokenizer=PaddedTokenizer(data.tokenizer, course.vocabulary))
-        self.trainer = Trainer(recipe, data, folder, torch.device("cpu"), world)
-        self.updates = self.trainer.batches.updates(Position())
+        device = select_device(way.device)
+        self.trainer = Trainer(recipe, data, folder, device, world)
+        updates = self.trainer.batches.updates(Position())
+        self.updates = updates if device.type == "cpu" else prefetch(updates)
         self.update = 0
         self.used = [0.0] * world.size
 

@@ -15,8 +15,10 @@ class MarianTrainer:
         torch.set_num_threads(way.threads)
         torch.manual_seed(1)
         self.course = course
-        self.autocast = torch.autocast("cpu", torch.bfloat16, enabled=way.precision == "bfloat16")
+        self.device = way.device
+        self.autocast = torch.autocast(way.device, torch.bfloat16, enabled=way.precision == "bfloat16")
         self.model = MarianMTModel(_configuration(course, way.attention)).train()
+        self.model.to(torch.device(way.device))  # type: ignore[arg-type]
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
         )
@@ -30,7 +32,8 @@ class MarianTrainer:
         total, tokens = 0.0, 0
         for name in names:
             source, target, labels = (
-                torch.from_numpy(self.batches[name.replace("source", side)]) for side in ("source", "target", "labels")
+                torch.from_numpy(self.batches[name.replace("source", side)]).to(self.device)
+                for side in ("source", "target", "labels")
             )
             with self.autocast:
                 logits = self.model(

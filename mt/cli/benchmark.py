@@ -5,6 +5,7 @@
     mt-service benchmark serve MODEL --source dev.en --output benchmarks/serve
     mt-service benchmark layers --output benchmarks/layers
     mt-service benchmark trainings --rounds 3 --output benchmarks/trainings
+    mt-service benchmark gpu --part decoding --output benchmarks/gpu
     mt-service benchmark decode --help
 
 The results are a table, a JSON file and a plot. A toolkit that is not installed has a row that says so. Use a quiet
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from mt.cli.command import CommandParser, command, count
 
-BENCHMARKS = ("decode", "train", "serve", "layers", "trainings")
+BENCHMARKS = ("decode", "train", "serve", "layers", "trainings", "gpu")
 
 
 @command

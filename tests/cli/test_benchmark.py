@@ -387,7 +387,7 @@ def test_what_serve_cannot_do(asked: list[str], said: str, tmp_path: Path, capsy
 
 
 def test_an_unknown_benchmark_is_refused() -> None:
-    assert set(BENCHMARKS) == {"decode", "train", "serve", "layers", "trainings"}
+    assert set(BENCHMARKS) == {"decode", "train", "serve", "layers", "trainings", "gpu"}
     with pytest.raises(SystemExit):
         main(["dance"])
 

@@ -1,0 +1,274 @@
+"""First measurements on a GPU, with untrained models and random ids: nothing is downloaded.
+
+    bash scripts/gpu.sh results
+    mt-service benchmark gpu --part replay --output results
+
+`scripts/gpu.sh` runs every part in a process of its own, the most important first. A part writes PART.json and PART.md
+after each row, so that an interrupted part leaves the rows before.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from torch.nn.functional import scaled_dot_product_attention
+
+from mt.cli.command import CommandParser
+from mt.config import ModelConfig, TrainingConfig
+from mt.data.batching import make_batch
+from mt.decoding.options import SearchOptions, SpecialIds
+from mt.decoding.scorer import ModelScorer
+from mt.distributed import World
+from mt.engine.backends.cuda import GraphDecoder
+from mt.engine.backends.memory import memory_cells
+from mt.engine.backends.static_batch import GraphLimits
+from mt.engine.backends.torch import SearchDecoder
+from mt.engine.devices import select_device
+from mt.engine.engine import Engine
+from mt.engine.requests import Request, Result
+from mt.engine.scheduler import Limits
+from mt.errors import ModelError
+from mt.kernels.cuda.graphs import CudaGraphs, Executor
+from mt.model.transformer import Transformer
+from mt.tokenizer import EOS
+from mt.training.loss import batch_loss
+from mt.training.optimizer import optimizers, scaled_step
+from mt.training.precision import WorkingCopy
+
+from .report import conditions
+
+Row = dict[str, Any]
+BEAMS = 4
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class TimedDevice:
+    """A device, and how to use it."""
+
+    device: torch.device
+    executor: Callable[[], Executor]
+    synchronize: Callable[[], None]
+    free_bytes: Callable[[], int]
+
+    @classmethod
+    def of(cls, device: torch.device) -> "TimedDevice":
+        """Return a GPU."""
+        return cls(
+            device,
+            partial(CudaGraphs, device),
+            partial(torch.cuda.synchronize, device),
+            lambda: torch.cuda.mem_get_info(device)[0],
+        )
+
+    def seconds(self, work: Callable[[], object]) -> float:
+        """Return the time of work, from an idle device to an idle device."""
+        self.synchronize()
+        began = time.perf_counter()
+        work()
+        self.synchronize()
+        return time.perf_counter() - began
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of the measurements."""
+
+    model: ModelConfig
+    vocabulary: int = 32_000
+    tokens: int = 32  # of a sentence and of its translation
+    checked: int = 32  # sentences that are compared with the CPU
+    sentences: tuple[int, ...] = (1, 64, 256, 1024)
+    slots: tuple[int, ...] = (1, 64, 256, 512)
+    steps: int = 20
+    update_tokens: tuple[int, ...] = (16_384, 4096)
+    updates: int = 50
+    long: tuple[int, int] = (1000, 400)  # sentences, tokens
+    shapes: int = 10
+
+
+def build(sizes: Sizes, machine: TimedDevice, dtype: torch.dtype) -> Transformer:
+    """Return an untrained model, equal for equal sizes."""
+    torch.manual_seed(0)
+    return Transformer(sizes.model, sizes.vocabulary).eval().to(dtype).to(machine.device)
+
+
+def sentences(sizes: Sizes, count: int, tokens: int, forced: bool = True) -> list[Request]:
+    """Return random sentences; forced translations have as many tokens as their sources."""
+    random, requests = Random(1), []
+    for number in range(count):
+        source = (*(random.randrange(4, sizes.vocabulary) for _ in range(tokens - 1)), EOS)
+        limit = SearchOptions(beam_size=BEAMS, max_length=tokens, min_length=tokens if forced else 0)
+        requests.append(Request(number, source, limit))
+    return requests
+
+
+def decoder(model: Transformer, machine: TimedDevice) -> GraphDecoder:
+    limits = GraphLimits(machine.free_bytes() // 4)
+    return GraphDecoder(model, SpecialIds(), machine.device, machine.executor(), limits)
+
+
+def decoded(engine: Engine, requests: Sequence[Request]) -> list[Result]:
+    for request in requests:
+        engine.submit(request)
+    return sorted(engine.drain(), key=lambda result: result.id)
+
+
+def correctness(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+    """Compare translations of the device with those of the CPU in float32."""
+    requests = sentences(sizes, sizes.checked, sizes.tokens, forced=False)
+    exact = build(sizes, replace(machine, device=CPU), torch.float32)
+    expected = decoded(Engine(SearchDecoder(ModelScorer(exact))), requests)
+    for dtype in (torch.float32, torch.bfloat16):
+        model = build(sizes, machine, dtype)
+        plain = SearchDecoder(ModelScorer(model, device=machine.device))
+        for name, made in (("graphs", decoder(model, machine)), ("plain", plain)):
+            found = decoded(Engine(made), requests)
+            pairs = [(a.hypotheses[0], b.hypotheses[0]) for a, b in zip(found, expected, strict=True)]
+            differ = sum(a.tokens != b.tokens for a, b in pairs)
+            gap = max(abs(a.score - b.score) for a, b in pairs)
+            yield {"dtype": str(dtype), "path": name, "sentences": len(pairs), "differ": differ, "score gap": gap}
+
+
+def training(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+    """Measure updates in bfloat16: batches of sentences with equal lengths."""
+    for tokens in sizes.update_tokens:
+        master = build(sizes, machine, torch.float32).train()
+        working = WorkingCopy(master, "bfloat16")
+        steppers = optimizers(master, TrainingConfig(), working.dtype, World())
+        pair = [list(range(4, 4 + sizes.tokens))]
+        count = max(1, tokens // sizes.tokens)
+        batch = make_batch(pair * count, pair * count, np.arange(count)).to(machine.device)
+        divisor = torch.tensor(1.0, device=machine.device)
+
+        def update(
+            working: WorkingCopy = working, batch: Any = batch, steppers: Any = steppers, divisor: Any = divisor
+        ) -> None:
+            working.refresh()
+            working.master.zero_grad(set_to_none=True)
+            torch.autograd.backward(batch_loss(working.model, batch, 0.1) / batch.labels.numel())
+            working.collect()
+            for stepper in steppers:
+                scaled_step(stepper, 1e-4, divisor)
+
+        first = machine.seconds(update)
+        update()
+        seconds = machine.seconds(lambda update=update: [update() for _ in range(sizes.updates)]) / sizes.updates
+        speed = batch.labels.numel() / seconds
+        yield {"tokens": tokens, "first ms": 1e3 * first, "update ms": 1e3 * seconds, "target tokens/s": speed}
+
+
+def decoding(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+    """Measure translations of sentences of equal lengths; the second run has its graphs."""
+    made = decoder(build(sizes, machine, torch.bfloat16), machine)
+    for count in sizes.sentences:
+        requests = sentences(sizes, count, sizes.tokens)
+        for run in (1, 2):
+            engine = Engine(made, Limits.of("cuda"))
+            seconds = machine.seconds(partial(decoded, engine, requests))
+            speed = count * sizes.tokens / seconds
+            yield {"sentences": count, "run": run, "seconds": seconds, "tokens/s": speed, "steps": engine.steps}
+
+
+def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+    """Measure a step with its graph, and the capture of the graph."""
+    model = build(sizes, machine, torch.bfloat16)
+    for slots in sizes.slots:
+        made = decoder(model, machine)
+        made.pool.limits = replace(made.pool.limits, poll_every=1 << 30)
+        batch = made.begin(sentences(sizes, slots, sizes.tokens))
+        warm = machine.seconds(batch.advance)
+        capture = machine.seconds(batch.advance)
+        batch.advance()
+        step = machine.seconds(lambda batch=batch: [batch.advance() for _ in range(sizes.steps)]) / sizes.steps
+        yield {"slots": slots, "first ms": 1e3 * warm, "capture ms": 1e3 * capture, "step ms": 1e3 * step}
+
+
+def attention(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+    """Measure attention at shapes that are new, with and without cuDNN."""
+    for cudnn in (False, True):
+        torch.backends.cuda.enable_cudnn_sdp(cudnn)
+        for step in range(sizes.shapes):
+            length = sizes.tokens + step
+            shape = (8, sizes.model.heads, length, sizes.model.d_model // sizes.model.heads)
+            q = torch.randn(shape, dtype=torch.bfloat16, device=machine.device, requires_grad=True)
+            mask = torch.ones(length, length, dtype=torch.bool, device=machine.device).tril()
+            work = partial(_attend, q, mask)
+            first, second = machine.seconds(work), machine.seconds(work)
+            yield {"cuDNN": cudnn, "length": length, "first ms": 1e3 * first, "second ms": 1e3 * second}
+    torch.backends.cuda.enable_cudnn_sdp(False)
+
+
+def _attend(q: torch.Tensor, mask: torch.Tensor) -> None:
+    torch.autograd.backward(scaled_dot_product_attention(q, q, q, attn_mask=mask).sum())
+
+
+def memory(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+    """Translate many long sentences within the limit of memory, and count failures."""
+    count, tokens = sizes.long
+    model = build(sizes, machine, torch.bfloat16)
+    limits = replace(Limits.of("cuda"), cells=memory_cells([model], machine.free_bytes()))
+    engine = Engine(decoder(model, machine), limits)
+    results: list[Result] = []
+    seconds = machine.seconds(lambda: results.extend(decoded(engine, sentences(sizes, count, tokens))))
+    failed = sum(not result.hypotheses for result in results)
+    yield {"sentences": count, "failed": failed, "cells": limits.cells, "seconds": seconds, "steps": engine.steps}
+
+
+Part = Callable[[TimedDevice, Sizes], Iterator[Row]]
+PARTS: Mapping[str, Part] = {
+    "correctness": correctness,
+    "training": training,
+    "decoding": decoding,
+    "replay": replay,
+    "attention": attention,
+    "memory": memory,
+}
+"""Parts of the measurements, the most important first."""
+
+
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--part", choices=PARTS, required=True, help="part of the measurements")
+    parser.add_device()
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure one part. Raises: ModelError if the device is not a GPU."""
+    device = select_device(options.device)
+    if device.type != "cuda":
+        raise ModelError(f"--device is {options.device}, which is the CPU here; accepted: cuda or cuda:N")
+    about = {**conditions(), "gpu": torch.cuda.get_device_name(device), "cuda": torch.version.cuda}
+    sizes = Sizes(ModelConfig.model_validate({"size": "base", "max_length": 1024}))
+    measure(options.part, TimedDevice.of(device), sizes, options.output, about)
+
+
+def measure(name: str, machine: TimedDevice, sizes: Sizes, output: Any, about: Row) -> list[Row]:
+    """Run a part and write its rows so far after each row."""
+    part, rows = PARTS[name], []
+    output.mkdir(parents=True, exist_ok=True)
+    for row in part(machine, sizes):
+        rows.append(row)
+        Console(stderr=True).print(f"{name}: {row}", markup=False, highlight=False)
+        text = json.dumps({"part": name, "about": about, "rows": rows}, indent=2)
+        (output / f"{name}.json").write_text(text, encoding="utf-8")
+        (output / f"{name}.md").write_text(markdown(name, rows), encoding="utf-8")
+    return rows
+
+
+def markdown(name: str, rows: Sequence[Row]) -> str:
+    """Return a heading, the description of a part and a table."""
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"# {name}\n\n{PARTS[name].__doc__}\n\n{table}\n"
+
+
+def _cell(value: object) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)

@@ -55,37 +55,28 @@ NO_KERNEL = {
     "detach",
     "alias",
 }
-NO_KERNEL |= {
-    "as_strided",
-    "unbind",
-    "split",
-    "split_with_sizes",
-    "_unsafe_view",
-    "_reshape_alias",
-    "unfold",
-    "diagonal",
-}
-NO_KERNEL |= {"empty", "empty_like", "empty_strided", "new_empty", "lift_fresh", "detach_"}
+NO_KERNEL |= {"as_strided", "unbind", "split", "split_with_sizes", "_unsafe_view", "_reshape_alias", "unfold"}
+NO_KERNEL |= {"diagonal", "empty", "empty_like", "empty_strided", "new_empty", "lift_fresh", "detach_"}
 """Operations without a kernel."""
 
 
 class SimulatedTensor(Tensor):
-    """Tensor of the simulated device, with its values in `inner` on the CPU."""
+    """Tensor of the simulated device, with its values on the CPU."""
 
-    inner: Tensor
+    on_host: Tensor
 
     @staticmethod
-    def __new__(cls, inner: Tensor) -> "SimulatedTensor":
-        with torch.inference_mode(inner.is_inference()):  # a view of a parameter is not an inference tensor
-            made: SimulatedTensor = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+    def __new__(cls, on_host: Tensor) -> "SimulatedTensor":
+        with torch.inference_mode(on_host.is_inference()):  # a view of a parameter is not an inference tensor
+            made = Tensor._make_wrapper_subclass(
                 cls,
-                inner.shape,
-                strides=inner.stride(),
-                storage_offset=inner.storage_offset(),
-                dtype=inner.dtype,
+                on_host.shape,
+                strides=on_host.stride(),
+                storage_offset=on_host.storage_offset(),
+                dtype=on_host.dtype,
                 device=torch.device(NAME, 0),
             )
-        made.inner = inner
+        made.on_host = on_host
         return made
 
     @property
@@ -93,19 +84,20 @@ class SimulatedTensor(Tensor):
         return self.detach()
 
     @data.setter
-    def data(self, value: "SimulatedTensor") -> None:
+    def data(self, value: Tensor) -> None:
+        assert isinstance(value, SimulatedTensor)
         torch._C.TensorBase.data.__set__(self, value)  # type: ignore[attr-defined]
-        self.inner = value.inner
+        self.on_host = value.on_host
 
     def tolist(self) -> Any:
         """Return the values. torch refuses this for subclasses."""
         return self.cpu().tolist()
 
     def __repr__(self) -> str:  # type: ignore[override]
-        return f"Simulated({self.inner!r})"
+        return f"Simulated({self.on_host!r})"
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Any, *arguments: Any) -> Any:
         raise RuntimeError(f"{func}: a tensor of the simulated device is used outside of its context")
 
 
@@ -116,7 +108,8 @@ def _register() -> None:
         if setup is None:
             pytest.skip("this torch has no backends in Python")
         setup(NAME)
-        _foreach_supported_types.append(SimulatedTensor)  # as on a GPU, optimizers run on lists of tensors
+        types: list[type[Tensor]] = _foreach_supported_types
+        types.append(SimulatedTensor)  # as on a GPU, optimizers run on lists of tensors
         for func in (aten.empty_strided.default, aten._copy_from.default):
             _library.impl(func, partial(_hidden, func), "PrivateUse1")
 
@@ -204,25 +197,25 @@ class SimulatedDevice(TorchDispatchMode):
     def _run(self, func: Any, args: Any, kwargs: Any, simulated: Sequence[Tensor]) -> Any:
         """Run an operation on the values; results of the device are wrapped."""
         if func is aten.mm.dtype:  # only for GPUs
-            out = args[0].inner.to(args[2]) @ args[1].inner.to(args[2])
+            out = args[0].on_host.to(args[2]) @ args[1].on_host.to(args[2])
         else:
-            out = func(*mapped(_inner, args), **mapped(_inner, kwargs))
+            out = func(*mapped(_host, args), **mapped(_host, kwargs))
         name = func.overloadpacket.__name__
         if name not in NO_KERNEL:
             self.operations[name] += 1
-        known = {id(tensor.inner): tensor for tensor in simulated if isinstance(tensor, SimulatedTensor)}
+        known = {id(tensor.on_host): tensor for tensor in simulated if isinstance(tensor, SimulatedTensor)}
         return mapped(lambda value: self._wrap(value, known) if isinstance(value, Tensor) else value, out)
 
-    def _wrap(self, inner: Tensor, known: dict[int, Any]) -> Tensor:
+    def _wrap(self, on_host: Tensor, known: dict[int, Any]) -> Tensor:
         """Return the tensor of the device with these values: that of an operation in place, or a new one."""
-        if id(inner) in known:
-            return known[id(inner)]  # type: ignore[no-any-return]
-        storage = inner.untyped_storage()
+        if id(on_host) in known:
+            return known[id(on_host)]  # type: ignore[no-any-return]
+        storage = on_host.untyped_storage()
         address, size = storage._cdata, storage.nbytes()
         if not self._storages[address]:
             self._allocate(size)
         self._storages[address] += 1
-        made = SimulatedTensor(inner)
+        made = SimulatedTensor(on_host)
         finalize(made, self._free, address, size).atexit = False
         return made
 
@@ -256,9 +249,9 @@ class SimulatedDevice(TorchDispatchMode):
             if not free or (isinstance(locked, Tensor) and not self._is_pinned(locked)):
                 self.wait(func)
         if func is not aten._to_copy.default:
-            _inner(target).copy_(_inner(source))
+            _host(target).copy_(_host(source))
             return target
-        copied = func(_inner(source), **kwargs)
+        copied = func(_host(source), **kwargs)
         return self._wrap(copied, {}) if to_here else copied
 
     def _pin(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -333,8 +326,8 @@ def _is_composite(func: Any) -> bool:
     return func is not attention and torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), COMPOSITE)
 
 
-def _inner(value: Any) -> Any:
-    return value.inner if isinstance(value, SimulatedTensor) else value
+def _host(value: Any) -> Any:
+    return value.on_host if isinstance(value, SimulatedTensor) else value
 
 
 def _location() -> str:

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import torch
 
@@ -25,4 +25,4 @@ def compiled(function: F) -> F:
             "training.compile is true, but torch finds no C compiler on this machine, such as an image of the service; "
             f"accepted: false, or one of {', '.join(COMPILERS)} in PATH"
         )
-    return torch.compile(function, dynamic=True)
+    return cast(F, torch.compile(function, dynamic=True))

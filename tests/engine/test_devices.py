@@ -14,6 +14,7 @@ from mt.engine.backends import torch as reference
 from mt.engine.backends.protocol import Dtype
 from mt.engine.devices import has_bfloat16, select_device, why_no_gpu
 from mt.errors import ModelError
+from mt.kernels.cuda.graphs import Eager
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def test_a_gpu_without_bfloat16_decodes_in_float32(
 
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", supported)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1 << 30, 1 << 30))
-    monkeypatch.setattr(cuda, "CudaGraphs", lambda device: cuda.Eager(torch.device("cpu")))
+    monkeypatch.setattr(cuda, "CudaGraphs", lambda device: Eager(torch.device("cpu")))
     gpu = torch.device("cuda")
     assert has_bfloat16(gpu) == able and not has_bfloat16(torch.device("cpu"))
     for load in (cuda.load_backend, reference.load_backend):

@@ -62,7 +62,9 @@ def test_updates_on_the_device_equal_those_on_the_cpu(
 ) -> None:
     host, trainer = make(torch.device("cpu"), *overrides), make(simulated.device, *overrides)
     for update in updates(host, 3):
-        expected, found = host.learn(update, RATE), simulated.reset() and trainer.learn(update, RATE)
+        expected = host.learn(update, RATE)
+        simulated.reset()
+        found = trainer.learn(update, RATE)
         assert found.loss == pytest.approx(expected.loss, rel=1e-2 if "bfloat16" in overrides[-1] else 1e-5)
     assert len(simulated.waits) <= 5 + 3 * len(update.batches), simulated.waits
     assert simulated.operations.total() <= operations, simulated.operations

@@ -29,6 +29,7 @@ from mt.decoding.scorer import ModelScorer
 from mt.distributed import World
 from mt.engine.backends.cuda import GraphDecoder
 from mt.engine.backends.memory import memory_cells
+from mt.engine.backends.protocol import BatchDecoder
 from mt.engine.backends.static_batch import GraphLimits
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.devices import select_device
@@ -125,12 +126,16 @@ def decoded(engine: Engine, requests: Sequence[Request]) -> list[Result]:
 def correctness(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
     """Compare translations of the device with those of the CPU in float32."""
     requests = sentences(sizes, sizes.checked, sizes.tokens, forced=False)
-    exact = build(sizes, replace(machine, device=CPU), torch.float32)
-    expected = decoded(Engine(SearchDecoder(ModelScorer(exact))), requests)
+    scorer: ModelScorer[Any] = ModelScorer(build(sizes, replace(machine, device=CPU), torch.float32))
+    expected = decoded(Engine(SearchDecoder(scorer)), requests)
     for dtype in (torch.float32, torch.bfloat16):
         model = build(sizes, machine, dtype)
-        plain = SearchDecoder(ModelScorer(model, device=machine.device))
-        for name, made in (("graphs", decoder(model, machine)), ("plain", plain)):
+        scorer = ModelScorer(model, device=machine.device)
+        decoders: list[tuple[str, BatchDecoder]] = [
+            ("graphs", decoder(model, machine)),
+            ("plain", SearchDecoder(scorer)),
+        ]
+        for name, made in decoders:
             found = decoded(Engine(made), requests)
             pairs = [(a.hypotheses[0], b.hypotheses[0]) for a, b in zip(found, expected, strict=True)]
             differ = sum(a.tokens != b.tokens for a, b in pairs)
@@ -161,7 +166,7 @@ def training(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
 
         first = machine.seconds(update)
         update()
-        seconds = machine.seconds(lambda update=update: [update() for _ in range(sizes.updates)]) / sizes.updates
+        seconds = machine.seconds(partial(_repeat, update, sizes.updates)) / sizes.updates
         speed = batch.labels.numel() / seconds
         yield {"tokens": tokens, "first ms": 1e3 * first, "update ms": 1e3 * seconds, "target tokens/s": speed}
 
@@ -188,7 +193,7 @@ def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
         warm = machine.seconds(batch.advance)
         capture = machine.seconds(batch.advance)
         batch.advance()
-        step = machine.seconds(lambda batch=batch: [batch.advance() for _ in range(sizes.steps)]) / sizes.steps
+        step = machine.seconds(partial(_repeat, batch.advance, sizes.steps)) / sizes.steps
         yield {"slots": slots, "first ms": 1e3 * warm, "capture ms": 1e3 * capture, "step ms": 1e3 * step}
 
 
@@ -205,6 +210,11 @@ def attention(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
             first, second = machine.seconds(work), machine.seconds(work)
             yield {"cuDNN": cudnn, "length": length, "first ms": 1e3 * first, "second ms": 1e3 * second}
     torch.backends.cuda.enable_cudnn_sdp(False)
+
+
+def _repeat(work: Callable[[], object], times: int) -> None:
+    for _ in range(times):
+        work()
 
 
 def _attend(q: torch.Tensor, mask: torch.Tensor) -> None:

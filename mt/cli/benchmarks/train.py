@@ -183,9 +183,9 @@ def list_entries(device: str) -> list[TrainEntry]:
     count = cores()
     precision = choose_precision("auto", select_device(device), World())
     if device != "cpu":
-        ways = [TrainSettings(precision, threads=count, attention=name, device=device) for name in ("eager", "sdpa")]
-        peers = [TrainEntry("transformers", "train_transformers", way) for way in ways]
-        return [TrainEntry("ours", "train_ours", ways[0]), *peers]
+        on_gpu = [TrainSettings(precision, threads=count, attention=name, device=device) for name in ("eager", "sdpa")]
+        peers = [TrainEntry("transformers", "train_transformers", way) for way in on_gpu]
+        return [TrainEntry("ours", "train_ours", on_gpu[0]), *peers]
     entries = [TrainEntry("ours", "train_ours", TrainSettings(precision, processes=count, threads=1), kept=False)]
     if count > 1:
         entries.append(TrainEntry("ours", "train_ours", TrainSettings(precision, processes=1, threads=count)))

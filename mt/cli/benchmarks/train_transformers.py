@@ -18,7 +18,7 @@ class MarianTrainer:
         self.device = way.device
         self.autocast = torch.autocast(way.device, torch.bfloat16, enabled=way.precision == "bfloat16")
         self.model = MarianMTModel(_configuration(course, way.attention)).train()
-        self.model.to(torch.device(way.device))  # type: ignore[arg-type]
+        self.model.to(torch.device(way.device))
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
         )

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from weakref import ref
 
 import pytest
@@ -160,7 +161,7 @@ def test_an_engine_does_not_survive_a_failed_accelerator(simulated: SimulatedDev
 
 
 def decoders_of(model: Transformer, simulated: SimulatedDevice) -> list[BatchDecoder]:
-    scorer = ModelScorer(model.to(simulated.device), device=simulated.device)
+    scorer: ModelScorer[Any] = ModelScorer(model.to(simulated.device), device=simulated.device)
     return [graph_decoder(model, simulated), SearchDecoder(scorer)]
 
 

@@ -103,7 +103,7 @@ def test_a_name_is_fetched_at_one_revision(write: Write, tmp_path: Path) -> None
     ):
         assert line in written
     assert not list((tmp_path / "home").rglob("pytorch_model.bin"))
-    assert missing.returncode == 2 and "the hub has no such model" in missing.stderr
+    assert missing.returncode == 2 and "the hub has no public model of this name" in missing.stderr
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_a_pickle_is_fetched_only_if_it_is_wanted_and_there_is_nothing_else(publ
     with pytest.raises(ModelError) as caught:
         fetch_model(NAME, ImportOptions())
     assert f"{NAME}: its only weights are pytorch_model.bin, a pickle. Either give --allow-pickle" in str(caught.value)
-    assert "OPUS-MT's .npz files" in str(caught.value)
+    assert "OPUS-MT's .npz file" in str(caught.value)
     assert fetched(ImportOptions(allow_pickle=True)) == {"config.json", "source.spm", "pytorch_model.bin"}
 
 

@@ -217,7 +217,9 @@ def test_weights_in_several_files(tmp_path: Path) -> None:
     assert f"{names[0]} lacks model.nothing" in str(caught.value)
     index["weight_map"]["model.nothing"] = "../elsewhere.safetensors"
     (parts / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
-    with pytest.raises(ModelError, match=r"has the file '../elsewhere.safetensors'; accepted: names of files beside"):
+    with pytest.raises(
+        ModelError, match=r"has the file '../elsewhere.safetensors'; accepted: names of files in its folder"
+    ):
         import_model(str(parts), tmp_path / "out")
     (parts / "model.safetensors.index.json").unlink()
     with pytest.raises(ModelError, match=r"model.safetensors is missing"):

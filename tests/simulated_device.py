@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, Self
 from weakref import finalize
 
@@ -26,6 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from mt.kernels.cuda.graphs import Eager, Program, Work
 from tests.recording import Record, leaves, mapped
 
+ROOT = Path(__file__).resolve().parents[1]
 aten = torch.ops.aten
 NAME = "simulated"
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
@@ -334,11 +336,11 @@ def _location() -> str:
     """Return file and line of the innermost frame in the project, else in the tests."""
     frame, test = sys._getframe(2), ""
     while frame is not None:
-        path = frame.f_code.co_filename
-        for folder in ("/mt/", "/service/"):
-            if folder in path and "/tests/" not in path and "site-packages" not in path:
-                return f"{folder[1:]}{path.rpartition(folder)[2]}:{frame.f_lineno}"
-        if not test and "/tests/" in path and not path.endswith(("simulated_device.py", "recording.py")):
-            test = f"tests/{path.rpartition('/tests/')[2]}:{frame.f_lineno}"
+        path = Path(frame.f_code.co_filename)
+        name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
+        if name.startswith(("mt/", "service/")):
+            return f"{name}:{frame.f_lineno}"
+        if not test and name.startswith("tests/") and path.name not in ("simulated_device.py", "recording.py"):
+            test = f"{name}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return test

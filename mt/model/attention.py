@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from mt.model.module import Module
 
-AttentionFunction = Callable[[Tensor, Tensor, Tensor, Tensor | None, float], Tensor]
+AttentionFunction = Callable[[Tensor, Tensor, Tensor, Tensor | None, float, bool], Tensor]
 
 
 def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -26,21 +26,28 @@ def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tenso
     return scores.softmax(dim=-1)
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, dropout: float = 0.0) -> Tensor:
+def attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, dropout: float = 0.0, causal: bool = False
+) -> Tensor:
     """Return softmax(Q K^T / sqrt(d_k)) V, equation 1.
 
     q is [B, H, T, d_k], k and v are [B, H, S, d_k], the result is [B, H, T, d_k]. This is the reference for
-    `fused_attention`. `dropout` is the probability with which an attention weight becomes 0.
+    `fused_attention`. `dropout` is the probability with which an attention weight becomes 0. `causal` says that `mask`
+    is the causal mask; it does not change the result.
     """
     return nn.functional.dropout(attention_weights(q, k, mask), dropout) @ v
 
 
-def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, dropout: float = 0.0) -> Tensor:
+def fused_attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, dropout: float = 0.0, causal: bool = False
+) -> Tensor:
     """Return the result of `attention`, computed by the fused kernel that torch chooses for the device.
 
     bf16 on a CPU runs `attention` itself, because the fused kernel with gradients takes six times as long
-    (B = 128, H = 4, T = S = 16).
+    (B = 128, H = 4, T = S = 16). On a GPU, the kernels with a causal mask of their own are faster.
     """
+    if causal and q.device.type != "cpu":
+        return nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
     if q.dtype == torch.bfloat16 and q.device.type == "cpu":
         return attention(q, k, v, mask, dropout)
     return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
@@ -61,18 +68,21 @@ class MultiHeadAttention(Module):
         self.value = nn.Linear(d_model, d_model)
         self.output = nn.Linear(d_model, d_model)
 
-    def forward(self, x: Tensor, memory: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Attend from x [B, T, D] to memory [B, S, D]. Return [B, T, D]."""
+    def forward(self, x: Tensor, memory: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+        """Attend from x [B, T, D] to memory [B, S, D]. Return [B, T, D]. `causal` says that `mask` is causal."""
         keys, values = self.keys_values(memory)
-        return self.attend(x, keys, values, mask)
+        return self.attend(x, keys, values, mask, causal)
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Project memory [B, S, D] to keys and values, each [B, H, S, d_k]. A decoder cache can store them."""
         return self._split(self.key(memory)), self._split(self.value(memory))
 
-    def attend(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
+    def attend(
+        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
         """Attend from x [B, T, D] to keys and values, each [B, H, S, d_k]. Return [B, T, D]."""
-        heads = self.attention(self._split(self.query(x)), keys, values, mask, self.dropout if self.training else 0.0)
+        dropout = self.dropout if self.training else 0.0
+        heads = self.attention(self._split(self.query(x)), keys, values, mask, dropout, causal)
         joined: Tensor = self.output(heads.transpose(1, 2).flatten(2))  # [B, H, T, d_k] -> [B, T, D]
         return joined
 

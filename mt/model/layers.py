@@ -82,8 +82,11 @@ class DecoderLayer(Module):
         self.around_feed_forward = Sublayer(config)
 
     def forward(self, x: Tensor, mask: Tensor, memory: Tensor | None, memory_mask: Tensor | None) -> Tensor:
-        """Apply the layer to x [B, T, D]: mask [T, T], memory [B, S, D], memory_mask [B, 1, 1, S]. Return [B, T, D]."""
-        x = self.around_self_attention(x, lambda h: self.self_attention(h, h, mask))
+        """Apply the layer to x [B, T, D]. Return [B, T, D].
+
+        `mask` [T, T] is the causal mask. `memory` is [B, S, D] with `memory_mask` [B, 1, 1, S].
+        """
+        x = self.around_self_attention(x, lambda h: self.self_attention(h, h, mask, causal=True))
         cross = self.cross_attention
         if cross is not None:
             assert memory is not None
@@ -113,7 +116,7 @@ class DecoderLayer(Module):
     def cross_weights(self, x: Tensor, mask: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
         """Return the cross-attention weights [B, H, T, S] that `forward` computes from the same arguments."""
         assert self.cross_attention is not None
-        x = self.around_self_attention(x, lambda h: self.self_attention(h, h, mask))
+        x = self.around_self_attention(x, lambda h: self.self_attention(h, h, mask, causal=True))
         normed = self.around_cross_attention.norm(x) if self.around_cross_attention.pre else x
         return self.cross_attention.weights(normed, memory, memory_mask)
 

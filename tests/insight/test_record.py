@@ -77,7 +77,7 @@ def test_the_weights_are_those_that_the_model_applies(
     """Against a softmax written out here, of the q and k that the model passes to its attention function."""
     applied: list[Tensor] = []
 
-    def spy(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+    def spy(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float, causal: bool) -> Tensor:
         exponents = (q.double() @ k.double().mT / math.sqrt(q.shape[-1])).exp() * (1 if mask is None else mask)
         applied.append((exponents / exponents.sum(-1, keepdim=True))[0])
         return attention(q, k, v, mask, dropout)

@@ -50,7 +50,7 @@ def test_worked_example(attend: AttentionFunction, stretch: float, gap: float) -
     w = 1 / (1 + 2 * math.exp(gap))
     u = (1 - w) / 2
     q, k, v = worked_example()
-    output = attend(q * stretch, k, v, None, 0.0)[0, 0, 0]
+    output = attend(q * stretch, k, v, None, 0.0, False)[0, 0, 0]
     assert output.tolist() == pytest.approx([w + 4 * u, 2 * w + 14 * u, 3 * w + 3 * u], abs=1e-5)
     if gap == 2.0:
         assert output.tolist() == pytest.approx([1.94, 6.68, 1.60], abs=5e-3)
@@ -61,14 +61,14 @@ def test_a_mask_hides_keys_as_if_they_were_not_there(attend: AttentionFunction) 
     q, k, v = random_qkv(3, 5)
     mask = torch.tensor([[True, False, True, True, False]])
     kept = [0, 2, 3]
-    assert_close(attend(q, k, v, mask, 0.0), attend(q, k[:, :, kept], v[:, :, kept], None, 0.0))
+    assert_close(attend(q, k, v, mask, 0.0, False), attend(q, k[:, :, kept], v[:, :, kept], None, 0.0, False))
 
 
 @pytest.mark.parametrize("attend", PATHS)
 def test_a_query_allowed_one_key_gets_its_value(attend: AttentionFunction) -> None:
     q, k, v = random_qkv(3, 3)
     backwards = torch.eye(3, dtype=torch.bool).flip(0)  # the first query sees the last key only
-    assert_close(attend(q, k, v, backwards, 0.0), v.flip(2))
+    assert_close(attend(q, k, v, backwards, 0.0, False), v.flip(2))
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_cross_attention_weights_are_those_of_the_forward_pass(small_config: Con
     torch.manual_seed(4)
     seen = []
 
-    def spy(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+    def spy(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float, causal: bool) -> Tensor:
         identity = torch.eye(k.shape[2]).expand(*k.shape[:2], -1, -1)  # attending to it gives the weights themselves
         seen.append(attention(q, k, identity, mask))
         return attention(q, k, v, mask, dropout)

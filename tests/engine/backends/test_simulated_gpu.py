@@ -253,3 +253,23 @@ def test_ensembles_and_scores_on_the_device_equal_the_cpu(small_model: Path, sim
         for model in (loaded(small_model), loaded(small_model, simulated))
     )
     assert found[0].log_probability == pytest.approx(expected[0].log_probability, abs=1e-5)
+
+
+def test_only_a_gpu_uses_the_causal_mask_of_its_kernels(
+    simulated: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[str, bool, bool]] = []
+    fused = torch.nn.functional.scaled_dot_product_attention
+
+    def recorded(q: torch.Tensor, *others: Any, **options: Any) -> torch.Tensor:
+        calls.append((q.device.type, options.get("is_causal", False), options.get("attn_mask") is not None))
+        return fused(q, *others, **options)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", recorded)
+    model, logits = tiny(decoder_layers=1), []
+    for device in (CPU, simulated.device):
+        ids = torch.tensor([[5, 6, 7, 8]]).to(device)
+        logits.append(model.to(device)(ids, ids > 0, ids).cpu())
+    torch.testing.assert_close(logits[1], logits[0], atol=1e-5, rtol=1e-4)
+    masked, causal = (False, True), (True, False)
+    assert calls == [("cpu", *masked)] * 3 + [("simulated", *kind) for kind in (masked, causal, masked)]

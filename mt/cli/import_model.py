@@ -1,8 +1,13 @@
 """Convert a model of another toolkit to a model directory.
 
-mt-service import Helsinki-NLP/opus-mt-en-de models/opus-mt-en-de
-mt-service import facebook/nllb-200-distilled-600M models/nllb --direction en-de --direction de-en
+mt-service import opus-mt-en-de                                  # of the catalogue: mt-service models
+mt-service import Helsinki-NLP/opus-mt-en-de@main models/en-de   # any model of the Hugging Face hub
+mt-service import nllb-200-distilled-600M --direction en-de --direction de-en
 mt-service import path/to/marian models/en-de --direction en-de
+
+Without OUT, a model of the hub becomes OWNER--MODEL in the folder of installed models, from which
+`mt-service serve --model hub:MODEL` takes it. The folder is MT_MODELS, or else ~/.local/share/mt-service/models.
+An interrupted download is continued by the same command.
 """
 
 from collections.abc import Sequence
@@ -10,7 +15,9 @@ from pathlib import Path
 
 from mt.cli.command import CommandParser, command, stderr_console
 from mt.engine.backends.calibration import accepts
-from mt.interop.importer import import_model
+from mt.errors import ModelError
+from mt.interop.catalogue import hub_name, installed_folder, models_folder
+from mt.interop.importer import import_model, is_folder
 from mt.interop.int8 import check_int8
 from mt.interop.origin import ImportOptions
 
@@ -21,9 +28,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "source",
         help="folder of a Marian, MarianMT, M2M-100, NLLB-200, mBART-50, fairseq or JoeyNMT model, or "
-        "OWNER/MODEL[@REVISION]",
+        "OWNER/MODEL[@REVISION] of the hub, or a name that `mt-service models` lists",
     )
-    parser.add_argument("out", type=Path, help="model directory to write; an existing model is replaced")
+    parser.add_argument(
+        "out", type=Path, nargs="?", help="model directory to write; an existing model is replaced (default: see above)"
+    )
     parser.common.add_argument(
         "--direction",
         action="append",
@@ -41,18 +50,28 @@ def main(argv: Sequence[str]) -> int:
         "which differs slightly)",
     )
     options = parser.parse_args(argv)
-    import_model(options.source, options.out, options.direction, ImportOptions(options.allow_pickle, options.as_marian))
     console = stderr_console()
-    console.print(f"{options.out}: imported", markup=False, highlight=False, soft_wrap=True)
+
+    def report(line: str) -> None:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    out = options.out or default_folder(options.source)
+    how = ImportOptions(options.allow_pickle, options.as_marian)
+    import_model(options.source, out, options.direction, how, report)
+    report(f"{out}: imported")
     with console.status("comparing int8 with float32"):
-        check = check_int8(options.out)
+        check = check_int8(out)
     if check is not None:
         selected = "int8" if accepts(check) else "float32"
-        console.print(
+        report(
             f"int8 diverges from float32 by {check.divergence:.5f} nats per token, by {check.worst_decile:.5f} in the "
-            f"worst tenth of {check.sentences} sentences: on a CPU, --dtype auto selects {selected}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
+            f"worst tenth of {check.sentences} sentences: on a CPU, --dtype auto selects {selected}"
         )
     return 0
+
+
+def default_folder(source: str) -> Path:
+    """Return the model directory of a model of the hub in the folder of installed models. Raises: ModelError."""
+    if is_folder(source):
+        raise ModelError(f"{source}: is a folder; accepted: the model directory to write as a second argument")
+    return installed_folder(hub_name(source), models_folder())

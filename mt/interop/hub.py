@@ -1,78 +1,223 @@
 """Download of a revision of a model from the Hugging Face hub."""
 
-import re
-from collections.abc import Collection
+import hashlib
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 from mt.errors import ModelError
+from mt.interop.catalogue import NAME, is_non_commercial
 from mt.interop.huggingface_files import INDEX, PICKLE, SAFE
 from mt.interop.origin import ALLOWED_PICKLE, ImportOptions, Origin
 
 try:
     import huggingface_hub
     from huggingface_hub import errors as hub_errors
-except ModuleNotFoundError:  # an optional dependency, which `fetch_model` reports
+except ModuleNotFoundError:  # an installation without dependencies, which `fetch_model` reports
     huggingface_hub = None  # type: ignore[assignment]
 
-NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")
-BESIDE = ("*.json", "*.spm", "*.bpe.model", "README.md", "LICENSE*")  # files to download in addition to the weights
+BESIDE = ("*.json", "*.spm", "*.bpe.model", "README.md", "LICENSE*")  # files to download besides the weights
 PARTS = "model-*.safetensors"
+CONVERTER = "SFconvertbot"
+"""Account of the hub that opens pull requests with the weights as safetensors. Anybody can open other ones."""
+LARGE = 10_000_000  # bytes; the download of a larger file is reported
+
+Report = Callable[[str], None]
 
 
-def is_hub_name(source: str) -> bool:
-    """Return whether `source` has the form of a hub name, `owner/model` or `owner/model@revision`."""
-    return NAME.fullmatch(source) is not None
+@dataclass(frozen=True)
+class RemoteFile:
+    """Size in bytes, SHA-256 of a large file and Git's id of a small one, as far as the hub states them."""
+
+    size: int | None
+    sha256: str | None
+    git_id: str | None
+
+    def problem(self, path: Path) -> str:
+        """Return what is wrong with the downloaded file, or an empty string."""
+        with path.open("rb") as file:
+            if self.sha256:
+                digest, stated = hashlib.file_digest(file, "sha256").hexdigest(), self.sha256
+            elif self.git_id and len(self.git_id) == 40:
+                content = file.read()
+                digest, stated = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(), self.git_id
+            else:
+                return ""
+        return "" if digest == stated else f"its checksum is {digest}, but the hub states {stated}"
 
 
-def fetch_model(source: str, options: ImportOptions) -> Origin:
-    """Download a model into huggingface_hub's cache. For a name without a revision, download the newest revision.
+@dataclass(frozen=True)
+class Listing:
+    """Files of a model on the hub at one commit, by name, without those in subfolders."""
 
-    The returned Origin records the revision. Raises: ModelError if huggingface_hub is not installed, the hub cannot be
-    reached or has no such model, the weights are a pickle that the options do not allow, or the files cannot be
-    fetched or stored.
+    commit: str
+    files: Mapping[str, RemoteFile]
+    licence: str = ""
+    reference: str = ""  # branch of the commit if it is not that of the user's revision
+
+
+def fetch_model(source: str, options: ImportOptions, folder: Path, report: Report = lambda line: None) -> Origin:
+    """Download a model into huggingface_hub's cache, and link its files into the empty `folder`.
+
+    `source` is owner/model or owner/model@REVISION; without a revision, the newest is taken. A file of the cache is
+    not downloaded again, and an interrupted download is continued. The licence is reported before the download.
+
+    The returned Origin records the revision. Raises: ModelError if the hub cannot be reached, has no such model or
+    does not give it to this user, if its weights are a pickle that the options do not allow, or if the files cannot be
+    fetched and stored or have wrong checksums.
     """
     if huggingface_hub is None:
-        raise ModelError(f"{source}: huggingface_hub is not installed. Run pip install 'mt-service[interop]'")
+        raise ModelError(f"{source}: huggingface_hub is not installed. Run pip install huggingface_hub")
+    if not sys.stderr.isatty():
+        huggingface_hub.utils.disable_progress_bars()  # type: ignore[attr-defined]
     matched = NAME.fullmatch(source)
     assert matched is not None
-    name, revision = matched["name"], matched["revision"]
+    name = matched["name"]
+    listing = _listing(name, matched["revision"], source)
+    weights = _choose_weights(name, source, listing, options)
+    wanted = [
+        (listing, sorted(file for file in listing.files if any(fnmatch(file, pattern) for pattern in BESIDE))),
+        (weights, _weight_files(weights.files)),
+    ]
+    sizes = [origin.files[file].size or 0 for origin, files in wanted for file in files]
+    report(f"{name}: {_licence(listing.licence)}; {sum(sizes) / 1e6:,.1f} MB; revision {listing.commit}")
+    if weights.reference:
+        report(f"{name}: takes the hub's conversion of {PICKLE} to safetensors, {weights.reference}")
+    for origin, files in wanted:
+        for file in dict.fromkeys(files):
+            if (origin.files[file].size or 0) > LARGE:
+                report(f"{name}: {file}, {(origin.files[file].size or 0) / 1e6:,.1f} MB")
+            if not (folder / file).exists():
+                (folder / file).symlink_to(_download(name, file, origin, source))
+    conversion = f"{weights.reference} ({weights.commit})" if weights.reference else ""
+    return Origin(folder, name, listing.commit, conversion)
+
+
+def _licence(licence: str) -> str:
+    if not licence:
+        return "the card states no licence: ask its authors before you use it"
+    return f"licence {licence}" + (", NON-COMMERCIAL USE ONLY" if is_non_commercial(licence) else "")
+
+
+def _listing(name: str, revision: str | None, source: str, reference: str = "") -> Listing:
+    """Return what the hub has of a model. Raises: ModelError that says why it has nothing."""
     try:
-        info = huggingface_hub.HfApi().model_info(name, revision=revision)
-    except hub_errors.RepositoryNotFoundError as error:
-        raise ModelError(f"{source}: the hub has no public model of this name; accepted: owner/model") from error
-    except hub_errors.RevisionNotFoundError as error:
-        raise ModelError(f"{source}: the model has no such revision; accepted: a branch, a tag or a commit") from error
+        info = huggingface_hub.HfApi().model_info(name, revision=revision, files_metadata=True)
     except Exception as error:  # huggingface_hub passes on errors of its HTTP library, which varies with its version
-        raise ModelError(
-            f"{source}: no such folder exists, and the Hugging Face hub cannot be reached ({_reason(error)}). Name "
-            f"a folder, which `hf download {name} --local-dir FOLDER` creates on a machine with a network"
-        ) from error
-    weights = _weights(source, {file.rfilename for file in info.siblings or ()}, options)
-    try:
-        folder = huggingface_hub.snapshot_download(name, revision=info.sha, allow_patterns=[*BESIDE, weights])
-    except Exception as error:  # of the network or of the disk
-        raise ModelError(
-            f"{source}: the hub has this model, but not all files could be fetched and stored ({_reason(error)}). "
-            "Check the network and the free space of huggingface_hub's cache; HF_HOME sets the cache's folder"
-        ) from error
-    return Origin(Path(folder), name, revision=str(info.sha))
+        raise ModelError(_refusal(name, source, error)) from error
+    files = {
+        file.rfilename: RemoteFile(file.size, file.lfs.sha256 if file.lfs else None, file.blob_id)
+        for file in info.siblings or ()
+        if "/" not in file.rfilename
+    }
+    card: Any = info.card_data or {}
+    stated = card.get("license") or ""
+    licence = ", ".join(stated) if isinstance(stated, list) else str(stated)
+    if licence == "other":
+        licence = str(card.get("license_name") or licence)
+    return Listing(str(info.sha), files, licence, reference)
 
 
-def _weights(source: str, names: Collection[str], options: ImportOptions) -> str:
-    """Return a pattern of the names of the weight files; it matches a pickle only if there is no other weight file.
+def _refusal(name: str, source: str, error: Exception) -> str:
+    """Return the message for an error of huggingface_hub."""
+    if isinstance(error, hub_errors.GatedRepoError):
+        page = f"{huggingface_hub.constants.ENDPOINT}/{name}"
+        return (
+            f"{source}: the model is gated: its owners give it only to accounts that they have admitted. Accept their "
+            f"conditions at {page}, then run `hf auth login`, or set HF_TOKEN to a token of the account"
+        )
+    if isinstance(error, hub_errors.RepositoryNotFoundError):
+        return (
+            f"{source}: the hub has no public model of this name; accepted: owner/model, or a name that `mt-service "
+            "models` lists. For a private model, run `hf auth login`, or set HF_TOKEN to a token of an account"
+        )
+    if isinstance(error, hub_errors.RevisionNotFoundError):
+        return f"{source}: the model has no such revision; accepted: a branch, a tag or a commit"
+    if isinstance(error, hub_errors.OfflineModeIsEnabled):
+        return (
+            f"{source}: HF_HUB_OFFLINE is set, so the Hugging Face hub is not asked. Unset it, or name a folder, which "
+            f"`hf download {name} --local-dir FOLDER` creates on a machine with a network"
+        )
+    return (
+        f"{source}: no such folder exists, and the Hugging Face hub cannot be reached ({_reason(error)}). Name "
+        f"a folder, which `hf download {name} --local-dir FOLDER` creates on a machine with a network"
+    )
 
-    Raises: ModelError if the weights are a pickle and `options` do not allow pickles.
+
+def _weight_files(names: Iterable[str]) -> list[str]:
+    """Return the names of the weights: one safetensors file, or the index and its parts, or else the pickle."""
+    known = set(names)
+    if SAFE not in known and INDEX in known:
+        return [INDEX, *sorted(name for name in known if fnmatch(name, PARTS))]
+    return [file for file in (SAFE, PICKLE) if file in known][:1]
+
+
+def _choose_weights(name: str, source: str, listing: Listing, options: ImportOptions) -> Listing:
+    """Return the listing whose weights are to be used: the given one, or that of a conversion to safetensors.
+
+    Raises: ModelError if there are no weights, or if they are a pickle that is not converted and not allowed.
     """
-    if SAFE not in names and INDEX in names:
-        return PARTS
-    if SAFE in names or PICKLE not in names:
-        return SAFE
+    files = _weight_files(listing.files)
+    if not files:
+        have = ", ".join(sorted(listing.files)) or "no files"
+        raise ModelError(f"{source}: has no weights that can be read ({have}); accepted: {SAFE}, {INDEX} or {PICKLE}")
+    if files != [PICKLE]:
+        return listing
+    if converted := _conversion(name, source, listing):
+        return converted
     if not options.allow_pickle:
         raise ModelError(
-            f"{source}: its only weights are {PICKLE}, a pickle. Either give {ALLOWED_PICKLE}, or import the folder "
-            "with OPUS-MT's .npz file, from the zip archive to which the model's card links"
+            f"{source}: its only weights are {PICKLE}, a pickle, and the hub has no conversion to safetensors. Either "
+            f"run `mt-service import {source}` with {ALLOWED_PICKLE}, or import the folder with OPUS-MT's .npz files, "
+            "a zip that the model's card links to"
         )
-    return PICKLE
+    return listing
+
+
+def _conversion(name: str, source: str, listing: Listing) -> Listing | None:
+    """Return the newest conversion by the hub of the pickle in `listing`; conversions of other versions are ignored."""
+    try:
+        requests = list(
+            huggingface_hub.HfApi().get_repo_discussions(name, author=CONVERTER, discussion_type="pull_request")
+        )
+    except Exception:  # the hub answers, but discussions may be off for this model
+        return None
+    numbers = [request.num for request in requests if request.author == CONVERTER and request.status != "closed"]
+    for number in sorted(numbers, reverse=True):
+        converted = _listing(name, f"refs/pr/{number}", source, f"refs/pr/{number}")
+        if _weight_files(converted.files) not in ([], [PICKLE]) and _same_pickle(listing, converted):
+            return converted
+    return None
+
+
+def _same_pickle(one: Listing, other: Listing) -> bool:
+    ours, theirs = one.files[PICKLE].sha256, other.files.get(PICKLE)
+    return ours is not None and theirs is not None and ours == theirs.sha256
+
+
+def _download(name: str, file: str, listing: Listing, source: str) -> Path:
+    """Return the path of a file in huggingface_hub's cache, into which it is downloaded if it is not there.
+
+    Raises: ModelError if the file cannot be fetched and stored, or if its checksum is wrong.
+    """
+    try:
+        path = Path(huggingface_hub.hf_hub_download(name, file, revision=listing.commit))
+    except hub_errors.GatedRepoError as error:
+        raise ModelError(_refusal(name, source, error)) from error
+    except Exception as error:  # of the network or of the disk
+        raise ModelError(
+            f"{source}: the hub has this model, but {file} could not be fetched and stored ({_reason(error)}). What has "
+            "arrived is kept: the same command continues the download. Check the network and the free space of "
+            "huggingface_hub's cache; HF_HOME sets the cache's folder"
+        ) from error
+    if problem := listing.files[file].problem(path):
+        path.resolve().unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        raise ModelError(f"{source}: {file} is damaged: {problem}. It was deleted; the same command fetches it again")
+    return path
 
 
 def _reason(error: Exception) -> str:

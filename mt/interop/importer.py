@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mt.errors import ModelError
+from mt.interop.catalogue import HUB, find_entry, hub_name
 from mt.interop.fairseq import read_fairseq
 from mt.interop.foreign import ForeignModel, write_model
-from mt.interop.hub import fetch_model, is_hub_name
+from mt.interop.hub import Report, fetch_model
 from mt.interop.huggingface import read_marian_mt
 from mt.interop.huggingface_files import PICKLE, read_json
 from mt.interop.joeynmt import read_joeynmt
@@ -18,21 +20,41 @@ from mt.interop.output import check_output
 Reader = Callable[[Origin, ImportOptions], ForeignModel]
 
 
-def import_model(source: str, out: Path, directions: Sequence[str] = (), options: ImportOptions | None = None) -> None:
+def import_model(
+    source: str,
+    out: Path,
+    directions: Sequence[str] = (),
+    options: ImportOptions | None = None,
+    report: Report = lambda line: None,
+) -> None:
     """Convert the model `source` to the model directory `out`; an existing one is replaced.
 
-    `source` is a folder, or a name on the Hugging Face hub, `owner/model` or `owner/model@revision`. `directions` are
-    the model's directions, such as ("en-de",); they may be left out if the model's files state them. Raises:
-    ModelError that lists all problems.
+    `source` is a folder, or a name on the Hugging Face hub, `owner/model` or `owner/model@revision`, or a name of the
+    catalogue. `directions` are the model's directions, such as ("en-de",); they may be left out if the model's files
+    state them. The licence and the progress of a download are reported. Raises: ModelError that lists all problems.
     """
     options = options or ImportOptions()
     folder = Path(source)
     check_output(out, folder)
-    origin = (
-        Origin(folder, folder.resolve().name)
-        if folder.is_dir() or not is_hub_name(source)
-        else fetch_model(source, options)
-    )
+    if is_folder(source):
+        _convert(Origin(folder, folder.resolve().name), out, directions, options)
+        return
+    name = hub_name(source)
+    entry = find_entry(name)
+    if entry is not None and entry.direction and not directions:
+        directions = [entry.direction]
+    with TemporaryDirectory(prefix="mt-import-") as aside:
+        _convert(fetch_model(name, options, Path(aside), report), out, directions, options)
+
+
+def is_folder(source: str) -> bool:
+    """Return whether the source of an import is a path, which may not exist, rather than a name on the hub."""
+    name = source.partition("@")[0]
+    written_as_path = name.startswith((".", "/", "~")) or name.count("/") > 1
+    return not source.startswith(HUB) and (Path(source).is_dir() or written_as_path)
+
+
+def _convert(origin: Origin, out: Path, directions: Sequence[str], options: ImportOptions) -> None:
     write_model(choose_reader(origin.folder)(origin, options), out, directions)
 
 

@@ -33,11 +33,15 @@ class ImportOptions:
 
 @dataclass(frozen=True)
 class Origin:
-    """Folder of the model to import. `revision` is the commit on the hub, empty for a local folder."""
+    """Folder of the model to import. `revision` is the commit on the hub, empty for a local folder.
+
+    `conversion` is the branch and the commit of the weights if they are the hub's conversion to safetensors.
+    """
 
     folder: Path
     name: str
     revision: str = ""
+    conversion: str = ""
 
     def licence(self) -> str:
         """Return the licence stated in the front matter of README.md, or else the first line of LICENSE."""
@@ -51,6 +55,7 @@ class Origin:
     def provenance(self, files: Iterable[str]) -> list[str]:
         """Return lines for README.md: the revision, the licence and the checksums of `files`."""
         lines = [f"Revision: {self.revision} on the Hugging Face hub."] if self.revision else []
+        lines += [f"Weights: the hub's conversion to safetensors, {self.conversion}."] if self.conversion else []
         lines.append(f"Licence: {self.licence()}.")
         for name in files:
             with (self.folder / name).open("rb") as file:

@@ -1,0 +1,139 @@
+"""Catalogue of models on the Hugging Face hub that can be imported, and the folder of installed models.
+
+The entries are in catalogue.toml beside this file, from the public cards of the models.
+"""
+
+import os
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import model_validator
+
+from mt.errors import ModelError, did_you_mean
+from mt.interop.language_codes import M2M100, MBART50, NLLB200
+from mt.languages import DirectionSet, standard_tag
+from mt.section import Section
+
+HUB = "hub:"
+"""Prefix of the name of a model on the hub where paths are accepted too, such as the setting `model`."""
+
+NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w.-]+(/[\w.-]+)*))?")
+NON_COMMERCIAL = re.compile(r"(^|-)(nc|non-?commercial)(-|$)", re.IGNORECASE)
+FAMILIES = {
+    "M2M-100": tuple(standard_tag(code) for code in M2M100),
+    "NLLB-200": tuple(standard_tag(code) for code in NLLB200),
+    "mBART-50": tuple(standard_tag(code.split("_")[0]) for code in MBART50),
+}
+"""Languages of each family of multilingual models."""
+
+
+class Entry(Section):
+    """Model of the catalogue. Its source is the card of `repository`."""
+
+    repository: str
+    """Repository on the hub, owner/model."""
+    family: Literal["OPUS-MT", "M2M-100", "NLLB-200", "mBART-50"]
+    direction: str = ""
+    """The only direction of a model, such as en-de."""
+    source: str = ""
+    """The only source language of a multilingual model."""
+    target: str = ""
+    """The only target language of a multilingual model."""
+    parameters: int
+    """Millions of parameters, rounded to two digits, or three from 1,000 on: those of its architecture."""
+    licence: str = ""
+    """Licence in the metadata of the card; empty if the card states none."""
+    strengths: str
+    """What the model is for, in a few words."""
+
+    @model_validator(mode="after")
+    def _languages_are_stated(self) -> "Entry":
+        if bool(self.direction) != (self.family == "OPUS-MT"):
+            raise ValueError(f"{self.repository}: models of OPUS-MT have a direction, and no others")
+        return self
+
+    @property
+    def name(self) -> str:
+        """Name by which a user asks for the model: that of the repository without its owner."""
+        return self.repository.partition("/")[2]
+
+    @property
+    def directions(self) -> DirectionSet:
+        """Directions that the model translates."""
+        if self.direction:
+            return DirectionSet.parse([self.direction])
+        languages = FAMILIES[self.family]
+        sides = {"source": [self.source] if self.source else [*languages]}
+        return DirectionSet.parse(sides | {"target": [self.target] if self.target else [*languages]})
+
+    @property
+    def languages(self) -> str:
+        """The languages in a few characters: en-de, `100 languages`, `en to 52 languages`."""
+        if self.direction:
+            return self.direction
+        several = f"{len(FAMILIES[self.family])} languages"
+        if self.source or self.target:
+            return f"{self.source or several} to {self.target or several}"
+        return several
+
+    def memory(self, bytes_per_parameter: int) -> str:
+        """Return the memory of the weights, such as `1.9 GB`."""
+        size = self.parameters * bytes_per_parameter
+        return f"{size / 1000:.1f} GB" if size >= 1000 else f"{size} MB"
+
+
+@cache
+def catalogue() -> tuple[Entry, ...]:
+    """Return the entries of catalogue.toml, in their order."""
+    with Path(__file__).with_name("catalogue.toml").open("rb") as file:
+        return tuple(Entry.model_validate(entry) for entry in tomllib.load(file)["model"])
+
+
+def find_entry(name: str) -> Entry | None:
+    """Return the entry of a model of the catalogue, by its name or the name of its repository."""
+    repository = name.partition("@")[0]
+    return next((entry for entry in catalogue() if repository in (entry.name, entry.repository)), None)
+
+
+def hub_name(name: str) -> str:
+    """Return the name on the hub, owner/model or owner/model@REVISION, for a name that a user gave.
+
+    Accepted are also `hub:` before the name, and names of the catalogue. Raises: ModelError for other names.
+    """
+    asked = name.removeprefix(HUB)
+    if entry := find_entry(asked):
+        revision = asked.partition("@")[1:]
+        asked = "".join((entry.repository, *revision))
+    if NAME.fullmatch(asked) is None:
+        near = did_you_mean(asked, [entry.name for entry in catalogue()])
+        raise ModelError(
+            f"{name}: no such model{near}; accepted: a name that `mt-service models` lists, or owner/model or "
+            "owner/model@REVISION of the Hugging Face hub"
+        )
+    return asked
+
+
+def is_non_commercial(licence: str) -> bool:
+    """Return whether the identifier of a licence, such as cc-by-nc-4.0, forbids commercial use."""
+    return NON_COMMERCIAL.search(licence) is not None
+
+
+def models_folder() -> Path:
+    """Return the folder of installed models: MT_MODELS, or else mt-service/models in the user's data folder (XDG)."""
+    if stated := os.environ.get("MT_MODELS"):
+        return Path(stated)
+    data = Path(os.environ.get("XDG_DATA_HOME", ""))
+    return (data if data.is_absolute() else Path.home() / ".local" / "share") / "mt-service" / "models"
+
+
+def installed_folder(name: str, models: Path) -> Path:
+    """Return the model directory in `models` for a name on the hub, owner/model or owner/model@REVISION."""
+    return models / name.replace("/", "--")
+
+
+def is_installed(folder: Path) -> bool:
+    """Return whether a model directory is complete; it is written whole or not at all."""
+    return (folder / "config.json").is_file() and (folder / "model.safetensors").is_file()

@@ -1,6 +1,7 @@
 """Serve models over HTTP: POST /translate, GET /languages, GET /health. All operations are listed at /docs.
 
     python -m service                                                    # the starter model of the package
+    python -m service --model hub:opus-mt-en-de        # installs the model first; mt-service models lists others
     python -m service --model runs/phrasebook-en-de/model
     curl http://localhost:8000/translate -H "Content-Type: application/json" \\
         -d '{"q": "Where is the train station?", "source": "en", "target": "de"}'
@@ -32,6 +33,7 @@ from service.access.database import Database
 from service.app import create_app
 from service.connections import BACKLOG, SEND_BYTES, ConnectionLimiter, accept_batch, connection_limit
 from service.core_dumps import disable_core_dumps
+from service.hub_models import install_models
 from service.logs import configure_logs
 from service.middleware import HEAD_BYTES
 from service.pauses import shorten_pauses
@@ -53,7 +55,7 @@ GROUPS = {
 }
 """Heading of each group of settings in the help, by the first setting of the group."""
 
-PLACEHOLDERS = {"model": "DIR[,DIR]", "models": "DIR", "database": "FILE"}
+PLACEHOLDERS = {"model": "MODEL[,MODEL]", "models": "DIR", "database": "FILE"}
 
 SHUTDOWN_SECONDS = 5  # time to send the last answers after all requests are done
 
@@ -65,6 +67,7 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
         configure_logs(not sys.stderr.isatty() if settings.log_json is None else settings.log_json)
         if settings.broad_proxies:
             structlog.get_logger().warning("clients may choose their address", networks=settings.broad_proxies)
+        settings = install_models(settings)
         disable_core_dumps()
         asyncio.run(serve(settings))
     except MTError as error:
@@ -79,7 +82,7 @@ def parser(program: str = "python -m service") -> argparse.ArgumentParser:
     """Return a parser with an option for each setting. An option that is not given is read from the environment."""
     parser = argparse.ArgumentParser(
         prog=program,
-        usage="%(prog)s [--model DIR | --models DIR] [options]",
+        usage="%(prog)s [--model MODEL | --models DIR] [options]",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

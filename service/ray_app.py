@@ -36,6 +36,7 @@ from typing import Any
 import structlog
 
 from mt.errors import MTError, problems
+from service.hub_models import install_models
 from service.logs import configure_logs
 from service.program import parser
 from service.ray_deployments import QUIET, Scale, application
@@ -60,8 +61,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if ray is None:
             raise SettingsError("ray is not installed. Run pip install 'mt-service[ray]'")
-        settings = resolved(load_settings(options))
+        settings = load_settings(options)
         configure_logs(not sys.stderr.isatty() if settings.log_json is None else settings.log_json)
+        settings = resolved(install_models(settings))
         with connected(address):
             run(settings, scale_of(settings, least, most))
     except MTError as error:

@@ -90,12 +90,14 @@ class Settings(BaseSettings):
 
     model: Directories = Field(
         (),
-        description="Model directory, or several, separated by commas. Without `model` and `models`, the bundled model "
-        "is served.",
+        description="Model directory, or `hub:NAME` for a model of the Hugging Face hub, which is installed if it is "
+        "not yet (see `mt-service models`); or several, separated by commas. Without `model` and `models`, the bundled "
+        "model is served.",
     )
     models: Path | None = Field(
         None,
-        description="Folder of model directories, searched again at each reload; `model` overrides it.",
+        description="Folder of model directories, searched again at each reload; `model` overrides it. Models of the "
+        "hub are installed in it.",
     )
     host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 listens on every network.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free port, which is logged.")

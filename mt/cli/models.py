@@ -9,7 +9,6 @@ The catalogue is from the public cards of the models. `mt-service import NAME` i
 OWNER/MODEL. The licence of a model is that of its card; NC marks licences that forbid commercial use.
 """
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
     others = [path for path in other_models(folder, known) if options.wanted.lower() in path.name.lower()]
     for line in [
         *(f"installed, not in the catalogue: {path}" for path in others),
-        "Memory: of the weights, in float32 and in int8 (CPU). NC: no commercial use. Licence -: not stated on the card.",
+        "Memory: of the weights, in float32 and in int8 (CPU). NC: no commercial use. -: the card states no licence.",
         f"Source: the cards of the repositories on the Hugging Face hub. Installed models: {folder}",
     ]:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -75,6 +74,5 @@ def other_models(folder: Path, known: set[Path]) -> list[Path]:
     """Return the model directories in `folder` that are not in `known`, sorted."""
     if not folder.is_dir():
         return []
-    return sorted(
-        path for path in folder.iterdir() if re.match(r"[^.]", path.name) and is_installed(path) and path not in known
-    )
+    models = (path for path in folder.iterdir() if not path.name.startswith(".") and is_installed(path))
+    return sorted(path for path in models if path not in known)

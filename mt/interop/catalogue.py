@@ -43,7 +43,7 @@ class Entry(Section):
     target: str = ""
     """The only target language of a multilingual model."""
     parameters: int
-    """Millions of parameters, rounded to two digits, or three from 1,000 on: those of its architecture."""
+    """Millions of parameters, rounded."""
     licence: str = ""
     """Licence in the metadata of the card; empty if the card states none."""
     strengths: str
@@ -74,10 +74,11 @@ class Entry(Section):
         """The languages in a few characters: en-de, `100 languages`, `en to 52 languages`."""
         if self.direction:
             return self.direction
-        several = f"{len(FAMILIES[self.family])} languages"
+        count = len(FAMILIES[self.family])
         if self.source or self.target:
-            return f"{self.source or several} to {self.target or several}"
-        return several
+            others = f"{count - 1} languages"
+            return f"{self.source or others} to {self.target or others}"
+        return f"{count} languages"
 
     def memory(self, bytes_per_parameter: int) -> str:
         """Return the memory of the weights, such as `1.9 GB`."""

@@ -209,8 +209,8 @@ def _download(name: str, file: str, listing: Listing, source: str) -> Path:
         raise ModelError(_refusal(name, source, error)) from error
     except Exception as error:  # of the network or of the disk
         raise ModelError(
-            f"{source}: the hub has this model, but {file} could not be fetched and stored ({_reason(error)}). What has "
-            "arrived is kept: the same command continues the download. Check the network and the free space of "
+            f"{source}: the hub has this model, but {file} could not be fetched and stored ({_reason(error)}). What "
+            "has arrived is kept: the same command continues the download. Check the network and the free space of "
             "huggingface_hub's cache; HF_HOME sets the cache's folder"
         ) from error
     if problem := listing.files[file].problem(path):

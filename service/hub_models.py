@@ -1,0 +1,62 @@
+"""Installation of models of the Hugging Face hub that the setting `model` names, before the service starts.
+
+`mt-service import` runs as a program: it needs torch and the memory of the whole model, which the service does not.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
+
+import structlog
+
+from mt.errors import MTError, problems
+from mt.interop.catalogue import HUB, hub_name, installed_folder, is_installed, models_folder
+from service.settings import Settings, SettingsError
+
+
+def install_models(settings: Settings) -> Settings:
+    """Return the settings with the model directory of each `hub:NAME`; a model that is not installed is installed.
+
+    Models are installed in the folder of the setting `models`, or else in the user's data folder. An installed model is
+    not compared with the hub. Raises: SettingsError if a name is wrong, or a model cannot be installed.
+    """
+    folder = settings.models or models_folder()
+    wanted = [str(path) for path in settings.model]
+    names: dict[str, str] = {}
+    wrong = []
+    for text in wanted:
+        try:
+            names |= {text: hub_name(text)} if text.startswith(HUB) else {}
+        except MTError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise SettingsError(problems("the setting model cannot be used", wrong))
+    installed = {text: installed_folder(name, folder) for text, name in names.items()}
+    for text, directory in installed.items():
+        if not is_installed(directory):
+            _import(names[text], directory)
+    return settings.model_copy(update={"model": tuple(installed.get(text, Path(text)) for text in wanted)})
+
+
+def _import(name: str, directory: Path) -> None:
+    """Install a model. Raises: SettingsError if this fails; the program has then printed the reason."""
+    structlog.get_logger().info("installing a model", model=name, directory=str(directory))
+    with subprocess.Popen([sys.executable, "-m", "mt", "import", name, str(directory)]) as program:
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            program.terminate()
+            os._exit(0)  # no request has been accepted
+
+        before = signal.signal(signal.SIGTERM, stop)
+        try:
+            status = program.wait()
+        except KeyboardInterrupt:
+            program.wait()
+            raise
+        finally:
+            signal.signal(signal.SIGTERM, before)
+    if status:
+        raise SettingsError(f"the model {HUB}{name} could not be installed; the reason is printed above")

@@ -171,8 +171,8 @@ def _choose_weights(name: str, source: str, listing: Listing, options: ImportOpt
     if not options.allow_pickle:
         raise ModelError(
             f"{source}: its only weights are {PICKLE}, a pickle, and the hub has no conversion to safetensors. Either "
-            f"run `mt-service import {source}` with {ALLOWED_PICKLE}, or import the folder with OPUS-MT's .npz files, "
-            "a zip that the model's card links to"
+            f"run `mt-service import {source}` with {ALLOWED_PICKLE}, or import the folder with OPUS-MT's .npz file, "
+            "from the zip archive to which the model's card links"
         )
     return listing
 

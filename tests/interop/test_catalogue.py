@@ -1,0 +1,80 @@
+"""The catalogue: complete entries, names that are found, licences that are marked."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mt.cli.main import main
+from mt.errors import ModelError
+from mt.interop.catalogue import (
+    NAME,
+    catalogue,
+    find_entry,
+    hub_name,
+    installed_folder,
+    is_non_commercial,
+    models_folder,
+)
+from mt.languages import Direction
+
+
+def test_every_entry_is_complete_and_named_once() -> None:
+    entries = catalogue()
+    assert 35 <= len(entries) <= 60
+    assert len({entry.name for entry in entries}) == len(entries)
+    for entry in entries:
+        assert NAME.fullmatch(entry.repository) and entry.strengths and 10 < entry.parameters < 10_000
+        assert not entry.licence or re.fullmatch(r"[a-z0-9.-]+", entry.licence)
+        if entry.direction:
+            assert entry.name.endswith(entry.direction) and entry.directions.to_config() == [entry.direction]
+
+
+def test_the_directions_of_multilingual_models() -> None:
+    directions = {entry.name: entry.directions for entry in catalogue()}
+    ukrainian = Direction.parse("en-uk")
+    names = {name for name, known in directions.items() if ukrainian in known}
+    assert {"opus-mt-en-uk", "m2m100_418M", "nllb-200-distilled-600M", "mbart-large-50-one-to-many-mmt"} <= names
+    assert "mbart-large-50-many-to-one-mmt" not in names and "opus-mt-uk-en" not in names
+
+
+def test_names_become_those_of_the_hub() -> None:
+    expected = "Helsinki-NLP/opus-mt-en-de"
+    assert [hub_name(name) for name in ("opus-mt-en-de", "hub:opus-mt-en-de", expected)] == [expected] * 3
+    assert hub_name("hub:opus-mt-en-de@refs/pr/3") == f"{expected}@refs/pr/3"
+    assert hub_name("somebody/model@v1") == "somebody/model@v1"
+    assert find_entry("somebody/model") is None
+    for wrong in ("nothing", "a/b/c", "hub:", "../secret", "a/b@../c"):
+        with pytest.raises(ModelError, match="no such model"):
+            hub_name(wrong)
+
+
+def test_the_folder_of_installed_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("MT_MODELS", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert models_folder() == Path("/data/mt-service/models")
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")  # the specification: ignored
+    assert models_folder() == Path.home() / ".local/share/mt-service/models"
+    monkeypatch.setenv("MT_MODELS", str(tmp_path))
+    assert models_folder() == tmp_path
+    assert installed_folder("a/b@refs/pr/3", tmp_path) == tmp_path / "a--b@refs--pr--3"
+
+
+def test_non_commercial_licences() -> None:
+    assert all(map(is_non_commercial, ("cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-nc", "NC")))
+    assert not any(map(is_non_commercial, ("apache-2.0", "cc-by-4.0", "mit", "ncsa", "")))
+
+
+def test_models_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "my-model"
+    folder.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).write_bytes(b"")
+    assert main(["models", "--models", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {entry.name for entry in catalogue()} <= {line.split()[0] for line in lines}
+    assert f"installed, not in the catalogue: {folder}" in lines
+    assert all(("cc-by-nc-4.0 NC" in line) == line.startswith("nllb-200") for line in lines)
+    assert main(["models", "nllb-200-3.3", "--models", str(tmp_path)]) == 0
+    listed = capsys.readouterr().out
+    assert "13.4 GB, 3.3 GB" in listed and "opus-mt" not in listed and "my-model" not in listed

@@ -20,7 +20,7 @@ from mt.section import Section
 HUB = "hub:"
 """Prefix of the name of a model on the hub where paths are accepted too, such as the setting `model`."""
 
-NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w.-]+(/[\w.-]+)*))?")
+NAME = re.compile(r"(?P<name>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>\w[\w.-]*(/\w[\w.-]*)*))?")
 NON_COMMERCIAL = re.compile(r"(^|-)(nc|non-?commercial)(-|$)", re.IGNORECASE)
 FAMILIES = {
     "M2M-100": tuple(standard_tag(code) for code in M2M100),

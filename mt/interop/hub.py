@@ -16,6 +16,8 @@ from mt.interop.origin import ALLOWED_PICKLE, ImportOptions, Origin
 try:
     import huggingface_hub
     from huggingface_hub import errors as hub_errors
+    from huggingface_hub.file_download import http_get
+    from huggingface_hub.utils import build_hf_headers, disable_progress_bars  # type: ignore[attr-defined]
 except ModuleNotFoundError:  # an installation without dependencies, which `fetch_model` reports
     huggingface_hub = None  # type: ignore[assignment]
 
@@ -29,12 +31,17 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class RemoteFile:
+class HubFile:
     """Size in bytes, SHA-256 of a large file and Git's id of a small one, as far as the hub states them."""
 
     size: int | None
     sha256: str | None
     git_id: str | None
+
+    @property
+    def has_checksum(self) -> bool:
+        """True if the hub states a checksum."""
+        return bool(self.sha256) or len(self.git_id or "") == 40
 
     def problem(self, path: Path) -> str:
         """Return what is wrong with the downloaded file, or an empty string."""
@@ -54,16 +61,17 @@ class Listing:
     """Files of a model on the hub at one commit, by name, without those in subfolders."""
 
     commit: str
-    files: Mapping[str, RemoteFile]
+    files: Mapping[str, HubFile]
     licence: str = ""
     reference: str = ""  # branch of the commit if it is not that of the user's revision
 
 
 def fetch_model(source: str, options: ImportOptions, folder: Path, report: Report = lambda line: None) -> Origin:
-    """Download a model into huggingface_hub's cache, and link its files into the empty `folder`.
+    """Download a model into `folder`.
 
-    `source` is owner/model or owner/model@REVISION; without a revision, the newest is taken. A file of the cache is
-    not downloaded again, and an interrupted download is continued. The licence is reported before the download.
+    `source` is owner/model or owner/model@REVISION; without a revision, the newest is taken. A file that is in the
+    folder with the right checksum is not downloaded again, and an interrupted download is continued. The licence is
+    reported before the download.
 
     The returned Origin records the revision. Raises: ModelError if the hub cannot be reached, has no such model or
     does not give it to this user, if its weights are a pickle that the options do not allow, or if the files cannot be
@@ -72,7 +80,7 @@ def fetch_model(source: str, options: ImportOptions, folder: Path, report: Repor
     if huggingface_hub is None:
         raise ModelError(f"{source}: huggingface_hub is not installed. Run pip install huggingface_hub")
     if not sys.stderr.isatty():
-        huggingface_hub.utils.disable_progress_bars()  # type: ignore[attr-defined]
+        disable_progress_bars()
     matched = NAME.fullmatch(source)
     assert matched is not None
     name = matched["name"]
@@ -86,12 +94,12 @@ def fetch_model(source: str, options: ImportOptions, folder: Path, report: Repor
     report(f"{name}: {_licence(listing.licence)}; {sum(sizes) / 1e6:,.1f} MB; revision {listing.commit}")
     if weights.reference:
         report(f"{name}: takes the hub's conversion of {PICKLE} to safetensors, {weights.reference}")
+    folder.mkdir(parents=True, exist_ok=True)
     for origin, files in wanted:
         for file in dict.fromkeys(files):
             if (origin.files[file].size or 0) > LARGE:
                 report(f"{name}: {file}, {(origin.files[file].size or 0) / 1e6:,.1f} MB")
-            if not (folder / file).exists():
-                (folder / file).symlink_to(_download(name, file, origin, source))
+            _download(name, file, origin, source, folder)
     conversion = f"{weights.reference} ({weights.commit})" if weights.reference else ""
     return Origin(folder, name, listing.commit, conversion)
 
@@ -109,7 +117,7 @@ def _listing(name: str, revision: str | None, source: str, reference: str = "") 
     except Exception as error:  # huggingface_hub passes on errors of its HTTP library, which varies with its version
         raise ModelError(_refusal(name, source, error)) from error
     files = {
-        file.rfilename: RemoteFile(file.size, file.lfs.sha256 if file.lfs else None, file.blob_id)
+        file.rfilename: HubFile(file.size, file.lfs.sha256 if file.lfs else None, file.blob_id)
         for file in info.siblings or ()
         if "/" not in file.rfilename
     }
@@ -198,26 +206,39 @@ def _same_pickle(one: Listing, other: Listing) -> bool:
     return ours is not None and theirs is not None and ours == theirs.sha256
 
 
-def _download(name: str, file: str, listing: Listing, source: str) -> Path:
-    """Return the path of a file in huggingface_hub's cache, into which it is downloaded if it is not there.
+def _download(name: str, file: str, listing: Listing, source: str, folder: Path) -> None:
+    """Download a file into `folder`, unless it is there and its checksum is right. Continue an interrupted download.
+
+    huggingface_hub's cache discards the beginning of a file whose download was interrupted.
 
     Raises: ModelError if the file cannot be fetched and stored, or if its checksum is wrong.
     """
+    remote, path = listing.files[file], folder / file
+    if path.exists() and remote.has_checksum and not remote.problem(path):
+        return
+    part = folder / f"{file}.{listing.commit[:12]}.part"
     try:
-        path = Path(huggingface_hub.hf_hub_download(name, file, revision=listing.commit))
+        with part.open("ab") as out:
+            http_get(
+                huggingface_hub.hf_hub_url(name, file, revision=listing.commit),
+                out,
+                resume_size=out.tell(),
+                headers=build_hf_headers(),
+                expected_size=remote.size,
+                displayed_filename=file,
+            )
     except hub_errors.GatedRepoError as error:
         raise ModelError(_refusal(name, source, error)) from error
     except Exception as error:  # of the network or of the disk
         raise ModelError(
             f"{source}: the hub has this model, but {file} could not be fetched and stored ({_reason(error)}). What "
-            "has arrived is kept: the same command continues the download. Check the network and the free space of "
-            "huggingface_hub's cache; HF_HOME sets the cache's folder"
+            f"has arrived is in {folder}, and the same command continues the download. Check the network and the free "
+            "space; MT_MODELS sets the folder of models"
         ) from error
-    if problem := listing.files[file].problem(path):
-        path.resolve().unlink(missing_ok=True)
-        path.unlink(missing_ok=True)
+    if problem := remote.problem(part):
+        part.unlink()
         raise ModelError(f"{source}: {file} is damaged: {problem}. It was deleted; the same command fetches it again")
-    return path
+    part.replace(path)
 
 
 def _reason(error: Exception) -> str:

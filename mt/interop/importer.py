@@ -1,11 +1,11 @@
 """Import of a model from a folder or the Hugging Face hub."""
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mt.errors import ModelError
-from mt.interop.catalogue import HUB, find_entry, hub_name
+from mt.interop.catalogue import HUB, find_entry, hub_name, installed_folder, models_folder
 from mt.interop.fairseq import read_fairseq
 from mt.interop.foreign import ForeignModel, write_model
 from mt.interop.hub import Report, fetch_model
@@ -16,6 +16,8 @@ from mt.interop.marian import read_marian
 from mt.interop.multilingual import MODEL_TYPES, read_multilingual
 from mt.interop.origin import ImportOptions, Origin
 from mt.interop.output import check_output
+
+DOWNLOADS = ".downloads"  # subfolder of the folder of models; the service skips hidden folders
 
 Reader = Callable[[Origin, ImportOptions], ForeignModel]
 
@@ -31,7 +33,8 @@ def import_model(
 
     `source` is a folder, or a name on the Hugging Face hub, `owner/model` or `owner/model@revision`, or a name of the
     catalogue. `directions` are the model's directions, such as ("en-de",); they may be left out if the model's files
-    state them. The licence and the progress of a download are reported. Raises: ModelError that lists all problems.
+    state them. The licence and the progress of a download are reported. A downloaded model is deleted once it is
+    converted. Raises: ModelError that lists all problems.
     """
     options = options or ImportOptions()
     folder = Path(source)
@@ -43,8 +46,9 @@ def import_model(
     entry = find_entry(name)
     if entry is not None and entry.direction and not directions:
         directions = [entry.direction]
-    with TemporaryDirectory(prefix="mt-import-") as aside:
-        _convert(fetch_model(name, options, Path(aside), report), out, directions, options)
+    downloads = installed_folder(name, models_folder() / DOWNLOADS)
+    _convert(fetch_model(name, options, downloads, report), out, directions, options)
+    shutil.rmtree(downloads)
 
 
 def is_folder(source: str) -> bool:

@@ -59,6 +59,13 @@ class UnsupportedLanguage(ServiceError):
     code = "unsupported_language"
 
 
+class UnknownModel(ServiceError):
+    """The service has no model of this name."""
+
+    status = HTTPStatus.BAD_REQUEST
+    code = "unknown_model"
+
+
 class CannotTranslate(ServiceError):
     """The model cannot translate this text. The status is not 5xx, because clients would send the text again."""
 

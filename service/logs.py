@@ -19,7 +19,9 @@ LOG_EVENTS = {
     "installing a model": "A model of the Hugging Face hub is downloaded and converted (model, directory).",
     "listening": "The service accepts connections (host, port; with Ray: replicas).",
     "model loaded": "The workers of a model are ready (model, version, devices).",
-    "model unloaded": "A replaced model has finished its requests (model, version).",
+    "model loaded on demand": "A request needed a model that was not in memory (model, seconds).",
+    "model unloaded": "A replaced model has finished its requests (model, version), or a model made room for another "
+    "(model, reason).",
     "no GPU: the CPU translates": "The setting device is auto, but no GPU can be used (reason).",
     "not answered in time": "The grace period ended before all requests were answered (requests).",
     "not ended in time": "The Ray application did not stop in time.",
@@ -29,7 +31,8 @@ LOG_EVENTS = {
     "reload refused": "New models cannot be used; the old models stay in use (problem).",
     "reloaded": "The new models are in use (models).",
     "reloading": "A reload has begun, by SIGHUP or POST /admin/reload.",
-    "request": "A request was answered (method, route, status, milliseconds, caller, characters, times of phases).",
+    "request": "A request was answered (method, route, status, milliseconds, caller, characters, models, and times of "
+    "phases).",
     "segments not translated": "Segments of a document could not be translated and stay unchanged (failed, segments).",
     "stopped": "The service has ended (texts, decoder_steps).",
     "stopping": "SIGTERM or SIGINT was received; new work is refused from now on (requests).",
@@ -58,16 +61,19 @@ class RequestRecord:
     phases: dict[Phase, float] = field(
         default_factory=dict
     )  # seconds; of a request with several parts, those of the slowest
+    models: set[str] = field(default_factory=set)  # names
 
     def add_phase(self, phase: Phase, seconds: float) -> None:
         """Record the seconds that one part of the request spent in a phase. The slowest part counts."""
         self.phases[phase] = max(seconds, self.phases.get(phase, 0.0))
 
-    def log_fields(self) -> dict[str, str | int]:
+    def log_fields(self) -> dict[str, str | int | list[str]]:
         """Return the recorded properties as fields of a log line, with times in milliseconds."""
-        fields: dict[str, str | int] = {"caller": self.caller} if self.caller else {}
+        fields: dict[str, str | int | list[str]] = {"caller": self.caller} if self.caller else {}
         if self.characters:
             fields["characters"] = self.characters
+        if self.models:
+            fields["models"] = sorted(self.models)
         return fields | {f"{phase}_milliseconds": round(1000 * seconds) for phase, seconds in self.phases.items()}
 
 

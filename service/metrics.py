@@ -1,6 +1,6 @@
 """Prometheus metrics. Labels are route templates, statuses and phases, so their number is bounded."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -33,10 +33,13 @@ class MetricInfo:
 
 @dataclass(frozen=True)
 class SampledMetric(Generic[T]):
-    """A metric whose value is read from an object of type T whenever the metrics are requested."""
+    """A metric whose value is read from an object of type T whenever the metrics are requested.
+
+    The value of a metric with a label is a value for each label.
+    """
 
     info: MetricInfo
-    value: Callable[[T], float]
+    value: Callable[[T], float | Mapping[str, float]]
 
 
 REQUESTS = MetricInfo("counter", "requests", "Answered requests.", ("route", "method", "status"))
@@ -83,6 +86,18 @@ FLEET_METRICS: tuple[SampledMetric[FleetStats], ...] = (
     ),
     _counter("source_tokens", "Tokens of the translated texts.", lambda stats: stats.work.source_tokens),
     _counter("target_tokens", "Tokens of the translations.", lambda stats: stats.work.target_tokens),
+    SampledMetric(
+        MetricInfo("gauge", "model_loaded", "1 for a model in memory, otherwise 0.", ("model",)),
+        lambda stats: {name: float(model.loaded) for name, model in stats.models.items()},
+    ),
+    SampledMetric(
+        MetricInfo("counter", "model_loads", "Loads of a model into memory.", ("model",)),
+        lambda stats: {name: model.loads for name, model in stats.models.items()},
+    ),
+    SampledMetric(
+        MetricInfo("counter", "model_texts", "Texts that a model has translated.", ("model",)),
+        lambda stats: {name: model.finished for name, model in stats.models.items()},
+    ),
 )
 
 
@@ -166,10 +181,15 @@ class _SampledCollector(Collector, Generic[T]):
         sampled = self._read()
         for metric in self._metrics:
             family = _family(metric.info)
-            family.add_metric([], metric.value(sampled))
+            value = metric.value(sampled)
+            if isinstance(value, Mapping):
+                for label, item in value.items():
+                    family.add_metric([label], item)
+            else:
+                family.add_metric([], value)
             yield family
 
 
 def _family(info: MetricInfo) -> CounterMetricFamily | GaugeMetricFamily:
     kind = CounterMetricFamily if info.kind == "counter" else GaugeMetricFamily
-    return kind(PREFIX + info.name, info.help)
+    return kind(PREFIX + info.name, info.help, labels=info.labels)

@@ -84,7 +84,7 @@ class ModelReplica:
             return LoadFailed(
                 f"{model} is not among the models of a replica; accepted: equal model directories on every machine"
             )
-        return replace(pool.loaded, devices=("replicas",), no_gpu="")
+        return replace(pool.description, devices=("replicas",), no_gpu="")
 
     async def translate(
         self,
@@ -96,13 +96,13 @@ class ModelReplica:
     ) -> ReplicaAnswer:
         """Translate a text within `seconds`. `message.deadline` is ignored: it is a time of another machine's clock."""
         pool = self._pool(model)
-        if pool is None or pool.loaded.version != version:
+        if pool is None or pool.description.version != version:
             with suppress(ReloadRefused):
                 await self._reload()
             pool = self._pool(model)
         outcome = None
-        if pool is not None and pool.loaded.version == version:
-            batches = message.text.cost / pool.loaded.capacity
+        if pool is not None and pool.description.version == version:
+            batches = message.text.cost / pool.description.capacity
             self._batches += batches
             try:
                 outcome = await self._outcome(message, seconds, on_sentence)
@@ -110,7 +110,7 @@ class ModelReplica:
                 self._batches -= batches
         stats = self._fleet.stats()
         work = replace(stats.work, texts=stats.finished)
-        return ReplicaAnswer(outcome, "" if pool is None else pool.loaded.version, self._name, work)
+        return ReplicaAnswer(outcome, "" if pool is None else pool.description.version, self._name, work)
 
     async def translate_reporting(
         self, model: Path, version: str, message: Translate, seconds: float | None
@@ -160,7 +160,8 @@ class Front:
         self._settings = settings
         self._exit_stack = AsyncExitStack()
         self._database = self._exit_stack.enter_context(Database.open(settings.database))
-        fleet = Fleet(FleetConfig.of(settings), lambda model, _: ReplicasTransport(model, replicas))
+        config = replace(FleetConfig.of(settings), memory=None)  # each replica has a budget of its own
+        fleet = Fleet(config, lambda model, _: ReplicasTransport(model, replicas))
         self._fleet = await self._exit_stack.enter_async_context(fleet)
 
     def __serve_build_asgi_app__(self) -> ASGIApp:

@@ -2,13 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
 from typing import Protocol
 
-from mt.pipeline.results import Translation
 from service.errors import DeadlineExceeded, NotServing, Overloaded, ServiceError
-from service.workers.fleet import ServedModel
-from service.workers.messages import SourceText, TranslateOptions
 
 
 class MonitoredModels(Protocol):
@@ -20,17 +16,7 @@ class MonitoredModels(Protocol):
     @property
     def ready(self) -> bool: ...
 
-    @property
-    def models(self) -> tuple[ServedModel, ...]: ...
-
-    async def translate(
-        self,
-        texts: Sequence[SourceText],
-        options: TranslateOptions,
-        *,
-        caller: str = "",
-        deadline: float | None = None,
-    ) -> list[Translation]: ...
+    async def translate_by_each(self, text: str, caller: str, deadline: float) -> None: ...
 
 
 CANARY_TEXT = "Hello, world!"
@@ -40,7 +26,7 @@ CANARY_TIMEOUT = 30.0  # seconds
 
 
 class Readiness:
-    """Answers probes at once, from the result of the last canary: the translation of a short text by each model.
+    """Answers probes at once, from the result of the last canary: the translation of a short text by each loaded model.
 
     A probe starts a new canary if the last canary is older than `interval` seconds.
     """
@@ -75,11 +61,7 @@ class Readiness:
     async def _translate_canary(self) -> None:
         deadline = time.monotonic() + self._timeout
         try:
-            for model in self._models.models:
-                options = TranslateOptions(next(iter(model.directions)))
-                await self._models.translate(
-                    [SourceText(CANARY_TEXT)], options, caller=CANARY_CALLER, deadline=deadline
-                )
+            await self._models.translate_by_each(CANARY_TEXT, CANARY_CALLER, deadline)
         except Overloaded:
             pass  # a full queue is neither a failure nor a success
         except DeadlineExceeded:

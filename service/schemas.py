@@ -84,6 +84,10 @@ TextRange = tuple[int, int]
 """Begin and end of a range of characters (code points) in a text."""
 
 
+MODEL = "Name of a model of GET /models; `default` selects the default model of each direction."
+DEFAULT_MODEL = "default"
+
+
 class _Request(BaseModel):
     """Base class of bodies. Clients send null for missing fields, and empty languages; both count as missing."""
 
@@ -94,7 +98,7 @@ class _Request(BaseModel):
     def _drop_empty_fields(cls, fields: Any) -> Any:
         if not isinstance(fields, dict):
             return fields
-        empty = {"source", "target", "format", "api_key"}
+        empty = {"source", "target", "format", "model", "api_key"}
         return {name: item for name, item in fields.items() if item is not None and not (item == "" and name in empty)}
 
 
@@ -131,6 +135,7 @@ class TranslateRequest(_Request):
     beam_size: Number | None = Field(
         None, ge=1, description="Beam size of the search; the model's default if left out."
     )
+    model: Text | None = Field(None, description=MODEL + " The response then has `models`.")
     quality: Flag = Field(
         False, description="Whether to return the estimated quality of each translation, from 0 to 100."
     )
@@ -202,6 +207,7 @@ class ExplainRequest(_Request):
     q: Text = Field(description="One sentence of at most 300 characters and 30 words.")
     source: Text = Field(description="Code of GET /languages, or auto.")
     target: Text = Field(description="Code of GET /languages.")
+    model: Text | None = Field(None, description=MODEL)
     api_key: Text | None = Field(None, description="API key, if the service requires one.")
 
 
@@ -215,6 +221,7 @@ class FileRequest(_Request):
     )
     source: Text = Field(description="Code of GET /languages, or auto.")
     target: Text = Field(description="Code of GET /languages.")
+    model: Text | None = Field(None, description=MODEL)
     api_key: Text | None = Field(None, description="API key, if the service requires one.")
 
 
@@ -255,6 +262,9 @@ class TargetResponse(BaseModel):
     )
     quality: float | list[float | None] | None = Field(None, description="From 0 to 100.")
     untranslated: list[str] | list[list[str]] | None = Field(None, description="Sentences that stay unchanged.")
+    models: list[str] | list[list[str]] | None = Field(
+        None, description="Names of the models that translated a text: two if there is a pivot. Only with `model`."
+    )
     segments: list[SegmentResponse] | list[list[SegmentResponse]] | None = None
 
 

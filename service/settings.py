@@ -74,6 +74,7 @@ def _long(value: SecretStr) -> SecretStr:
 
 
 Directories = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 Origins = Annotated[tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_split)]
 Hosts = Annotated[tuple[Annotated[str, AfterValidator(_host_name)], ...], NoDecode, BeforeValidator(_split)]
 Networks = Annotated[tuple[Annotated[str, AfterValidator(_host_or_network)], ...], NoDecode, BeforeValidator(_split)]
@@ -98,6 +99,17 @@ class Settings(BaseSettings):
         None,
         description="Folder of model directories, searched again at each reload; `model` overrides it. Models of the "
         "hub are installed in it.",
+    )
+    preferred_models: Names = Field(
+        (),
+        description="Names of models, separated by commas. If several models translate a direction, the first of these "
+        "is its default; then come the other models, in the order of `model`, or by the names of their folders.",
+    )
+    model_memory_mb: int | None = Field(
+        None,
+        ge=1,
+        description="Memory in megabytes for all loaded models. The models that were used least recently are unloaded; "
+        "a request loads its model again. If left out, all models stay loaded.",
     )
     host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 listens on every network.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free port, which is logged.")

@@ -29,6 +29,7 @@ from service.errors import (
     UnsupportedLanguage,
     error_responses,
 )
+from service.routes.translate import model_of
 from service.schemas import ExplainRequest
 from service.settings import Settings
 from service.translation.service import TranslationService
@@ -69,7 +70,8 @@ async def explain(
     check_sentence(body.q, settings)
     direction = await direction_of(body, translations)
     async with access.charged(caller, len(body.q)):
-        work = explanations.page(caller.id, fleet.directory(direction), body.q, direction)
+        directory = fleet.model_for(direction, model_of(body.model)).directory
+        work = explanations.page(caller.id, directory, body.q, direction)
         return HTMLResponse(await while_connected(request, work), headers=HEADERS)
 
 
@@ -94,7 +96,7 @@ async def direction_of(body: ExplainRequest, translations: TranslationService) -
         UnsupportedLanguage: if no model translates the direction.
         InvalidRequest: if source and target are equal, or the direction needs two models.
     """
-    routes = translations.routes
+    routes = translations.routes_of(model_of(body.model))
     target = routes.resolve(body.target)
     routes.check_supported(target)
     source = routes.resolve(body.source)

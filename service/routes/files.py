@@ -19,7 +19,7 @@ from service.dependencies import (
     while_connected,
 )
 from service.errors import BodyTooLarge, InvalidRequest, NotFound, error_responses, well_formed
-from service.routes.translate import ACCESS, AUTO, PARSING, WORK
+from service.routes.translate import ACCESS, AUTO, PARSING, WORK, model_of
 from service.schemas import FileRequest, TranslatedFile
 from service.translation.files import original_name
 from service.translation.jobs import Job
@@ -48,11 +48,12 @@ async def translate_file(
         raise InvalidRequest.listing(["empty file"])
     if PurePath(name).suffix.lower() not in SUFFIXES:
         raise InvalidRequest.listing(["file format not supported"])
-    routes = translations.routes
+    model = model_of(body.model)
+    routes = translations.routes_of(model)
     languages = None if source == AUTO else routes.resolve(source), routes.resolve(target)
     routes.check_supported(*filter(None, languages))
     opened = await while_connected(request, translations.open_document(caller.id, name, await body.file.read()))
-    job = Job((), *languages, caller=caller.id)
+    job = Job((), *languages, model=model, caller=caller.id)
     async with access.charged(caller, opened.characters):
         content = await while_connected(request, translations.translate_opened(opened, job))
     path = PurePath(name)

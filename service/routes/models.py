@@ -1,4 +1,4 @@
-"""GET /models: the models that the service has loaded."""
+"""GET /models: the models that the service serves."""
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
@@ -14,6 +14,10 @@ class ModelInfo(BaseModel):
     name: str
     version: str = Field(description="Digest of the files of the model.")
     about: str = Field(description="What the model was trained on, or an empty text.")
+    licence: str = Field(description="Licence as the model card states it, or an empty text.")
+    scores: str = Field(description="Scores as the model card states them, or an empty text.")
+    size: int = Field(description="Size of the weights on disk in bytes.")
+    loaded: bool = Field(description="Whether the model is in memory. Otherwise, the next request for it loads it.")
     sources: tuple[str, ...]
     targets: tuple[str, ...]
     pairs: list[str] | None
@@ -21,12 +25,16 @@ class ModelInfo(BaseModel):
 
 @router.get("/models")
 async def models(fleet: FleetDependency) -> list[ModelInfo]:
-    """List the models with their languages."""
+    """List the models with their languages. Of several models of a direction, the first is its default model."""
     return [
         ModelInfo(
             name=model.name,
             version=model.version,
             about=model.about,
+            licence=model.card.licence,
+            scores=model.card.scores,
+            size=model.size,
+            loaded=model.name in fleet.loaded_models,
             sources=model.directions.sources,
             targets=model.directions.targets,
             pairs=None if model.directions.pairs is None else list(map(str, model.directions.pairs)),

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
@@ -36,14 +37,15 @@ from service.errors import (
     StorageUnavailable,
     TooManyRequests,
     Unavailable,
+    UnknownModel,
     UnsupportedLanguage,
     error_responses,
     problem_body,
     shorten,
 )
 from service.event_stream import EVENT_SCHEMA, EVENT_STREAM, EventStream, encode_event
-from service.languages import TranslationRoutes
 from service.schemas import (
+    DEFAULT_MODEL,
     DetectedLanguage,
     SegmentAttention,
     SegmentResponse,
@@ -54,15 +56,16 @@ from service.schemas import (
 )
 from service.settings import Settings
 from service.translation.answers import other_texts
+from service.translation.coroutines import together
 from service.translation.jobs import Answer, Format, Job, OutputOptions, StreamedSentence, StreamEnd
-from service.translation.service import TranslationService, together
+from service.translation.service import TranslationService
 
 T = TypeVar("T")
 
 AUTO = "auto"
 MAX_WEIGHTS = 500_000  # attention weights of all texts of a request; each takes 32 bytes
 ACCESS = (InvalidKey, QuotaExceeded, TooManyRequests, StorageUnavailable)
-WORK = (CannotTranslate, UnsupportedLanguage, DeadlineExceeded, InternalError, Overloaded, Unavailable)
+WORK = (CannotTranslate, UnknownModel, UnsupportedLanguage, DeadlineExceeded, InternalError, Overloaded, Unavailable)
 PARSING = (InvalidDocument, ParsingLimitExceeded)
 router = APIRouter(tags=["translation"])
 
@@ -97,14 +100,14 @@ async def translate(
     jobs = {}
     for target in dict.fromkeys([body.target, *body.targets]):
         terms = await terms_for(body, target, caller, glossaries)
-        jobs[target] = job_for(body, target, caller, terms, translations.routes)
+        jobs[target] = job_for(body, target, caller, terms, translations)
     if body.stream:
         events = stream_events(body, request, translations, access, caller, jobs[body.target])
         first = await while_connected(request, anext(events))  # an error before the first event has a status of its own
         return EventStream(first, events)
     async with access.charged(caller, characters(body) * len(jobs)):
         answers = await while_connected(request, together([translations.translate(job) for job in jobs.values()]))
-    return respond(body, dict(zip(jobs, answers, strict=True)))
+    return respond(body, jobs, answers, translations)
 
 
 def characters(body: TranslateRequest) -> int:
@@ -165,8 +168,10 @@ async def terms_for(body: TranslateRequest, target: str, caller: Caller, glossar
         raise InvalidRequest.listing([str(error)]) from error
 
 
-def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, routes: TranslationRoutes) -> Job:
-    """Return the job of one target language."""
+def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, translations: TranslationService) -> Job:
+    """Return the job of one target language. Raises UnknownModel."""
+    model = model_of(body.model)
+    routes = translations.routes_of(model)
     return Job(
         texts=body.texts,
         source=None if body.source == AUTO else routes.resolve(body.source),
@@ -175,10 +180,16 @@ def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, r
         split_sentences=body.split_sentences,
         beam_size=body.beam_size,
         terms=terms,
+        model=model,
         output=OutputOptions(body.alternatives, body.alignment, text_weights(body)),
         caller=caller.id,
         deadline=None if body.timeout_ms is None else time.monotonic() + body.timeout_ms / 1000,
     )
+
+
+def model_of(name: str | None) -> str:
+    """Return the name of a model for the field `model` of a request; "" stands for the default models."""
+    return "" if name is None or name == DEFAULT_MODEL else name
 
 
 def text_weights(body: TranslateRequest) -> int:
@@ -186,14 +197,24 @@ def text_weights(body: TranslateRequest) -> int:
     return MAX_WEIGHTS // (len(body.texts) or 1) // len({body.target, *body.targets}) if body.attention else 0
 
 
-def respond(body: TranslateRequest, answers: Mapping[str, Sequence[Answer]]) -> TranslateResponse:
-    """Return the response for `answers`, which are given by target language."""
-    responses = {target: target_response(body, texts) for target, texts in answers.items()}
+def respond(
+    body: TranslateRequest,
+    jobs: Mapping[str, Job],
+    answers: Sequence[Sequence[Answer]],
+    translations: TranslationService,
+) -> TranslateResponse:
+    """Return the response for the answers to the jobs of each target language."""
+    responses = {
+        target: target_response(body, texts, partial(translations.models_of, job=job))
+        for (target, job), texts in zip(jobs.items(), answers, strict=True)
+    }
     others = {target: responses[target] for target in dict.fromkeys(body.targets)}
     return TranslateResponse(**dict(responses[body.target]), translations=others or None)
 
 
-def target_response(body: TranslateRequest, answers: Sequence[Answer]) -> TargetResponse:
+def target_response(
+    body: TranslateRequest, answers: Sequence[Answer], models_of: Callable[[Answer], tuple[str, ...]]
+) -> TargetResponse:
     """Return the response for one target. Each field is a single value for a text, and a list for a list of texts."""
 
     def values(value: Callable[[Answer], T]) -> Any:
@@ -208,6 +229,7 @@ def target_response(body: TranslateRequest, answers: Sequence[Answer]) -> Target
         bridge=values(lambda answer: answer.bridge or None) if any(answer.bridge for answer in answers) else None,
         quality=values(lambda answer: percent(answer.confidence)) if body.quality else None,
         untranslated=values(lambda answer: list(answer.untranslated)) if body.untranslated else None,
+        models=values(lambda answer: list(models_of(answer))) if body.model is not None else None,
         segments=values(lambda answer: [_segment(body, sentence) for sentence in answer.sentences])
         if with_segments
         else None,
@@ -265,7 +287,7 @@ async def stream_events(
                         )
                         yield encode_event("segment", segment)
                     case StreamEnd():
-                        yield encode_event("done", respond(body, {body.target: item.answers}))
+                        yield encode_event("done", respond(body, {body.target: job}, [item.answers], translations))
                 begun = True
     except ServiceError as error:
         if not begun:

@@ -37,6 +37,7 @@ class Job:
     split_sentences: bool = True  # False: each text is one sentence
     beam_size: int | None = None  # None: the default of the model
     terms: Terms = field(default_factory=Terms)
+    model: str = ""  # name of a model; "" stands for the default models of the languages
     output: OutputOptions = field(default_factory=OutputOptions)
     caller: str = ""  # the engine serves callers in turn
     deadline: float | None = None  # by time.monotonic()

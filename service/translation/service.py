@@ -1,38 +1,33 @@
 """The translation service, which all routes use: detects languages, plans routes over models, and answers jobs."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
-from typing import Any, Protocol, TypeVar
+from itertools import islice, pairwise
+from typing import Protocol
 
 from mt.languages import Direction
 from mt.pipeline.results import SentenceReport, Translation
 from mt.text.documents import DocumentOptions
 from mt.text.language_detection import LanguageDetector
 from mt.text.terms import Terms
-from service.errors import DeadlineExceeded, InvalidDocument, Overloaded, ServiceError
+from service.errors import InvalidDocument, UnknownModel
 from service.languages import TranslationRoute, TranslationRoutes, describe
 from service.parsers.pool import Parsers
 from service.translation.answers import BridgedText, answer_of, moved_ranges, reports_of, unchanged_answer
 from service.translation.cache import TranslationCache
+from service.translation.coroutines import before, in_thread, raising_one, together, when_admitted
 from service.translation.documents import DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence, StreamEnd
 from service.translation.markup import MarkupTranslator
 from service.translation.preparation import PreparedText, SupportsDetect, TextPreparer
-from service.workers.fleet import ServedModel
 from service.workers.messages import SourceText, TranslateOptions
 from service.workers.pending import OnSentence
+from service.workers.served_models import ServedModel, unknown_model
 
-T = TypeVar("T")
-
-THREAD_CHARACTERS = 2000  # work on texts of this length or longer runs in a thread, to keep the event loop responsive
 DETECTION_CHARACTERS = 100  # detection of a text takes as long as this many characters of other work
 TERM_CHARACTERS = 30  # average length of a glossary entry
-RETRY_SECONDS = 0.5  # pause between attempts while the queue is full
 MAX_BRIDGED = 16  # sentences of a stream that the second model has at a time
 
 CacheKey = tuple[bytes, SourceText]  # the digest of the model's version and the options; the text
@@ -45,8 +40,8 @@ class TranslationBackend(Protocol):
     def models(self) -> tuple[ServedModel, ...]:
         """The models that are served now."""
 
-    def version(self, direction: Direction) -> str:
-        """Return the version of the model that translates `direction`."""
+    def model_for(self, direction: Direction, name: str = "") -> ServedModel:
+        """Return the model of this name, or else the default model of `direction`."""
 
     def check_room(self, caller: str, texts: Sequence[str]) -> None:
         """Raise Overloaded if the queue has no room for these texts."""
@@ -96,6 +91,25 @@ class TranslationService:
         if self._routes is None or self._routes[0] != models:
             self._routes = models, TranslationRoutes([model.directions for model in models])
         return self._routes[1]
+
+    def routes_of(self, model: str) -> TranslationRoutes:
+        """Return the routes over the model of this name; over all models for "". Raises: UnknownModel."""
+        if not model:
+            return self.routes
+        models = self._models.models
+        named = [served.directions for served in models if served.name == model]
+        if not named:
+            raise UnknownModel(unknown_model(model, (served.name for served in models)))
+        return TranslationRoutes(named)
+
+    def models_of(self, answer: Answer, job: Job) -> tuple[str, ...]:
+        """Return the names of the models that translate along the route of an answer."""
+        languages = [answer.source, *([answer.bridge] if answer.bridge else []), job.target]
+        return tuple(
+            self._models.model_for(Direction(source, target), job.model).name
+            for source, target in pairwise(languages)
+            if source != target
+        )
 
     async def warm_up(self) -> None:
         """Load the language detector and start a parser in advance, to not delay the first detection and document."""
@@ -187,14 +201,15 @@ class TranslationService:
 
         Raises: UnsupportedLanguage if no models translate a text, or the job's direction if the job has no texts.
         """
+        routes = self.routes_of(job.model)
         if job.source is None:
-            self.routes.check_supported(job.target)
+            routes.check_supported(job.target)
         else:
-            self.routes.find(job.source, job.target)
+            routes.find(job.source, job.target)
         if job.source is None or job.format is not Format.TEXT:
             self._models.check_room(job.caller, job.texts)
         segments = None if job.format is Format.TEXT else await self._markup.read(job)
-        preparer = await self._preparer(detecting=job.source is None)
+        preparer = replace(await self._preparer(detecting=job.source is None), routes=routes)
         effort = sum(DETECTION_CHARACTERS + len(text) for text in job.texts) if job.source is None else 0
         return await in_thread(effort, partial(preparer.prepare, job, segments))
 
@@ -246,7 +261,7 @@ class TranslationService:
         answers: list[Answer] = []
         if lively:
             await in_thread(TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
-            context = self._models.version(options.direction).encode() + options.digest
+            context = self._models.model_for(options.direction, options.model).version.encode() + options.digest
             work = partial(self._work, options, job, on_sentence)
             answers = await self.work.get(job.caller, [(context, text) for text in lively], work)
         results = iter(answers)
@@ -370,7 +385,12 @@ def _first_options(job: Job, route: TranslationRoute) -> TranslateOptions:
     """
     terms = Terms((), (*job.terms.untranslated, *(term for term, _ in job.terms.glossary)))
     return TranslateOptions(
-        route[0], beam_size=job.beam_size, n_best=1, split_sentences=job.split_sentences, terms=terms
+        route[0],
+        beam_size=job.beam_size,
+        n_best=1,
+        split_sentences=job.split_sentences,
+        terms=terms,
+        model=job.model,
     )
 
 
@@ -387,6 +407,7 @@ def _last_options(job: Job, route: TranslationRoute) -> TranslateOptions:
         split_sentences=job.split_sentences and len(route) == 1,
         terms=job.terms,
         attention=job.output.attention,
+        model=job.model,
     )
 
 
@@ -399,52 +420,3 @@ def _cache_size(key: CacheKey, answer: Answer) -> int:
     maps = (sentence.attention.weights for sentence in answer.sentences if sentence.attention)
     weights = sum(len(row) for layers in maps for heads in layers for rows in heads for row in rows)
     return 500 + len(key[1].text) + len(answer.text) + sum(map(len, answer.alternatives)) + sentences + 32 * weights
-
-
-async def in_thread(characters: int, work: Callable[[], T]) -> T:
-    """Return the result of `work`; run it in a thread if `characters` is THREAD_CHARACTERS or more."""
-    return work() if characters < THREAD_CHARACTERS else await asyncio.to_thread(work)
-
-
-async def when_admitted(ask: Callable[[], Awaitable[T]], may_refuse: bool) -> T:
-    """Return the result of `ask`. Call `ask` again while it raises Overloaded, unless `may_refuse` is true."""
-    while True:
-        try:
-            return await ask()
-        except Overloaded:
-            if may_refuse:
-                raise
-            await asyncio.sleep(RETRY_SECONDS)
-
-
-@asynccontextmanager
-async def before(deadline: float | None) -> AsyncIterator[None]:
-    """Raise DeadlineExceeded if the block has not ended by `deadline` (time.monotonic())."""
-    try:
-        async with asyncio.timeout(None if deadline is None else max(0.0, deadline - time.monotonic())):
-            yield
-    except TimeoutError as error:
-        raise DeadlineExceeded from error
-
-
-async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run coroutines concurrently and return their results, in order. An error cancels the others and is raised."""
-    if len(work) == 1:
-        return [await work[0]]
-
-    async def run_all() -> list[T]:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(coroutine) for coroutine in work]
-        return [task.result() for task in tasks]
-
-    return await raising_one(run_all())
-
-
-async def raising_one(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of `work`. From an exception group, raise only one error, a ServiceError if there is one."""
-    try:
-        return await work
-    except BaseExceptionGroup as errors:
-        raise next(
-            (error for error in errors.exceptions if isinstance(error, ServiceError)), errors.exceptions[0]
-        ) from None

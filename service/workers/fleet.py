@@ -1,12 +1,11 @@
-"""All models of the service: chooses the model of a direction, limits the accepted work, and reloads models."""
+"""All models of the service: chooses the model of a request, limits the accepted work, and reloads models."""
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,32 +14,29 @@ import structlog
 
 from mt.bundled import STARTER_MODEL
 from mt.errors import ModelError, MTError, RequestError, problems
-from mt.languages import Direction, DirectionSet
+from mt.languages import Direction
 from mt.pipeline.results import Translation
 from service.draining import RequestGate
-from service.errors import DeadlineExceeded, InvalidRequest, ReloadRefused, Unavailable, UnsupportedLanguage
+from service.errors import (
+    DeadlineExceeded,
+    InvalidRequest,
+    ReloadRefused,
+    Unavailable,
+    UnknownModel,
+    UnsupportedLanguage,
+)
 from service.logs import Phase, current_record
 from service.settings import Settings
 from service.workers.admission import Admission, RequestSize
 from service.workers.messages import ModelSetup, SourceText, TranslateOptions, WorkCounts
 from service.workers.model_files import find_models, model_version
+from service.workers.model_memory import MEGABYTE, ModelMemory
 from service.workers.pending import OnSentence, PendingRequest
 from service.workers.pool import TransportFactory, WorkerPool
-from service.workers.stats import FleetStats
+from service.workers.served_models import ServedModel, in_order_of_preference, successor_of, unknown_model
+from service.workers.stats import FleetStats, ModelStats
 from service.workers.transport import ProcessTransport
 from service.workers.worker import WorkerTimeouts
-
-MAX_LISTED = 20  # directions in an error message
-
-
-@dataclass(frozen=True)
-class ServedModel:
-    """A model that the fleet serves."""
-
-    name: str
-    version: str
-    directions: DirectionSet
-    about: str = ""  # what the model was trained on
 
 
 @dataclass(frozen=True)
@@ -53,6 +49,8 @@ class FleetConfig:
     timeouts: WorkerTimeouts
     request_seconds: float  # longest time of a request; also the time-out of a request without a deadline
     folder: Path | None = None  # folder whose models are served, if `models` is empty
+    preferred: tuple[str, ...] = ()  # names of models that precede the others
+    memory: int | None = None  # bytes that all loaded models may use
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
@@ -66,6 +64,8 @@ class FleetConfig:
             ),
             timeouts=WorkerTimeouts(start=settings.load_timeout_seconds, step=settings.step_timeout_seconds),
             request_seconds=settings.request_timeout_seconds,
+            preferred=settings.preferred_models,
+            memory=None if settings.model_memory_mb is None else settings.model_memory_mb * MEGABYTE,
         )
 
     def find_models(self) -> tuple[Path, ...]:
@@ -89,12 +89,13 @@ class Fleet:
 
     def __init__(self, config: FleetConfig, new_transport: TransportFactory) -> None:
         self.gate = RequestGate()
-        self.pools: list[WorkerPool] = []  # one for each model
+        self.pools: list[WorkerPool] = []  # one for each model; a model precedes those that it is preferred to
         self.models: tuple[ServedModel, ...] = ()
         self._retiring: list[WorkerPool] = []  # replaced pools that finish their requests
         self._config = config
         self._new_transport = new_transport
         self._admission = Admission(config.limits)
+        self._memory = ModelMemory(config.memory, self._start_task)
         self._retired_work = WorkCounts()  # of the pools that have been closed
         self._counts: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -105,12 +106,12 @@ class Fleet:
         """Load every model. Raises: ModelError if a model cannot be loaded; the message lists all such models."""
         self.pools = [self._new_pool(model) for model in self._config.find_models()]
         try:
-            await _open(self.pools)
+            await self._open(self.pools)
             self._serve(self.pools)
         except BaseException:
             await self._close()
             raise
-        if reason := next((pool.loaded.no_gpu for pool in self.pools if pool.loaded.no_gpu), ""):
+        if reason := next((pool.description.no_gpu for pool in self.pools if pool.description.no_gpu), ""):
             structlog.get_logger().info("no GPU: the CPU translates", reason=reason)
         return self
 
@@ -121,21 +122,27 @@ class Fleet:
 
     @property
     def ready(self) -> bool:
-        """True if the fleet accepts requests and each model has a ready worker."""
-        return not self.draining and all(pool.ready for pool in self.pools)
+        """True if the fleet accepts requests and each model has a ready worker, unless it is loaded on demand."""
+        return not self.draining and all(pool.available for pool in self.pools)
 
     @property
     def draining(self) -> bool:
         """True if the fleet refuses new requests because it is being shut down."""
         return self._closed or self.gate.closed
 
-    def version(self, direction: Direction) -> str:
-        """Return the version of the model that translates `direction`. Raises: UnsupportedLanguage if none does."""
-        return self._pool_for(direction).loaded.version
+    @property
+    def loaded_models(self) -> frozenset[str]:
+        """Names of the models that are in memory."""
+        return frozenset(pool.name for pool in self.pools if pool.loaded)
 
-    def directory(self, direction: Direction) -> Path:
-        """Return the directory of the model that translates `direction`. Raises: UnsupportedLanguage if none does."""
-        return self._pool_for(direction).model
+    def model_for(self, direction: Direction, name: str = "") -> ServedModel:
+        """Return the model of this name, or else the default model of `direction`.
+
+        Raises:
+            UnknownModel: no model has this name.
+            UnsupportedLanguage: the model, or no model, translates `direction`.
+        """
+        return ServedModel.of(self._pool_for(direction, name))
 
     async def drain(self, seconds: float) -> bool:
         """Refuse new requests, cancel a reload, and wait at most `seconds` until the accepted requests are answered.
@@ -170,6 +177,7 @@ class Fleet:
             on_sentence: called with each finished sentence, in order; only for a request of one text.
 
         Raises:
+            UnknownModel: no model has the name of the options.
             UnsupportedLanguage: no model translates this direction.
             InvalidRequest: the search options are invalid.
             Overloaded: the queue is full.
@@ -180,11 +188,29 @@ class Fleet:
         """
         if not texts:
             return []
-        pool = self._pool_for(options.direction)
+        pool = self._pool_for(options.direction, options.model)
+        self._memory.use(pool)
+        return await self._translate(pool, texts, options, caller, deadline, on_sentence)
+
+    async def translate_by_each(self, text: str, caller: str, deadline: float) -> None:
+        """Translate a text by each loaded model, in its first direction. Raises: the errors of `translate`."""
+        for pool in [pool for pool in self.pools if pool.loaded and not pool.loading]:
+            options = TranslateOptions(next(iter(pool.description.directions)))
+            await self._translate(pool, [SourceText(text)], options, caller, deadline)
+
+    async def _translate(
+        self,
+        pool: WorkerPool,
+        texts: Sequence[SourceText],
+        options: TranslateOptions,
+        caller: str,
+        deadline: float | None,
+        on_sentence: OnSentence | None = None,
+    ) -> list[Translation]:
         if self._closed or pool.unrecoverable:
             raise Unavailable
         try:
-            options.search(pool.loaded.options)
+            options.search(pool.description.options)
         except RequestError as error:
             raise InvalidRequest(str(error)) from error
         loop = asyncio.get_running_loop()
@@ -258,8 +284,9 @@ class Fleet:
             reloads=self._counts["reloads"],
             refused_reloads=self._counts["refused_reloads"],
             work=sum((pool.work for pool in pools), self._retired_work),
-            workers=sum(len(pool.slots) for pool in self.pools),
+            workers=sum(len(pool.slots) for pool in self.pools if pool.loaded),
             workers_ready=sum(len(pool.workers) for pool in self.pools),
+            models={pool.name: ModelStats(pool.loaded, pool.loads, pool.translated) for pool in self.pools},
         )
 
     async def fresh_stats(self) -> FleetStats:
@@ -277,6 +304,7 @@ class Fleet:
                 translations = await request.result
             translated = size.characters
             record, started = current_record(), request.started or accepted
+            record.models.add(pool.name)
             record.add_phase(Phase.QUEUE, started - accepted)
             record.add_phase(Phase.TRANSLATE, time.monotonic() - started)
             return translations
@@ -301,35 +329,35 @@ class Fleet:
         known = {pool.model: pool for pool in self.pools}
         for model in await asyncio.to_thread(self._config.find_models):
             pool = known.get(model)
-            if pool is None or await asyncio.to_thread(model_version, model) != pool.loaded.version:
+            if pool is None or await asyncio.to_thread(model_version, model) != pool.description.version:
                 new.append(pool := self._new_pool(model))
             pools.append(pool)
         try:
-            await _open(new)
-            successors = {old: _successor(old, pools) for old in self.pools if old not in pools}
+            await self._open(new)
+            successors = {old: successor_of(old, pools) for old in self.pools if old not in pools}
             self._serve(pools)
         except BaseException:
             await asyncio.gather(*(pool.close() for pool in new))
+            for pool in new:
+                self._memory.forget(pool)
             raise
         return new, successors
 
     def _serve(self, pools: list[WorkerPool]) -> None:
-        """Send new requests to these pools. Raises: ModelError if two pools translate the same direction."""
-        _refuse_overlap(pools)
-        self.pools = pools
-        self.models = tuple(
-            ServedModel(pool.name, pool.loaded.version, pool.loaded.directions, pool.loaded.about) for pool in pools
-        )
+        """Send new requests to these pools. Raises: ModelError if names of models are not unique or do not exist."""
+        self.pools = in_order_of_preference(pools, self._config.preferred)
+        self.models = tuple(map(ServedModel.of, self.pools))
 
     async def _close_when_idle(self, pool: WorkerPool) -> None:
         await pool.idle.wait()
         await pool.close()
+        self._memory.forget(pool)
         self._retiring.remove(pool)
         self._retired_work += pool.work
         self._counts["finished"] += pool.translated
         self._counts["failed"] += pool.failed
         self._counts["restarts"] += sum(slot.restarts for slot in pool.slots)
-        structlog.get_logger().info("model unloaded", model=pool.name, version=pool.loaded.version)
+        structlog.get_logger().info("model unloaded", model=pool.name, version=pool.description.version)
 
     async def _reload_quietly(self) -> None:
         with suppress(ReloadRefused):  # `_reload` has logged it
@@ -363,54 +391,29 @@ class Fleet:
             request.fail(Unavailable("The service is shutting down"))
 
     def _new_pool(self, model: Path) -> WorkerPool:
-        return WorkerPool(model, self._config.device, self._new_transport, self._config.timeouts, self.start_reload)
+        config = self._config
+        on_needed = self._memory.use
+        return WorkerPool(model, config.device, self._new_transport, config.timeouts, self.start_reload, on_needed)
 
-    def _pool_for(self, direction: Direction) -> WorkerPool:
-        pool = next((pool for pool in self.pools if direction in pool.loaded.directions), None)
+    def _pool_for(self, direction: Direction, model: str) -> WorkerPool:
+        named = [pool for pool in self.pools if not model or pool.name == model]
+        if not named:
+            raise UnknownModel(unknown_model(model, (pool.name for pool in self.pools)))
+        pool = next((pool for pool in named if direction in pool.description.directions), None)
         if pool is None:
-            raise UnsupportedLanguage(f"{direction} is not supported")
+            raise UnsupportedLanguage(f"{direction} is not supported" + (f" by the model {model}" if model else ""))
         return pool
 
+    async def _open(self, pools: Sequence[WorkerPool]) -> None:
+        """Open pools concurrently. Raises: ModelError that lists all models that cannot be loaded.
 
-def _refuse_overlap(pools: Sequence[WorkerPool]) -> None:
-    """Raise ModelError if two models translate the same direction."""
-    shared = (
-        f"{direction}: {one.model} and {other.model}"
-        for one, other in combinations(pools, 2)
-        for direction in min(one.loaded.directions, other.loaded.directions, key=len)
-        if direction in one.loaded.directions and direction in other.loaded.directions
-    )
-    if listed := list(islice(shared, MAX_LISTED)):
-        raise ModelError(problems("several models translate the same direction", listed))
-
-
-def _successor(old: WorkerPool, pools: Sequence[WorkerPool]) -> WorkerPool:
-    """Return the pool of `pools` that replaces `old` and translates every direction of `old`.
-
-    The successor has the same model directory if a pool has this directory; else it may be any other pool.
-
-    Raises: ModelError if no such pool translates every direction of `old`.
-    """
-    same = [pool for pool in pools if pool.model == old.model]
-    for pool in same or pools:
-        if all(direction in pool.loaded.directions for direction in old.loaded.directions):
-            return pool
-    lost = [direction for direction in old.loaded.directions if not same or direction not in same[0].loaded.directions]
-    listed = ", ".join(map(str, sorted(lost)[:MAX_LISTED]))
-    raise ModelError(
-        f"{old.model}: the new version does not translate {listed}; accepted: every direction of the old version"
-        if same
-        else f"{old.model} was removed, but no other model translates {listed}; accepted: another model "
-        "with all directions of the removed model"
-    )
-
-
-async def _open(pools: Iterable[WorkerPool]) -> None:
-    """Open pools concurrently. Raises: ModelError if a model cannot be loaded; the message lists all such models."""
-    results = await asyncio.gather(*(pool.open() for pool in pools), return_exceptions=True)
-    errors = [error for error in results if isinstance(error, BaseException)]
-    for error in errors:
-        if len(errors) == 1 or not isinstance(error, MTError):
-            raise error
-    if errors:
-        raise ModelError(problems("these models cannot be served", map(str, errors)))
+        With a budget of memory, pools are opened one at a time, the first pool last, so that it stays loaded.
+        """
+        opened = (self._memory.open(pool, pool.open) for pool in reversed(pools))
+        results = await asyncio.gather(*opened, return_exceptions=True)
+        errors = [error for error in reversed(results) if isinstance(error, BaseException)]
+        for error in errors:
+            if len(errors) == 1 or not isinstance(error, MTError):
+                raise error
+        if errors:
+            raise ModelError(problems("these models cannot be served", map(str, errors)))

@@ -55,6 +55,7 @@ class TranslateOptions:
     split_sentences: bool = True  # False: each text is one sentence
     terms: Terms = field(default_factory=Terms)
     attention: int = 0  # maximum number of weights in the attention maps of one text
+    model: str = ""  # name of the model; "" stands for the default model of the direction
 
     @cached_property
     def digest(self) -> bytes:
@@ -120,6 +121,7 @@ class Ready:
     capacity: int  # number of sentences that the engine decodes at a time
     no_gpu: str = ""  # the reason if the CPU translates although the setup allows a GPU
     about: str = ""  # what the model was trained on
+    memory: int = 0  # bytes that the worker uses; 0 if unknown
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,16 @@
 import hashlib
 import json
 import os
+import re
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from mt.errors import ModelError
 from mt.tokenizer import TOKENIZER_FILES
 
 MAX_NAME_LENGTH = 100
+MAX_CARD_LENGTH = 100_000
 FILES = (
     *("config.json", "model.safetensors", "float.safetensors", *TOKENIZER_FILES),
     *("calibration.json", "confidence.json", "int8.json", "shortlist.safetensors"),
@@ -29,8 +32,35 @@ def model_version(model: Path) -> str:
     return digest.hexdigest()[:16]
 
 
+def weights_size(model: Path) -> int:
+    """Return the size of the weights in bytes; 0 if they cannot be read."""
+    with suppress(OSError):
+        return (model / "model.safetensors").stat().st_size
+    return 0
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    """Facts that the model card, README.md, states; a missing fact is ""."""
+
+    licence: str = ""
+    scores: str = ""
+
+
+def read_card(model: Path) -> CardFacts:
+    """Return the facts of the model card: the line `Licence: cc-by-4.0.`, and the first lines of the section Scores."""
+    with suppress(OSError):
+        if (model / "README.md").is_file():
+            with (model / "README.md").open(encoding="utf-8", errors="replace") as file:
+                text = file.read(MAX_CARD_LENGTH)
+            licence = re.search(r"^Licence: (.{1,100}?)\.?$", text, re.MULTILINE)
+            scores = re.search(r"^## Scores\n+(.{1,1000}?)(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
+            return CardFacts(licence[1] if licence else "", scores[1].replace("\n", " ") if scores else "")
+    return CardFacts()
+
+
 def model_name(model: Path) -> str:
-    """Return the `name` in config.json; without a valid name, the last part of the path that is not "model".
+    """Return the `name` in config.json; without a valid name, `folder_name`.
 
     The part "model" tells nothing: every training run writes its model to a directory of this name.
     """
@@ -40,6 +70,11 @@ def model_name(model: Path) -> str:
             name = config.get("name") if isinstance(config, dict) else None
             if isinstance(name, str) and name.isprintable() and 0 < len(name) <= MAX_NAME_LENGTH:
                 return name
+    return folder_name(model)
+
+
+def folder_name(model: Path) -> str:
+    """Return the last part of the path that is not "model"; the last part if there is no other."""
     return next((part for part in reversed(model.absolute().parts) if part != "model"), model.name)
 
 

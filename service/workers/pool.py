@@ -22,7 +22,7 @@ from service.workers.messages import (
     WorkCounts,
     WorkerStopped,
 )
-from service.workers.model_files import model_name
+from service.workers.model_files import model_name, read_card, weights_size
 from service.workers.pending import PendingRequest
 from service.workers.quarantine import Quarantine
 from service.workers.slot import WorkerSlot
@@ -50,37 +50,70 @@ class WorkerPool:
         new_transport: TransportFactory,
         timeouts: WorkerTimeouts,
         on_new_version: Callable[[], None],
+        on_needed: Callable[["WorkerPool"], None] = lambda pool: None,
     ) -> None:
         """Make a pool without workers.
 
-        `on_new_version` is called if a restarted worker finds another version in the model directory.
+        `on_new_version` is called if a restarted worker finds another version in the model directory, and `on_needed`
+        if a request arrives while the model is not loaded.
         """
         self.model = model
         self.name = model_name(model)
         self.slots: list[WorkerSlot] = []
         self.requests: set[PendingRequest] = set()
         self.translated = self.failed = 0  # texts
+        self.loads = 0  # loads of the model, each of which starts all workers
+        self.card = read_card(model)
+        self.size = weights_size(model)  # bytes on disk
+        self.memory = self.size  # bytes that the workers use; before the first load, an estimate
+        self.loaded = False  # false: no worker runs, and texts wait until `load`
+        self.loading = False  # true during `load`
         self.idle = asyncio.Event()  # set once the pool has a successor and no request left
         self._device = device
         self._new_transport = new_transport
         self._timeouts = timeouts
         self._on_new_version = on_new_version
-        self.loaded: Ready  # description of the model, set by `open`
+        self._on_needed = on_needed
+        self.description: Ready  # set by `open`
         self._ids = count(1)
         self._request_of: dict[int, PendingRequest] = {}  # by text id
         self._queues: dict[str, OrderedDict[int, Translate]] = {}  # by caller and text id
         self._quarantine = Quarantine()
         self._successor: WorkerPool | None = None
+        self._worker_freed = asyncio.Event()  # set if a worker has finished its texts or ended
 
     async def open(self) -> None:
         """Start one worker on each device that the setup allows. Raises: ModelError if a worker cannot start."""
         try:
-            self.loaded = await self._add_slot(self._device).open()
-            await asyncio.gather(*(self._add_slot(device).open() for device in self.loaded.devices[1:]))
+            self.description = first = await self._add_slot(self._device).open()
+            others = await asyncio.gather(*(self._add_slot(device).open() for device in first.devices[1:]))
         except WorkerDied as error:
             raise ModelError(f"{self.model}: {error}; perhaps the model does not fit into memory") from error
+        self.memory = sum(ready.memory for ready in (first, *others)) or self.memory
+        self.loaded = True
+        self.loads += 1
         log = structlog.get_logger()
-        log.info("model loaded", model=self.name, version=self.loaded.version, devices=list(self.loaded.devices))
+        log.info("model loaded", model=self.name, version=first.version, devices=list(first.devices))
+
+    async def unload(self) -> None:
+        """Let the workers finish the texts that they have, and stop them. Other texts wait until `load`."""
+        self.loaded = False
+        while any(worker.in_flight for worker in self.workers):
+            self._worker_freed.clear()
+            await self._worker_freed.wait()
+        await asyncio.gather(*(slot.unload() for slot in self.slots))
+        if self._successor:
+            self._hand_over(self._successor)
+            self._check_idle()
+
+    async def load(self) -> None:
+        """Start the workers again. If a worker does not start, further attempts follow in the background."""
+        self.loaded = self.loading = True
+        self.loads += 1
+        try:
+            await asyncio.gather(*(slot.load() for slot in self.slots))
+        finally:
+            self.loading = False
 
     async def close(self) -> None:
         """Stop all workers; unfinished texts are dropped."""
@@ -97,9 +130,19 @@ class WorkerPool:
         return bool(self.workers)
 
     @property
+    def available(self) -> bool:
+        """True if a worker is ready, or will be once a request needs the model."""
+        return self.ready or self.loading or not self.loaded
+
+    @property
+    def busy(self) -> bool:
+        """True if a request is unanswered."""
+        return bool(self.requests)
+
+    @property
     def unrecoverable(self) -> bool:
         """True if no worker is ready and MAX_FAILED_STARTS attempts in a row to start one have failed."""
-        return all(slot.worker is None and slot.failures >= MAX_FAILED_STARTS for slot in self.slots)
+        return self.loaded and all(slot.worker is None and slot.failures >= MAX_FAILED_STARTS for slot in self.slots)
 
     @property
     def queued(self) -> int:
@@ -128,6 +171,8 @@ class WorkerPool:
                 request.fail(_crash_error(message))
             else:
                 self._quarantine.add([message])
+        if not self.loaded:
+            self._on_needed(self)
         self._distribute()
 
     def retire(self, successor: "WorkerPool") -> None:
@@ -153,7 +198,9 @@ class WorkerPool:
 
     def ended(self, worker: Worker, last: WorkerStopped) -> None:
         """Retry the texts of a worker that has ended, in quarantine if a text may have crashed the worker."""
-        was_ready = [slot.worker_ended(worker, restart=self._successor is None) for slot in self.slots]
+        restart = self.loaded and self._successor is None
+        was_ready = [slot.worker_ended(worker, restart) for slot in self.slots]
+        self._worker_freed.set()
         if not last.problem or not any(was_ready):
             return
         messages = worker.release_all()
@@ -198,6 +245,11 @@ class WorkerPool:
 
     def _distribute(self) -> None:
         """Give queued texts to the workers that have room."""
+        if not self.loaded:
+            for worker in self.workers:
+                worker.flush()  # texts to cancel
+            self._worker_freed.set()
+            return
         workers = self.workers
         isolated = self._isolated_worker(workers)
         if isolated and self._quarantine and not isolated.in_flight:
@@ -210,7 +262,7 @@ class WorkerPool:
 
     def _empty_queues(self, workers: Sequence[Worker]) -> None:
         """Give each queued text to the least loaded worker that has room for the text's caller."""
-        room = PREFETCH * self.loaded.capacity
+        room = PREFETCH * self.description.capacity
         for caller, queue in list(self._queues.items()) if workers else []:
             while queue:
                 message = next(iter(queue.values()))
@@ -262,7 +314,7 @@ class WorkerPool:
 
     def _on_ready(self, ready: Ready) -> bool:
         """Return whether a restarted worker has loaded the same version of the model."""
-        if ready.version != self.loaded.version:
+        if ready.version != self.description.version:
             self._on_new_version()
             return False
         asyncio.get_running_loop().call_soon(self._distribute)  # after the slot has stored the worker

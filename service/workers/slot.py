@@ -30,6 +30,7 @@ class WorkerSlot:
         self._closed = False
         self._restarting: asyncio.Task[None] | None = None
         self._pause = 0.0
+        self._attempted = asyncio.Event()  # set after the first attempt of `load`
 
     @property
     def work(self) -> WorkCounts:
@@ -63,33 +64,49 @@ class WorkerSlot:
             self._restarting = asyncio.get_running_loop().create_task(self._restart())
         return True
 
-    async def close(self) -> None:
-        """Stop the worker, even if it is still starting, and restart it no more."""
-        self._closed = True
+    async def unload(self) -> None:
+        """Stop the worker, even if it is still starting. `load` starts a new one."""
         if self._restarting:
             self._restarting.cancel()
             await asyncio.wait([self._restarting])
         if self._starting:
             await self._starting.kill()
+            self._starting = None
         if self.worker:
             await self.worker.close()
 
-    async def _restart(self) -> None:
+    async def load(self) -> None:
+        """Start a worker after `unload`. Return after the first attempt; if it fails, others follow, with pauses."""
+        self._pause = 0.0
+        self._attempted = asyncio.Event()
+        self._restarting = asyncio.get_running_loop().create_task(self._restart(count=0))
+        await self._attempted.wait()
+
+    async def close(self) -> None:
+        """Stop the worker, even if it is still starting, and restart it no more."""
+        self._closed = True
+        await self.unload()
+
+    async def _restart(self, count: int = 1) -> None:
         log = structlog.get_logger()
         while True:
             await asyncio.sleep(self._pause)
             self._pause = min(max(FIRST_PAUSE_SECONDS, 2 * self._pause), LONGEST_PAUSE_SECONDS)
-            self.restarts += 1
+            self.restarts += count
             self._starting = worker = self._new_worker()
             try:
                 ready = await worker.start()
             except (ModelError, WorkerDied) as error:
                 self.failures += 1
                 log.error("worker not started", attempts=self.failures, problem=str(error))
+                self._attempted.set()
                 continue
             if not self._on_ready(ready):
                 await worker.close()
+                self._attempted.set()
                 continue
             self.worker, self._starting, self.failures = worker, None, 0
-            log.info("worker restarted", restarts=self.restarts)
+            self._attempted.set()
+            if count:
+                log.info("worker restarted", restarts=self.restarts)
             return

@@ -1,8 +1,18 @@
 """Gauges and counters of the fleet, for logs and metrics."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from service.workers.messages import WorkCounts
+
+
+@dataclass(frozen=True)
+class ModelStats:
+    """Gauge and counters of the present version of a model."""
+
+    loaded: bool
+    loads: int  # loads into memory, including the first one
+    finished: int  # texts with a translation
 
 
 @dataclass(frozen=True)
@@ -23,3 +33,4 @@ class FleetStats:
     work: WorkCounts  # sum of the counters of all workers
     workers: int  # workers that should run
     workers_ready: int  # workers that are ready
+    models: Mapping[str, ModelStats] = field(default_factory=dict)  # by name

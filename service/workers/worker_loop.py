@@ -4,8 +4,10 @@ The loop communicates only by the messages of messages.py. process.py connects i
 """
 
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
@@ -62,8 +64,8 @@ def work(setup: ModelSetup, load: Load, receive: Receive, deliver: Deliver) -> N
         return
     capacity = max(1, translator.engine.max_rows // translator.options.rows)
     devices, no_gpu = _devices(setup, translator), _why_no_gpu(setup, translator)
-    about = translator.description.about
-    deliver([Ready(translator.directions, translator.options, version, devices, capacity, no_gpu, about)])
+    about, memory = translator.description.about, used_memory(next(translator.model.parameters()).device)
+    deliver([Ready(translator.directions, translator.options, version, devices, capacity, no_gpu, about, memory)])
     loop = WorkerLoop(translator)
     while not loop.closed:
         if messages := [*loop.take(receive(not loop.busy)), *loop.begin()]:
@@ -81,6 +83,15 @@ def load(setup: ModelSetup) -> Translator:
     for parameter in translator.model.parameters():
         parameter.data = parameter.data.clone()  # the loader maps the file; a change of the file would crash us
     return translator
+
+
+def used_memory(device: torch.device) -> int:
+    """Return the bytes that this process uses: on a GPU those of its tensors, otherwise its resident memory."""
+    if device.type == "cuda":
+        return torch.cuda.memory_reserved(device)
+    with suppress(OSError), open("/proc/self/statm", encoding="ascii") as file:  # Linux
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 class WorkerLoop:

@@ -143,12 +143,17 @@ def unread_answers(target: Target, _: Path) -> object:
     return connection
 
 
+def is_worker(process: int) -> bool:
+    """Return whether a process runs the worker: before its `exec`, a stopped child would also stop the service."""
+    return b"service.workers.process" in Path(f"/proc/{process}/cmdline").read_bytes()
+
+
 def hanging_load(target: Target, model: Path) -> object:
     """Begin a reload whose worker stops in the middle of its load."""
     before = set(target.processes())
     reload(target, model)
     deadline = time.monotonic() + 20
-    while not (new := set(target.processes()) - before):
+    while not (new := {each for each in set(target.processes()) - before if is_worker(each)}):
         assert time.monotonic() < deadline
     for process in new:
         os.kill(process, signal.SIGSTOP)

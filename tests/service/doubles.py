@@ -14,9 +14,9 @@ from service.errors import CannotTranslate, Overloaded, ServiceError
 from service.parsers import process
 from service.parsers.pool import ParserPool
 from service.translation.answers import answer_of, reports_of
-from service.workers.fleet import ServedModel
 from service.workers.messages import SourceText, TranslateOptions
 from service.workers.pending import OnSentence
+from service.workers.served_models import ServedModel
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -73,10 +73,11 @@ class WordModels:
 
     @property
     def models(self) -> tuple[ServedModel, ...]:
-        return tuple(ServedModel("double", str(self.revision), DirectionSet.parse([way])) for way in self.ways)
+        return tuple(ServedModel(f"words-{way}", str(self.revision), DirectionSet.parse([way])) for way in self.ways)
 
-    def version(self, direction: Direction) -> str:
-        return f"{direction}@{self.revision}"
+    def model_for(self, direction: Direction, name: str = "") -> ServedModel:
+        assert name in ("", f"words-{direction}")
+        return ServedModel(f"words-{direction}", f"{direction}@{self.revision}", DirectionSet.of([direction]))
 
     def check_room(self, caller: str, texts: Sequence[str]) -> None:
         if self.full:

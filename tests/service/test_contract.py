@@ -138,7 +138,9 @@ def test_a_negative_number_of_alternatives_is_none(client: httpx.Client) -> None
 
 def test_models(client: httpx.Client) -> None:
     (model,) = client.get("/models").json()
-    assert list(model) == ["name", "version", "about", "sources", "targets", "pairs"]
+    facts = ["name", "version", "about", "licence", "scores", "size", "loaded"]
+    assert list(model) == [*facts, "sources", "targets", "pairs"]
+    assert model["size"] > 1000 and model["loaded"] is True
     assert (model["sources"], model["targets"]) == (["en", "fr"], ["de", "fr"])
     assert sorted(model["pairs"]) == ["en-de", "en-fr", "fr-de"]
     assert model["name"] and model["version"]

@@ -6,7 +6,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -36,12 +36,11 @@ from service.errors import (
 )
 from service.metrics import Metrics
 from service.middleware import RequestLimitMiddleware, RequestLimits, install_middleware
-from service.readiness import CANARY_CALLER, Readiness
+from service.readiness import CANARY_CALLER, CANARY_TEXT, Readiness
 from service.routes import admin, health
 from service.routes import metrics as metrics_route
 from service.settings import Settings, SettingsError, load_settings
-from service.workers.fleet import ServedModel
-from service.workers.messages import TranslateOptions
+from service.workers.served_models import ServedModel
 from tests.service.conftest import ROOT, environment
 
 ADMIN = "an-admin-key-of-32-characters-ab"
@@ -59,18 +58,15 @@ class Models:
         ServedModel("a", "1", DirectionSet.of([EN_DE])),
         ServedModel("b", "2", DirectionSet(("en", "de"), ("fr", "de"))),
     )
-    canaries: list[tuple[Direction, str]] = field(default_factory=list)
+    canaries: list[tuple[str, str]] = field(default_factory=list)
     hanging: asyncio.Event | None = None
 
-    async def translate(
-        self, texts: Sequence[Any], options: TranslateOptions, *, caller: str = "", deadline: float | None = None
-    ) -> list[Any]:
-        self.canaries.append((options.direction, caller))
+    async def translate_by_each(self, text: str, caller: str, deadline: float) -> None:
+        self.canaries.append((text, caller))
         if self.hanging:
             await self.hanging.wait()
         if self.failure:
             raise self.failure
-        return [None for _ in texts]
 
     async def reload(self) -> None:
         if self.failure:
@@ -187,7 +183,7 @@ def test_a_failing_canary_ends_readiness_until_one_passes(failure: Exception, re
         models.failure = None
         until(lambda: asked.get("/readyz").status_code == 200)
         assert {caller for _, caller in models.canaries} == {CANARY_CALLER}
-        assert {direction for direction, _ in models.canaries} == {EN_DE, EN_FR}
+        assert {text for text, _ in models.canaries} == {CANARY_TEXT}
 
 
 def test_a_full_queue_is_no_failure_and_no_success() -> None:

@@ -13,7 +13,7 @@ MAX_GLOSSARIES = 5  # in one request
 UNSUPPORTED_FIELDS = ("style_id", "translation_memory_id", "custom_instructions")
 
 Formality = Literal["default", "less", "more", "prefer_less", "prefer_more"]
-ModelType = Literal["latency_optimized", "quality_optimized", "prefer_quality_optimized"]
+MODEL_TYPES = ("latency_optimized", "quality_optimized", "prefer_quality_optimized")
 
 
 class CommonFields(Body):
@@ -45,8 +45,10 @@ class TranslateBody(CommonFields):
         None, description="`0`: each text is one sentence; `nonewlines`: a single line break does not end a sentence."
     )
     preserve_formatting: Flag = Field(False, description="Ignored: formatting is always preserved.")
-    model_type: Annotated[ModelType | None, AsChoice] = Field(
-        None, description="Accepted; every value uses the same model."
+    model_type: OptionalText = Field(
+        None,
+        description="Extension: the name of a model of GET /models. DeepL's values, latency_optimized, "
+        "quality_optimized and prefer_quality_optimized, select the default model.",
     )
     tag_handling: Annotated[Literal["xml", "html"] | None, AsChoice] = Field(
         None, description="The markup of the texts; plain text if left out."

@@ -16,6 +16,7 @@ from service.routes.deepl.admission import TRANSLATION, AdmittedDependency, Admi
 from service.routes.deepl.body import Fields, form_or_json
 from service.routes.deepl.language_codes import parse_source, parse_target, source_code
 from service.routes.deepl.schemas import (
+    MODEL_TYPES,
     UNSUPPORTED_FIELDS,
     CommonFields,
     TranslateBody,
@@ -80,7 +81,8 @@ def check_xml(texts: Sequence[str]) -> None:
 
 async def job_without_texts(body: CommonFields, call: AdmittedRequest) -> Job:
     """Return the job of a request without its texts. Raises UnsupportedLanguage, or NotFound for a glossary."""
-    routes = call.translations.routes
+    model = model_of(body)
+    routes = call.translations.routes_of(model)
     target = parse_target(body.target_lang, routes)
     source = parse_source(body.source_lang, routes) if body.source_lang else None
     ids = [body.glossary_id] if body.glossary_id else body.glossary_ids
@@ -88,7 +90,13 @@ async def job_without_texts(body: CommonFields, call: AdmittedRequest) -> Job:
     if ids:
         assert source is not None
         terms = await call.glossaries.terms(call.caller.id, ids, source, target)
-    return Job(texts=(), source=source, target=target, terms=terms, caller=call.caller.id)
+    return Job(texts=(), source=source, target=target, terms=terms, model=model, caller=call.caller.id)
+
+
+def model_of(body: CommonFields) -> str:
+    """Return the name of the model that model_type selects; "" for the default model."""
+    name = body.model_type if isinstance(body, TranslateBody) else None
+    return "" if name is None or name in MODEL_TYPES else name
 
 
 async def job_for(body: TranslateBody, call: AdmittedRequest) -> Job:
@@ -127,7 +135,7 @@ def markup_options(body: TranslateBody) -> MarkupOptions:
 
 def translated_texts(body: TranslateBody, answers: Sequence[Answer]) -> list[TranslatedText]:
     """Return the translations in the order of the texts."""
-    model_type = body.model_type and body.model_type.removeprefix("prefer_")
+    model_type = body.model_type.removeprefix("prefer_") if body.model_type in MODEL_TYPES else body.model_type
     return [
         TranslatedText(
             detected_source_language=source_code(answer.source),

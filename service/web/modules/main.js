@@ -14,6 +14,7 @@ import { Key } from "./key.js";
 import { Languages } from "./languages.js";
 import { AlignmentHighlighter } from "./alignment.js";
 import { LiveTranslation } from "./live.js";
+import { Models } from "./models.js";
 import { OutputPane } from "./output.js";
 import { withRetries } from "./retry.js";
 import { startShortcuts } from "./shortcuts.js";
@@ -29,7 +30,6 @@ const STREAMED = 600; // characters from which a translation is streamed
 
 class Page {
   #answer = null;
-  #models = [];
   #parts = [];
   #settling = 0;
   #drawing = 0;
@@ -76,8 +76,9 @@ class Page {
     });
     this.attention = new AttentionPanel(
       (sentence, signal) => this.#askAttention(sentence, signal),
-      (sentence) => ({ ...this.#sentenceJob(sentence), api_key: this.key.value }),
+      (sentence) => ({ ...this.#sentenceJob(sentence), ...this.models.fields, api_key: this.key.value }),
     );
+    this.models = new Models({ choice: byId("model-choice"), select: byId("model"), about: byId("about-model") }, () => this.translate());
     this.glossary = new Glossary(this.languages, () => this.translate(this.#pause));
     this.history = new History(this.languages, (entry) => this.#recall(entry));
     this.files = new Files({ service: this.service, languages: this.languages, tools: this.tools });
@@ -102,7 +103,7 @@ class Page {
       if (settings.keyRequired) this.key.ask();
       this.#pause = settings.frontendTimeout ?? PAUSE;
       this.source.limitTo(settings.charLimit ?? Infinity);
-      this.#models = models;
+      this.models.list = models;
       this.languages.offer(languages, [settings.language?.source?.code, settings.language?.target?.code]);
       if (settings.filesTranslation) this.files.offer(settings.supportedFilesFormat ?? []);
       else this.#withoutFiles();
@@ -181,16 +182,13 @@ class Page {
     this.translate();
   }
 
-  /** Shows what the model of the selected languages was trained on. */
+  /** Shows the models of the selected languages. */
   #showModel() {
-    const { source, target } = this.languages;
-    const translates = ({ sources, targets, pairs }) =>
-      source === "auto" ? targets.includes(target) : pairs ? pairs.includes(`${source}-${target}`) : sources.includes(source) && targets.includes(target);
-    setText(byId("about-model"), this.#models.find(translates)?.about ?? "");
+    this.models.show(this.languages.source, this.languages.target);
   }
 
   #body(text, source, target, options) {
-    return { q: text, source, target, ...options, ...this.glossary.fields };
+    return { q: text, source, target, ...options, ...this.models.fields, ...this.glossary.fields };
   }
 
   async #send({ text, source, target }, signal, onPart) {

@@ -301,6 +301,29 @@ def test_a_closed_connection_cancels_the_translation(native: Native, models: Wor
         native.do(models.gate.set)
 
 
+# Models
+
+
+def test_a_model_is_selected_by_name_and_the_answer_names_it(native: Native) -> None:
+    assert asked(native, q="a b", model="words-en-de") == {"translatedText": "A B", "models": ["words-en-de"]}
+    assert asked(native, q="a b", model="default", target="fr") == {
+        "translatedText": "B A",
+        "bridge": "de",
+        "models": ["words-en-de", "words-de-fr"],
+    }
+    assert asked(native, q=["a", ""], source="auto", model="words-en-de")["models"] == [["words-en-de"]] * 2
+    assert "models" not in asked(native, q="a")
+
+
+def test_a_model_that_does_not_translate_the_request(native: Native) -> None:
+    def answer(**body: Any) -> str:
+        return refused(native.client.post("/translate", json={**PAIR, "q": "a", **body}), 400)
+
+    assert answer(model="other") == "model other is not served; accepted: words-de-fr, words-en-de"
+    assert answer(model="words-de-fr") == "en is not supported; accepted: de, fr"
+    assert answer(model="words-en-de", target="fr") == "fr is not supported; accepted: de, en"
+
+
 # Streams
 
 
@@ -354,7 +377,7 @@ def test_a_stream_that_fails_or_is_left_pays_for_what_was_sent(native: Native) -
 
     async def leave() -> None:
         caller = await native.access.admit(key, "")
-        job = job_for(body, "de", caller, Terms(), native.translations.routes)
+        job = job_for(body, "de", caller, Terms(), native.translations)
         stream = stream_events(body, Request({"type": "http"}), native.translations, native.access, caller, job)
         await anext(stream)
         await stream.aclose()

@@ -26,13 +26,14 @@ from service.errors import (
     Overloaded,
     ReloadRefused,
     Unavailable,
+    UnknownModel,
     UnsupportedLanguage,
 )
 from service.workers.admission import Admission, RequestSize, Throughput
 from service.workers.fleet import Fleet, FleetConfig
-from service.workers.messages import ModelSetup, SourceText, TranslateOptions
+from service.workers.messages import ModelSetup, Ready, SourceText, TranslateOptions
 from service.workers.pool import TransportFactory
-from service.workers.transport import ProcessTransport
+from service.workers.transport import Deliver, ProcessTransport
 from service.workers.worker import WorkerTimeouts
 from tests.conftest import sentences, write_model
 from tests.service.controlled import Control, Rigged
@@ -239,7 +240,7 @@ def test_exchanged_under_load(small_model: Path, tmp_path: Path) -> None:
 
         clients = [asyncio.create_task(load()) for _ in range(12)]
         await until(lambda: len(found) > 12)
-        version = fleet.version(EN_DE)
+        version = fleet.model_for(EN_DE).version
         other_weights(model, 1.3)
         reloading = asyncio.create_task(fleet.reload())
         at_the_time = len(found)
@@ -250,7 +251,7 @@ def test_exchanged_under_load(small_model: Path, tmp_path: Path) -> None:
         stop.set()
         await asyncio.gather(*clients)
         after = [text for (text,) in expected(texts, model)]
-        assert fleet.version(EN_DE) != version and before != after
+        assert fleet.model_for(EN_DE).version != version and before != after
         assert all(each in (before, after) for each in found)
         assert found[0] == before and found[-1] == after
         await until(lambda: processes.started[0]._process.returncode is not None)
@@ -285,11 +286,11 @@ def test_what_cannot_be_used_is_refused_and_the_old_one_serves_on(small_model: P
     processes = Processes()
 
     async def test(fleet: Fleet) -> None:
-        version = fleet.version(EN_DE)
+        version = fleet.model_for(EN_DE).version
         breaks(model)
         with pytest.raises(ReloadRefused, match=problem):
             await fleet.reload()
-        assert (fleet.version(EN_DE), fleet.ready, fleet.stats().refused_reloads) == (version, True, 1)
+        assert (fleet.model_for(EN_DE).version, fleet.ready, fleet.stats().refused_reloads) == (version, True, 1)
         assert await asyncio.gather(*begin(fleet, texts)) == before
         assert len(processes.started) == 2
 
@@ -348,8 +349,10 @@ def test_two_models_are_told_apart_by_their_directions(tmp_path: Path) -> None:
         }
         found = await fleet.translate([SourceText("The dog sees the cat.")], TranslateOptions(Direction("de", "en")))
         assert found[0].text == wanted
-        assert fleet.version(EN_DE) == fleet.version(Direction("en", "fr")) != fleet.version(Direction("de", "en"))
-        assert fleet.pools[0].loaded.options.beam_size == 3
+        ways = (EN_DE, Direction("en", "fr"), Direction("de", "en"))
+        versions = [fleet.model_for(direction).version for direction in ways]
+        assert versions[0] == versions[1] != versions[2]
+        assert fleet.pools[0].description.options.beam_size == 3
         with pytest.raises(UnsupportedLanguage, match="fr-en"):
             await fleet.translate([SourceText("a")], TranslateOptions(Direction("fr", "en")))
         with pytest.raises(InvalidRequest, match="beam_size"):
@@ -360,16 +363,94 @@ def test_two_models_are_told_apart_by_their_directions(tmp_path: Path) -> None:
     run(test, control.hire, plan(there, back))
 
 
-def test_two_models_with_one_direction_are_refused(small_model: Path, several_directions: Path) -> None:
+def test_several_models_of_a_direction(small_model: Path, several_directions: Path) -> None:
+    small, several = small_model.name, several_directions.name
+    text = "The dog sees the cat."
+
+    async def translations(fleet: Fleet) -> dict[str, str]:
+        options = [TranslateOptions(EN_DE, model=name) for name in ("", small, several)]
+        found = [await fleet.translate([SourceText(text)], option) for option in options]
+        assert fleet.model_for(EN_DE, several).directory == several_directions
+        with pytest.raises(UnknownModel, match=f"model other is not served; accepted: {several}, {small}"):
+            fleet.model_for(EN_DE, "other")
+        with pytest.raises(UnsupportedLanguage, match=f"en-fr is not supported by the model {small}"):
+            fleet.model_for(Direction("en", "fr"), small)
+        return dict(zip(("", small, several), [answers[0].text for answers in found], strict=True))
+
+    for preferred, default in (((), small), ((several,), several)):
+        seen: dict[str, str] = {}
+
+        async def test(fleet: Fleet) -> None:
+            assert fleet.models[0].name == default  # noqa: B023 -- called in this iteration
+            seen.update(await translations(fleet))  # noqa: B023
+
+        run(test, Processes().hire, plan(small_model, several_directions, preferred=preferred))
+        assert seen[small] == expected([text], small_model)[0][0] != seen[several]
+        assert seen[""] == seen[default]
+
+
+def test_models_that_cannot_be_served_together(small_model: Path, tmp_path: Path) -> None:
     async def test(_: Fleet) -> None:
         pytest.fail("it has started")
 
-    with pytest.raises(ModelError, match=r"en-de: .*small and .*several"):
-        run(test, Control().hire, plan(small_model, several_directions))
+    control = Control()
+    control.open()
+    same = shutil.copytree(small_model, tmp_path / small_model.name)
+    with pytest.raises(ModelError, match=rf"{same} have the same name, {small_model.name}; set `name` in a config"):
+        run(test, control.hire, plan(small_model, same))
+    with pytest.raises(ModelError, match=f"preferred_models: model x is not served; accepted: {small_model.name}"):
+        run(test, control.hire, plan(small_model, preferred=("x",)))
     with pytest.raises(ModelError, match=r"(?s)nothing.*nowhere"):
         run(test, Control().hire, plan(Path("/nothing"), Path("/nowhere")))
     with pytest.raises(ModelError, match=r"ended before it was ready: killed by SIGKILL"):
         run(test, Processes(Rigged(kills=("The cat sat on the mat.",))).hire, plan(small_model))
+    with pytest.raises(ModelError, match=r"needs \d+ MB of memory; the setting model_memory_mb is 1"):
+        run(test, Processes().hire, plan(small_model, memory=1_000_000))
+
+
+def test_models_take_turns_in_a_memory_for_one(
+    small_model: Path, several_directions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.workers.model_memory.BUSY_SECONDS", 0.1)
+    names = (small_model.name, several_directions.name)
+    texts = sentences(40)
+    wanted = {names[0]: expected(texts, small_model), names[1]: expected(texts, several_directions)}
+    processes = Processes()
+
+    async def test(fleet: Fleet) -> None:
+        assert fleet.loaded_models == {names[0]} and fleet.ready
+        assert fleet.stats().workers_ready == 1
+        tasks = [
+            asyncio.create_task(fleet.translate([SourceText(text)], TranslateOptions(EN_DE, model=name), caller=name))
+            for text in texts
+            for name in names
+        ]
+        while not all(task.done() for task in tasks):
+            assert fleet.ready and len(fleet.loaded_models) <= 1
+            await asyncio.sleep(0.01)
+        found = [[answer.text for answer in task.result()] for task in tasks]
+        assert found[::2] == wanted[names[0]] and found[1::2] == wanted[names[1]]
+        stats = fleet.stats()
+        assert stats.models[names[1]].loads >= 2 and (stats.failed, stats.restarts) == (0, 0)
+        assert (stats.workers, stats.workers_ready) == (1, 1)
+
+    memory = 2_000_000_000
+
+    class Large(ProcessTransport):
+        """A transport to a worker that says that it uses three quarters of the memory."""
+
+        def start(self, deliver: Deliver) -> None:
+            super().start(
+                lambda messages: deliver(
+                    [replace(each, memory=memory * 3 // 4) if isinstance(each, Ready) else each for each in messages]
+                )
+            )
+
+    def hire(model: Path, device: str) -> ProcessTransport:
+        processes.started.append(Large(ModelSetup(model, device, threads=1)))
+        return processes.started[-1]
+
+    run(test, hire, plan(small_model, several_directions, memory=memory))
 
 
 def test_what_expires_in_the_queue_never_reaches_the_engine(small_model: Path) -> None:

@@ -173,7 +173,7 @@ def test_a_reload_takes_the_old_models_work_along(model: Path) -> None:
         await fleet.reload()
         double.gate.set()
         after = model_version(model)
-        assert after != before and fleet.version(EN_DE) == after
+        assert after != before and fleet.model_for(EN_DE).version == after
         assert await asyncio.gather(*asked) == [f"DOG {number} {after.upper()}" for number in range(12)]
         assert double.versions == 12 * [before] + 12 * [after] and double.most[after] == 12
 
@@ -184,7 +184,7 @@ def test_a_new_model_that_a_replica_finds_first_is_taken_up(model: Path) -> None
     async def test(fleet: Fleet) -> None:
         (model / "config.json").write_text("2")
         assert await ask(fleet, "dog") == f"DOG {model_version(model).upper()}"
-        assert fleet.version(EN_DE) == model_version(model)
+        assert fleet.model_for(EN_DE).version == model_version(model)
 
     run(Double(model), test)
 
@@ -198,7 +198,7 @@ def test_a_model_that_the_replicas_refuse(model: Path) -> None:
         double.refuses = "it is broken"
         with pytest.raises(ReloadRefused, match="it is broken"):
             await fleet.reload()
-        assert fleet.version(EN_DE) == before
+        assert fleet.model_for(EN_DE).version == before
 
     run(double, test)
     with pytest.raises(ModelError, match="it is broken"):

@@ -1,0 +1,88 @@
+"""Models that the fleet serves: their order of preference, and the model that replaces another."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from mt.errors import ModelError, problems
+from mt.languages import DirectionSet
+from service.errors import shorten
+from service.workers.model_files import CardFacts, folder_name, model_name
+from service.workers.pool import WorkerPool
+
+MAX_LISTED = 20  # directions in an error message
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model that the fleet serves."""
+
+    name: str
+    version: str
+    directions: DirectionSet
+    directory: Path = Path()
+    about: str = ""  # what the model was trained on
+    card: CardFacts = field(default_factory=CardFacts)
+    size: int = 0  # bytes of the weights on disk
+
+    @classmethod
+    def of(cls, pool: WorkerPool) -> Self:
+        """Return the description of the model of a pool that has been opened."""
+        about = pool.description
+        return cls(pool.name, about.version, about.directions, pool.model, about.about, pool.card, pool.size)
+
+
+def unknown_model(name: str, names: Iterable[str]) -> str:
+    """Return the message for a model that is not served. `names` are the names of the served models."""
+    return f"model {shorten(name)} is not served; accepted: {', '.join(sorted(names))}"
+
+
+def in_order_of_preference(pools: Sequence[WorkerPool], preferred: Sequence[str]) -> list[WorkerPool]:
+    """Return the pools, those of the names `preferred` first, the others in the given order.
+
+    Models with the same name are renamed: they get the names of their folders. Raises: ModelError if the folders have
+    the same name, too, or a preferred name does not exist.
+    """
+    names = Counter(model_name(pool.model) for pool in pools)
+    for pool in pools:
+        name = model_name(pool.model)
+        pool.name = name if names[name] == 1 else folder_name(pool.model)
+    by_name: dict[str, list[WorkerPool]] = {}
+    for pool in pools:
+        by_name.setdefault(pool.name, []).append(pool)
+    wrong = [
+        f"{' and '.join(str(pool.model) for pool in same)} have the same name, {name}; set `name` in a config.json"
+        for name, same in by_name.items()
+        if len(same) > 1
+    ]
+    wrong += [
+        f"preferred_models: {unknown_model(name, by_name)}" for name in dict.fromkeys(preferred) if name not in by_name
+    ]
+    if wrong:
+        raise ModelError(problems("the models cannot be served together", wrong))
+    first = [by_name[name][0] for name in dict.fromkeys(preferred)]
+    return [*first, *(pool for pool in pools if pool not in first)]
+
+
+def successor_of(old: WorkerPool, pools: Sequence[WorkerPool]) -> WorkerPool:
+    """Return the pool of `pools` that replaces `old` and translates every direction of `old`.
+
+    The successor has the same model directory if a pool has this directory; else it may be any other pool.
+
+    Raises: ModelError if no such pool translates every direction of `old`.
+    """
+    same = [pool for pool in pools if pool.model == old.model]
+    for pool in same or pools:
+        if all(direction in pool.description.directions for direction in old.description.directions):
+            return pool
+    kept = same[0].description.directions if same else ()
+    lost = [direction for direction in old.description.directions if direction not in kept]
+    listed = ", ".join(map(str, sorted(lost)[:MAX_LISTED]))
+    raise ModelError(
+        f"{old.model}: the new version does not translate {listed}; accepted: every direction of the old version"
+        if same
+        else f"{old.model} was removed, but no other model translates {listed}; accepted: another model "
+        "with all directions of the removed model"
+    )

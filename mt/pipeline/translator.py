@@ -395,8 +395,11 @@ class Translator:
         targets = [target] if target is not None else directions.targets_of(source) if source else directions.targets
         sources = [source] if source is not None else directions.sources_of(targets[0]) if len(targets) == 1 else []
         if len(targets) != 1 or not any(Direction(source, targets[0]) in directions for source in sources):
-            direction = f"{source or '?'}-{target or '?'}"
-            raise LanguageError(f"{direction} is not a direction of this model; accepted: {self.directions}")
+            if len(targets) > 1:
+                missing = "target language" if source else "source and target languages"
+                raise LanguageError(f"name the {missing}; accepted: {self.directions}")
+            wanted = " ".join(f"{word} {tag}" for word, tag in (("from", source), ("to", target)) if tag)
+            raise LanguageError(f"this model has no direction {wanted}; accepted: {self.directions}")
         return sources[0] if len(sources) == 1 else "", targets[0]
 
 

@@ -50,7 +50,7 @@ def test_one_of_several_directions(
     monkeypatch.setattr("mt.cli.explain.MISSING_PACKAGE", "matplotlib")
     arguments = [str(several_directions), "The dog sees the cat.", "--output", str(tmp_path)]
     assert main(arguments) == 2
-    assert "is not a direction of this model; accepted: en-de" in capsys.readouterr().err
+    assert "name the source and target languages; accepted: en-de" in capsys.readouterr().err
     assert main([*arguments, "--source-language", "en", "--target-language", "fr"]) == 0
     assert "fr&gt;</text>" in (tmp_path / "light" / "tokens-source.svg").read_text(encoding="utf-8")
 

@@ -153,7 +153,7 @@ def test_directions(several_directions: Path, lines: Path, capfd: pytest.Capture
     [
         (["MODEL", "no-such-file"], "corpus files are missing"),
         (["FOLDER", "LINES"], "no model here"),
-        (["MODEL", "LINES", "--source", "de"], "de-? is not a direction of this model; accepted: en-de"),
+        (["MODEL", "LINES", "--source", "de"], "this model has no direction from de; accepted: en-de"),
         (["MODEL", "LINES", "--ensemble", "MODEL", "SEVERAL"], "several has another tokenizer"),
         (["MODEL", "LINES", "--top-k", "5"], "apply to sampling only. Set sample"),
         (["MODEL", "LINES", "--beam-size", "0"], "beam_size is 0; accepted: at least 1"),

@@ -123,7 +123,7 @@ def test_a_worker_that_starts_again_with_another_model_is_refused(machine: Clust
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--source", "de"], "is not a direction of this model"),
+        (["--source", "de"], "this model has no direction from de"),
         (["--top-k", "5"], "apply to sampling only. Set sample"),
         (["--device", "cuda:1"], "--device is 'cuda:1'; accepted with --ray: auto, cpu or cuda"),
     ],

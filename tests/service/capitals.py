@@ -21,7 +21,7 @@ from service.access.api_keys import NewApiKey, make_key
 from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
 from service.access.glossaries import GlossaryLimits, GlossaryStore
-from service.errors import install_error_handlers
+from service.errors import UnknownModel, install_error_handlers
 from service.languages import TranslationRoutes
 from service.metrics import Metrics
 from service.middleware import RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
@@ -51,6 +51,11 @@ class Capitals:
         """As it was at first."""
         self.jobs.clear()
         self.failing.clear()
+
+    def routes_of(self, model: str) -> TranslationRoutes:
+        if model not in ("", "capitals"):
+            raise UnknownModel(f"model {model} is not served; accepted: capitals")
+        return self.routes
 
     async def translate(self, job: Job) -> list[Answer]:
         await self._begin(job)

@@ -311,7 +311,7 @@ def test_a_model_is_selected_by_name_and_the_answer_names_it(native: Native) -> 
         "bridge": "de",
         "models": ["words-en-de", "words-de-fr"],
     }
-    assert asked(native, q=["a", ""], source="auto", model="words-en-de")["models"] == [["words-en-de"]] * 2
+    assert asked(native, q=["a", ""], model="words-en-de")["models"] == [["words-en-de"]] * 2
     assert "models" not in asked(native, q="a")
 
 

@@ -14,7 +14,7 @@ from mt.languages import Direction
 from mt.text.terms import Terms
 from service.errors import CannotTranslate, DeadlineExceeded, InvalidDocument, Overloaded, UnsupportedLanguage
 from service.parsers.pool import Parsers
-from service.translation import service
+from service.translation import coroutines, service
 from service.translation.jobs import Answer, Format, Job, OutputOptions, StreamedSentence, StreamEnd
 from service.translation.service import TranslationService
 from tests.service.doubles import DirectParsers, Guesses, WordModels, backwards, upper
@@ -497,7 +497,7 @@ def test_sentences_come_as_soon_as_they_can_and_no_sooner_than_they_may() -> Non
 
 
 def test_a_stream_is_refused_at_its_beginning_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(coroutines, "RETRY_SECONDS", 0.01)
 
     async def watch() -> None:
         with pytest.raises(Overloaded):

@@ -333,7 +333,7 @@ def test_every_step_of_a_sentence_opens_in_a_new_tab(visit: Callable[..., Visit]
         seen.page.click("text=every step")
     expect(opened.value.locator("h1")).to_have_text("Every step")
     assert KEY not in opened.value.url
-    assert double.explained == [{"q": "The dog sleeps.", "source": "en", "target": "de", "api_key": KEY}]
+    assert double.explained == [{"q": "The dog sleeps.", "source": "en", "target": "de", "model": "", "api_key": KEY}]
 
 
 def test_long_sentences_and_bridged_ones_have_no_page_of_every_step(visit: Callable[..., Visit]) -> None:

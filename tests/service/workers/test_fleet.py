@@ -90,7 +90,8 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def expected(texts: Sequence[str], model: Path) -> list[list[str]]:
-    return [[found.text] for found in Translator.load(model, "cpu", threads=1).translate(list(texts))]
+    translator = Translator.load(model, "cpu", threads=1)
+    return [[found.text] for found in translator.translate(list(texts), source="en", target="de")]
 
 
 def run(test: Callable[[Fleet], Coroutine[Any, Any, None]], hire: TransportFactory, how: FleetConfig) -> None:

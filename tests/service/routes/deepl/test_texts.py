@@ -179,3 +179,13 @@ def test_a_service_without_keys_takes_any(start: Callable[..., Running]) -> None
     running = start(require_key=False)
     running.store.run_sync(lambda connection: connection.execute("DELETE FROM keys").fetchone())
     assert single(running.client("whatever").translate_text("dog", target_lang="DE")).text == "DOG"
+
+
+def test_model_type_names_a_model(raw: httpx.Client) -> None:
+    def answer(model_type: str) -> httpx.Response:
+        fields = {"text": "hello", "target_lang": "DE", "model_type": model_type}
+        return raw.post("/v2/translate", data=fields)
+
+    assert answer("capitals").json()["translations"][0]["model_type_used"] == "capitals"
+    assert answer("other").json()["message"] == "model other is not served; accepted: capitals"
+    assert answer("latency_optimized").json()["translations"][0]["model_type_used"] == "latency_optimized"

@@ -22,8 +22,8 @@ def memory_format(path: str) -> str | None:
 class CorpusConfig(Section):
     """One corpus: line-aligned files, a tab-separated file, or a translation memory.
 
-    The path of line-aligned files has `{language}`, a tab-separated file has `columns`, and a translation memory states
-    the languages of its texts itself.
+    Line-aligned files have the language in their path, as `{language}`; a tab-separated file has a language for each of
+    its `columns`; a translation memory states the languages of its texts itself.
     """
 
     path: str
@@ -73,12 +73,10 @@ class CorpusConfig(Section):
 def _check_held_out(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ...]:
     memories = [corpus.path for corpus in corpora if memory_format(corpus.path)]
     if memories:
-        raise ValueError(f"{', '.join(memories)}: a translation memory; accepted: only in data.train")
+        raise ValueError(f"{', '.join(memories)}: translation memories can be given only in data.train")
     wrong = [corpus.path for corpus in corpora if corpus.weight != 1 or corpus.source_tag or len(corpus.directions)]
     if wrong:
-        raise ValueError(
-            f"weight, source_tag or directions are set for {', '.join(wrong)}; accepted: only in data.train"
-        )
+        raise ValueError(f"{', '.join(wrong)}: weight, source_tag and directions can be set only in data.train")
     return corpora
 
 

@@ -6,7 +6,7 @@
     curl http://localhost:8000/translate -H "Content-Type: application/json" \\
         -d '{"q": "Where is the train station?", "source": "en", "target": "de"}'
 
-In a container, with all models of a volume; for callers with API keys; behind a proxy:
+Further examples: all models of a volume, in a container; API keys; a proxy in front of the service:
 
     docker run --gpus all -p 8000:8000 -v models:/models IMAGE
     python -m service --models models --database service.db --require-key true     # keys: mt-service keys

@@ -12,7 +12,7 @@ from mt.engine.turns import TurnQueue
 
 
 class RequestTurns:
-    """Requests of one event loop that wait for their start."""
+    """Queue of the requests that wait to be started by an event loop."""
 
     def __init__(self) -> None:
         self._waiting: TurnQueue[int, asyncio.Future[None]] = TurnQueue()

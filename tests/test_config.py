@@ -178,16 +178,15 @@ VALIDATION = "data: of data.valid and data.split_validation, {} given; accepted:
         ("data.temperature=0.5", "data.temperature = 0.5: Input should be greater than or equal to 1"),
         (
             "data.valid=['v.{language}', {path='a.{language}', weight=2}, {path='b.{language}', source_tag='bt'}]",
-            "data.valid: weight, source_tag or directions are set for a.{language}, b.{language}; "
-            "accepted: only in data.train",
+            "data.valid: a.{language}, b.{language}: weight, source_tag and directions can be set only in data.train",
         ),
         (
             "data.valid=[{path='a.{language}', directions=['en-de']}]",
-            "data.valid: weight, source_tag or directions are set for a.{language}; accepted: only in data.train",
+            "data.valid: a.{language}: weight, source_tag and directions can be set only in data.train",
         ),
         (
             "data.test=[{path='a.{language}', weight=0.5}]",
-            "data.test: weight, source_tag or directions are set for a.{language}; accepted: only in data.train",
+            "data.test: a.{language}: weight, source_tag and directions can be set only in data.train",
         ),
         ("training.schedule=cosine", "training.schedule = 'cosine': Input should be 'noam' or 'inverse_sqrt'"),
         (

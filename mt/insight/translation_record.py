@@ -132,7 +132,7 @@ def explain(
     _check_size(loaded.description.model, len(request.source), len(request.source))
     tree = record_search(ModelScorer(loaded.model), request.source, request.options, request.prefix)
     if not tree.hypotheses:
-        raise RequestError(f"the model fails on {sentence!r}: it gives no hypothesis a probability")
+        raise RequestError(f"the model fails on {sentence!r}: no hypothesis has a finite probability")
     best = tree.hypotheses[0]
     _check_size(loaded.description.model, len(request.source), len(best.tokens) + 1)
     record = record_pass(loaded.model, request.source, best.tokens)

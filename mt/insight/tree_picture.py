@@ -62,7 +62,7 @@ def _label(node: Node, pieces: Sequence[str]) -> tuple[str, str]:
 
 
 def _ends(name: str, value: str) -> tuple[float, float]:
-    """Return where token and number end, in pixels from the begin of the token."""
+    """Return where `name` and `value` end, in pixels from the start of `name`."""
     end = text_width(name)
     return end, end + GAP + text_width(value, 10)
 

@@ -104,7 +104,7 @@ def _options(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _language(options: Mapping[str, Any], name: str, checkpoint: Path) -> str:
-    """Return the option `name`, a language code and part of a file name. Raises: ModelError if it is not a code."""
+    """Return the language code in the option `name`, which file names contain. Raises: ModelError if it is no code."""
     language = options.get(name)
     if not (isinstance(language, str) and re.fullmatch(r"\w{1,20}([-@.]\w{1,20})*", language)):
         raise ModelError(f"{checkpoint}: {name} is {shown(language)}; accepted: a language such as 'en'")

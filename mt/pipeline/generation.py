@@ -161,7 +161,7 @@ class TextGenerator:
         return Engine(SearchDecoder(scorer), Limits.of(scorer.device.type))
 
     def _draft(self, options: GenerationOptions, number: int) -> Draft:
-        """Return a draft that consists of the prompt. Raises: RequestError if the model cannot read its lines."""
+        """Return a draft that consists of the prompt. Raises: RequestError if the prompt cannot be encoded."""
         *before, last = self.tokenizer.encode_many(options.prompt.split("\n"))
         if before and not self.description.block_tokens:
             raise RequestError(

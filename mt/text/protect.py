@@ -197,7 +197,7 @@ def list_marker_length(sentence: str, language: str) -> int:
 
 
 def split_at_long_spans(sentence: str, kept: Sequence[Range] = ()) -> list[str]:
-    """Split a sentence into long or kept spans, which must not be cut, and the text between them."""
+    """Split a sentence into the spans that must not be cut, long ones and those of `kept`, and the text between."""
     long = [span for span in find_spans(sentence, kept) if len(span.text) > _LONG or span.kind is SpanKind.KEPT]
     places = [place for span in long for place in (span.begin, span.end)]
     return [sentence[begin:end] for begin, end in pairwise([0, *places, len(sentence)]) if begin < end]

@@ -29,7 +29,7 @@ class Transport(Protocol):
     """Connection to one worker, which delivers messages complete and in order in each direction."""
 
     def start(self, deliver: Deliver) -> None:
-        """Start the worker. The running event loop passes its messages to `deliver`; the last is WorkerStopped."""
+        """Start the worker. In the running event loop, `deliver` gets its messages; the last is WorkerStopped."""
 
     def send(self, messages: Sequence[ToWorker]) -> None:
         """Send messages without blocking. Messages to a worker that has ended are dropped."""

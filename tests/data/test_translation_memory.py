@@ -123,5 +123,5 @@ def test_a_memory_has_no_columns_and_is_no_validation_set() -> None:
     assert DataConfig(language="de", train=["a.tmx"], valid=["v.de"]).train[0].columns == ()
     with pytest.raises(ValidationError, match=r"a .tmx, .xliff or .po file without columns"):
         CorpusConfig(path="a.tmx", columns=("en", "de"))
-    with pytest.raises(ValidationError, match=r"a.tmx: a translation memory; accepted: only in data.train"):
+    with pytest.raises(ValidationError, match=r"a.tmx: translation memories can be given only in data.train"):
         DataConfig(directions=["en-de"], train=["a.tmx"], valid=["a.tmx"])

@@ -158,7 +158,7 @@ def one(search: PeerSearch, place: int) -> PeerSearch:
 
 
 def sorted_batches(sources: Sequence[list[Any]], places: Sequence[int], batching: Batching) -> Iterator[list[int]]:
-    """Yield indices in batches of at most `size` sentences or padded source tokens, longest sentences first."""
+    """Yield batches of indices, longest sentences first; `batching` limits the sentences or the padded tokens."""
     batch: list[int] = []
     for place in sorted(places, key=lambda place: -len(sources[place])):
         grown = len(batch) + 1

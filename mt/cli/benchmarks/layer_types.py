@@ -236,9 +236,9 @@ def measured_path(kind: LayerType, length: int, d_model: int = HEADS) -> int:
 
 
 def _outputs(kind: LayerType, x: Tensor) -> Iterator[Tensor]:
-    """Yield the last position after 1, 2, ... layers; for a recurrent layer, after its last 1, 2, ... steps.
+    """Yield the output at the last position after 1, 2, ... layers.
 
-    The state before these steps is a constant.
+    For a recurrent layer, yield the output after its last 1, 2, ... steps; no gradient flows to earlier steps.
     """
     length, d_model = x.shape[1:]
     out, layer = x, kind.build(0, d_model).double()

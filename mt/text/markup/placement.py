@@ -207,7 +207,7 @@ class _Placement:
         return range(begin, end)
 
     def _with_punctuation(self, mark: Mark, span: range, room: range, free: set[int]) -> range:
-        """Return `span` extended by adjacent punctuation, if the source mark begins or ends with such punctuation."""
+        """Return `span` extended by adjacent punctuation of the kinds with which the source mark begins and ends."""
         words = self.units.words(mark.begin, mark.end)
         if not words or not span:
             return span

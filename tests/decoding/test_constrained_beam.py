@@ -77,8 +77,8 @@ def wording(
     )
 
 
-def search(scorer: Any, source: Ids, options: SearchOptions, wish: TermConstraints) -> list[Hypothesis]:
-    machine = ConstrainedBeamSearch.start([len(source)], [options], [wish], [()], SpecialIds(), CPU)
+def search(scorer: Any, source: Ids, options: SearchOptions, constraints: TermConstraints) -> list[Hypothesis]:
+    machine = ConstrainedBeamSearch.start([len(source)], [options], [constraints], [()], SpecialIds(), CPU)
     state = scorer.start([source], options.rows)
     while not machine.finished.all():
         rows = machine.advance(scorer.step(state, machine.tokens))
@@ -203,19 +203,19 @@ def test_a_sentence_that_joins_or_stays_comes_out_as_alone(random_scorer: Any) -
     scorer = random_scorer(12, 2.0)
     options = SearchOptions(beam_size=4, n_best=2, max_length_factor=0, max_length_offset=9)
     sources = [(20, EOS), (21, 22, EOS), (23, EOS)]
-    wishes = [
+    constraints = [
         wording(12, {(4, 5): 1}),
         wording(12, {(6,): 2, (7, 8, 9): 1}, [(10,)], {(6,): [10, 11]}),
         wording(12, {(5,): 1}, [(4, 6), (7,)]),
     ]
-    alone = [search(scorer, source, options, wish) for source, wish in zip(sources, wishes, strict=True)]
+    alone = [search(scorer, source, options, each) for source, each in zip(sources, constraints, strict=True)]
 
     def begun(numbers: list[int]) -> tuple[ConstrainedBeamSearch, Any]:
         chosen = [sources[number] for number in numbers]
         machine = ConstrainedBeamSearch.start(
             [len(source) for source in chosen],
             [options] * len(numbers),
-            [wishes[number] for number in numbers],
+            [constraints[number] for number in numbers],
             [()] * len(numbers),
             SpecialIds(),
             CPU,

@@ -134,7 +134,7 @@ class InThread:
     async def _serve(self) -> None:
         self.loop = asyncio.get_running_loop()
         with bind("127.0.0.1", 0) as listener, Database.open(self.settings.database) as store:
-            async with Fleet(FleetConfig.of(self.settings), self.control.hire) as self.fleet:
+            async with Fleet(FleetConfig.of(self.settings), self.control.start) as self.fleet:
                 config = uvicorn.Config(create_app(self.settings, self.fleet, store), log_config=None)
                 self._server = uvicorn.Server(config)
                 self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -42,7 +42,7 @@ class Control:
         """Go on without permits."""
         self.permits.release(1_000_000)
 
-    def hire(self, model: Path, device: str) -> ThreadTransport:
+    def start(self, model: Path, device: str) -> ThreadTransport:
         """A worker in a thread; in a test's hand from when it is ready."""
         return Watched(ModelSetup(model, device), self)
 

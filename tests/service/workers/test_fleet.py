@@ -45,12 +45,12 @@ Load = Callable[[ModelSetup], Any]
 
 @dataclass
 class Processes:
-    """Hires real ones, and remembers them."""
+    """Starts worker processes and keeps a list of them."""
 
     load: Load | None = None
     started: list[ProcessTransport] = field(default_factory=list)
 
-    def hire(self, model: Path, device: str) -> ProcessTransport:
+    def start(self, model: Path, device: str) -> ProcessTransport:
         self.started.append(ProcessTransport(ModelSetup(model, device, threads=1), self.load))
         return self.started[-1]
 
@@ -94,9 +94,9 @@ def expected(texts: Sequence[str], model: Path) -> list[list[str]]:
     return [[found.text] for found in translator.translate(list(texts), source="en", target="de")]
 
 
-def run(test: Callable[[Fleet], Coroutine[Any, Any, None]], hire: TransportFactory, how: FleetConfig) -> None:
+def run(test: Callable[[Fleet], Coroutine[Any, Any, None]], new_transport: TransportFactory, how: FleetConfig) -> None:
     async def running() -> None:
-        async with Fleet(how, hire) as fleet:
+        async with Fleet(how, new_transport) as fleet:
             await test(fleet)
 
     asyncio.run(running())
@@ -119,7 +119,7 @@ def test_killed_in_mid_decode_nothing_is_lost(small_model: Path) -> None:
         stats = await fleet.fresh_stats()
         assert (stats.restarts, stats.requests, stats.finished) == (1, 0, 121)
 
-    run(test, processes.hire, plan(small_model))
+    run(test, processes.start, plan(small_model))
 
 
 @pytest.mark.slow
@@ -140,7 +140,7 @@ def test_a_text_that_kills_is_found_and_all_others_are_translated(small_model: P
         assert await ask(fleet, texts[0]) == expected(texts[:1], small_model)[0]
         assert len((tmp_path / "loads").read_text().splitlines()) - 1 == deaths  # it is known now
 
-    run(test, processes.hire, plan(small_model))
+    run(test, processes.start, plan(small_model))
 
 
 @pytest.mark.slow
@@ -153,7 +153,7 @@ def test_alone_two_deaths_are_enough(small_model: Path, tmp_path: Path) -> None:
         await until(lambda: fleet.ready)
         assert fleet.stats().restarts == 2
 
-    run(test, processes.hire, plan(small_model))
+    run(test, processes.start, plan(small_model))
 
 
 @pytest.mark.slow
@@ -172,7 +172,7 @@ def test_a_poison_whose_client_leaves_is_remembered(small_model: Path) -> None:
         await until(lambda: fleet.ready)
         assert fleet.stats().restarts == 2
 
-    run(test, processes.hire, plan(small_model))
+    run(test, processes.start, plan(small_model))
 
 
 @pytest.mark.slow
@@ -185,7 +185,7 @@ def test_one_that_hangs_is_replaced(small_model: Path) -> None:
         with pytest.raises(CannotTranslate):
             await bad[0]
 
-    run(test, processes.hire, plan(small_model, timeouts=WorkerTimeouts(start=60, step=2)))
+    run(test, processes.start, plan(small_model, timeouts=WorkerTimeouts(start=60, step=2)))
 
 
 def test_one_that_is_stopped_and_goes_on_has_not_hung(small_model: Path) -> None:
@@ -199,7 +199,7 @@ def test_one_that_is_stopped_and_goes_on_has_not_hung(small_model: Path) -> None
         assert await asyncio.gather(*asked) == expected(sentences(3), small_model)
         assert fleet.stats().restarts == 0
 
-    run(test, processes.hire, plan(small_model))
+    run(test, processes.start, plan(small_model))
 
 
 def test_a_worker_ends_with_the_service(small_model: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_worker_ends_with_the_service(small_model: Path) -> None:
         await until(lambda: worker._process.returncode is not None)
         assert worker._process.returncode == 1
 
-    run(test, processes.hire, plan(small_model))
+    run(test, processes.start, plan(small_model))
 
 
 def other_weights(model: Path, change: float) -> None:
@@ -260,7 +260,7 @@ def test_exchanged_under_load(small_model: Path, tmp_path: Path) -> None:
         await fleet.reload()  # nothing has changed
         assert len(processes.started) == 2
 
-    run(test, processes.hire, plan(model))
+    run(test, processes.start, plan(model))
 
 
 BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
@@ -295,7 +295,7 @@ def test_what_cannot_be_used_is_refused_and_the_old_one_serves_on(small_model: P
         assert await asyncio.gather(*begin(fleet, texts)) == before
         assert len(processes.started) == 2
 
-    run(test, processes.hire, plan(model))
+    run(test, processes.start, plan(model))
 
 
 @pytest.mark.slow
@@ -313,7 +313,7 @@ def test_who_starts_again_and_finds_another_model_has_it_exchanged(small_model: 
         assert await asked == [text for (text,) in expected(texts, model)]
         assert fleet.stats().reloads == 1
 
-    run(test, processes.hire, plan(model))
+    run(test, processes.start, plan(model))
 
 
 @pytest.mark.slow
@@ -335,7 +335,7 @@ def test_a_model_that_is_gone_when_its_worker_dies(small_model: Path, tmp_path: 
         assert await asyncio.gather(*asked) == expected(sentences(2), model)
         assert fleet.ready
 
-    run(test, processes.hire, plan(model))
+    run(test, processes.start, plan(model))
 
 
 def test_two_models_are_told_apart_by_their_directions(tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ def test_two_models_are_told_apart_by_their_directions(tmp_path: Path) -> None:
 
     control = Control()
     control.open()
-    run(test, control.hire, plan(there, back))
+    run(test, control.start, plan(there, back))
 
 
 def test_several_models_of_a_direction(small_model: Path, several_directions: Path) -> None:
@@ -385,7 +385,7 @@ def test_several_models_of_a_direction(small_model: Path, several_directions: Pa
             assert fleet.models[0].name == default  # noqa: B023 -- called in this iteration
             seen.update(await translations(fleet))  # noqa: B023
 
-        run(test, Processes().hire, plan(small_model, several_directions, preferred=preferred))
+        run(test, Processes().start, plan(small_model, several_directions, preferred=preferred))
         assert seen[small] == expected([text], small_model)[0][0] != seen[several]
         assert seen[""] == seen[default]
 
@@ -398,15 +398,15 @@ def test_models_that_cannot_be_served_together(small_model: Path, tmp_path: Path
     control.open()
     same = shutil.copytree(small_model, tmp_path / small_model.name)
     with pytest.raises(ModelError, match=rf"{same} have the same name, {small_model.name}; set `name` in a config"):
-        run(test, control.hire, plan(small_model, same))
+        run(test, control.start, plan(small_model, same))
     with pytest.raises(ModelError, match=f"preferred_models: model x is not served; accepted: {small_model.name}"):
-        run(test, control.hire, plan(small_model, preferred=("x",)))
+        run(test, control.start, plan(small_model, preferred=("x",)))
     with pytest.raises(ModelError, match=r"(?s)nothing.*nowhere"):
-        run(test, Control().hire, plan(Path("/nothing"), Path("/nowhere")))
+        run(test, Control().start, plan(Path("/nothing"), Path("/nowhere")))
     with pytest.raises(ModelError, match=r"ended before it was ready: killed by SIGKILL"):
-        run(test, Processes(Rigged(kills=("The cat sat on the mat.",))).hire, plan(small_model))
+        run(test, Processes(Rigged(kills=("The cat sat on the mat.",))).start, plan(small_model))
     with pytest.raises(ModelError, match=r"needs \d+ MB of memory; the setting model_memory_mb is 1"):
-        run(test, Processes().hire, plan(small_model, memory=1_000_000))
+        run(test, Processes().start, plan(small_model, memory=1_000_000))
 
 
 def test_models_take_turns_in_a_memory_for_one(
@@ -447,11 +447,11 @@ def test_models_take_turns_in_a_memory_for_one(
                 )
             )
 
-    def hire(model: Path, device: str) -> ProcessTransport:
+    def start(model: Path, device: str) -> ProcessTransport:
         processes.started.append(Large(ModelSetup(model, device, threads=1)))
         return processes.started[-1]
 
-    run(test, hire, plan(small_model, several_directions, memory=memory))
+    run(test, start, plan(small_model, several_directions, memory=memory))
 
 
 def test_what_expires_in_the_queue_never_reaches_the_engine(small_model: Path) -> None:
@@ -478,7 +478,7 @@ def test_what_expires_in_the_queue_never_reaches_the_engine(small_model: Path) -
         }
         assert never.isdisjoint(control.scorers[0].sources)
 
-    run(test, control.hire, plan(small_model))
+    run(test, control.start, plan(small_model))
 
 
 @pytest.mark.parametrize("expires", [True, False])
@@ -515,7 +515,7 @@ def test_rows_leave_within_two_steps(small_model: Path, expires: bool) -> None:
         control.open()
         assert await asyncio.gather(*staying) == expected(["The dog sees the cat."], small_model)
 
-    run(test, control.hire, plan(small_model))
+    run(test, control.start, plan(small_model))
 
 
 def test_one_caller_does_not_keep_another_waiting(small_model: Path) -> None:
@@ -540,7 +540,7 @@ def test_one_caller_does_not_keep_another_waiting(small_model: Path) -> None:
                 task.cancel()
             await asyncio.wait(noise)
 
-        run(test, control.hire, plan(small_model))
+        run(test, control.start, plan(small_model))
         return taken[0]
 
     assert steps(3000) <= 2 * steps(0)
@@ -588,7 +588,7 @@ def test_a_fleet_that_ends_lets_nobody_wait(small_model: Path) -> None:
         asyncio.get_running_loop().call_later(0.5, control.open)
 
     async def running() -> None:
-        async with Fleet(plan(small_model), control.hire) as fleet:
+        async with Fleet(plan(small_model), control.start) as fleet:
             await test(fleet)
         for each in left:
             with pytest.raises(Unavailable):

@@ -111,6 +111,20 @@ class TimedConnection(H11Protocol):
         super().data_received(data)
         self._update()
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse bytes that are not valid HTTP, and end the request to which they belong.
+
+        If the answer to this request has started, the connection is closed without another answer. uvicorn would raise
+        from `data_received` in this case, and later from the `send` of the application.
+        """
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+
     def pause_writing(self) -> None:
         super().pause_writing()
         self._watch_writing()

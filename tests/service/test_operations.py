@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import httpx
@@ -554,6 +554,42 @@ def test_what_comes_slowly_is_closed(parts: tuple[bytes, ...], answer: bytes) ->
     app = application(Models(), read_timeout_seconds=0.5)
     with served(app, http=ConnectionLimiter(0.5, 100).protocol(), timeout_keep_alive=3600) as url:
         assert exchange(url, *parts).startswith(answer) if answer else exchange(url, *parts) == b""
+
+
+@pytest.mark.parametrize(
+    ("started", "answer"),
+    [
+        (False, b"HTTP/1.1 400 Bad Request"),
+        (True, b"HTTP/1.1 200 OK"),
+    ],
+)
+def test_a_malformed_chunk_during_the_answer_ends_the_request(
+    started: bool, answer: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The application waits, without reading the body, before or after it has started to answer."""
+    raised: list[BaseException] = []
+    finished = Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if started:
+                await send({"type": "http.response.start", "status": 200, "headers": []})
+                await send({"type": "http.response.body", "body": b"a", "more_body": True})
+            await asyncio.sleep(0.3)
+            if not started:
+                await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"b", "more_body": False})
+        except Exception as error:
+            raised.append(error)
+        finally:
+            finished.set()
+
+    with served(app, http=ConnectionLimiter(3, 100).protocol(), lifespan="off") as url:
+        found = exchange(url, POST + b"Transfer-Encoding: chunked\r\n\r\n", b"no number\r\n")
+        assert finished.wait(10)
+    assert found.startswith(answer)
+    assert raised == []
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
 
 
 def test_who_waits_longest_makes_room() -> None:

@@ -1,0 +1,308 @@
+"""Paragraphs that consist of formatted runs, as in Word documents, presentations and worksheets."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import islice
+
+from lxml import etree
+
+from mt.errors import DocumentLimitExceeded
+from mt.text.markup import Segment, TranslatedSegment, place_marks
+from mt.text.markup.inline import (
+    BuiltSegment,
+    InlineItem,
+    InlineKind,
+    InlineText,
+    decode_nothing,
+    read_inline,
+    split_whitespace,
+)
+from mt.text.markup.parsing import NOT_XML
+
+Element = etree._Element
+_MAX_PROPERTIES, _MAX_VALUES = 200, 10_000  # most elements and characters of a run's format; Word has 40 properties
+_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+
+
+@dataclass(frozen=True)
+class RunSchema:
+    """The names of the elements of paragraphs in one XML vocabulary.
+
+    A `paragraph` has children with the names `run` and `link`. A run has `properties`, which are its format, and texts
+    with the name `text`. Elements of `first` and `last` keep their place in the paragraph, elements of `dropped` are
+    left out of translated paragraphs. Elements of `breaks` separate words; the text of a paragraph is split at elements
+    of `tabs` and, with `lines`, at line breaks. `field_mark` begins and ends fields, which are kept.
+    Children and attributes of properties with names in `invisible` do not change the appearance of a run.
+    """
+
+    paragraph: str
+    run: str
+    properties: str
+    text: str
+    link: str = ""
+    field_mark: str = ""
+    field_type: str = ""
+    first: frozenset[str] = frozenset()
+    last: frozenset[str] = frozenset()
+    dropped: frozenset[str] = frozenset()
+    breaks: frozenset[str] = frozenset()
+    tabs: frozenset[str] = frozenset()
+    invisible: frozenset[str] = frozenset()
+    lines: bool = False
+    preserve_space: bool = True
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """A text of a paragraph, and the index of its segment."""
+
+    inline: InlineText[Element]
+    number: int
+
+
+class RunParagraphs:
+    """The paragraphs of one vocabulary in an XML tree. `segments` gets their texts.
+
+    The format of most of the text of a paragraph is its base format. Runs in other formats are marks, which are placed
+    by alignment, as are links, pictures, breaks, fields, bookmarks and notes. Tracked changes and embedded controls are
+    kept. A paragraph is unchanged if all its translations equal their segments.
+    """
+
+    def __init__(self, name: str, root: Element, schema: RunSchema, segments: list[Segment]) -> None:
+        """Read a tree of the file `name`. Raises: DocumentLimitExceeded if the format of a run is too large."""
+        self._schema, self._segments = schema, segments
+        self._paragraphs: list[tuple[Element, Element | None, list[_Slot]]] = []
+        _check_formats(name, root, schema)
+        fields = _field_marks(root, schema)
+        for paragraph in root.iter(schema.paragraph):
+            self._read(paragraph, fields)
+
+    def _read(self, paragraph: Element, fields: "_Fields") -> None:
+        reader = _Reader(self._schema, fields)
+        base = reader.base_format(paragraph)
+        slots: list[_Slot] = []
+        for group in reader.groups(list(reader.items(paragraph, reader.format_key(base)))):
+            inline = read_inline(group, decode_nothing, collapse=False)
+            slots.append(_Slot(inline, len(self._segments)))
+            if inline.built:
+                self._segments.append(inline.built.segment)
+        if any(slot.inline.built for slot in slots):
+            self._paragraphs.append((paragraph, base, slots))
+
+    def write(self, translations: Sequence[TranslatedSegment]) -> bool:
+        """Replace the texts, given the translations of all `segments`. Return whether the tree has changed."""
+        changed = False
+        for paragraph, base, slots in self._paragraphs:
+            numbers = [slot.number for slot in slots if slot.inline.built]
+            if any(translations[n].text != self._segments[n].text for n in numbers):
+                _Writer(self._schema, paragraph, base).write(slots, translations)
+                changed = True
+        return changed
+
+
+class _Writer:
+    """A writer of the new content of a paragraph: runs of text, and the elements between the runs."""
+
+    def __init__(self, schema: RunSchema, paragraph: Element, base: Element | None) -> None:
+        self.schema, self.base = schema, base
+        self.containers = [paragraph]
+        self.formats: list[Element | None] = []
+        self.last = [child for child in paragraph if child.tag in schema.last]
+        for child in list(paragraph):
+            if child.tag not in schema.first:
+                paragraph.remove(child)
+
+    def write(self, slots: Sequence[_Slot], translations: Sequence[TranslatedSegment]) -> None:
+        for slot in slots:
+            inline, built = slot.inline, slot.inline.built
+            self._items(inline.before)
+            if built is not None and (new := translations[slot.number]).text != built.segment.text:
+                self._translated(built, new)
+            else:
+                self._items(inline.items)
+            self._items(inline.after)
+        self.containers[0].extend(self.last)
+
+    def _translated(self, built: BuiltSegment[Element], new: TranslatedSegment) -> None:
+        for piece in place_marks(built.segment, new):
+            if piece.opens >= 0:
+                mark = built.segment.marks[piece.opens]
+                if mark.empty or mark.kept:
+                    self._append(built.openings[piece.opens])
+                else:
+                    self._open(built.openings[piece.opens][0])
+            elif piece.closes >= 0:
+                self._close(built.openings[piece.closes][0])
+            else:
+                self._text(piece.text)
+
+    def _items(self, items: Sequence[InlineItem[Element]]) -> None:
+        for item in items:
+            if item.kind is InlineKind.TEXT:
+                self._text(item.text)
+            elif item.kind is InlineKind.OPEN:
+                self._open(item.parts[0])
+            elif item.kind is InlineKind.CLOSE:
+                self._close(item.parts[0])
+            else:
+                self._append(item.parts)
+
+    def _open(self, element: Element) -> None:
+        """Begin a mark: a link becomes the parent of the following text, run properties become its format."""
+        if element.tag != self.schema.link:
+            self.formats.append(element)
+            return
+        self.containers.append(etree.SubElement(self.containers[-1], element.tag, element.attrib, element.nsmap))
+
+    def _close(self, element: Element) -> None:
+        (self.containers if element.tag == self.schema.link else self.formats).pop()
+
+    def _append(self, elements: Sequence[Element]) -> None:
+        """Append elements without text. An element of a run gets a new run; run properties and links are dropped."""
+        for element in elements:
+            if element.tag in (self.schema.properties, self.schema.link):
+                continue
+            place, run = self.containers[-1], element.getparent()
+            if run is not None and run.tag == self.schema.run:
+                place = etree.SubElement(place, self.schema.run)
+                place.extend(deepcopy(run.findall(self.schema.properties)))
+            place.append(element)
+
+    def _text(self, text: str) -> None:
+        run = etree.SubElement(self.containers[-1], self.schema.run)
+        run_format = self.formats[-1] if self.formats else self.base
+        if run_format is not None and (len(run_format) or run_format.attrib):
+            run.append(deepcopy(run_format))
+        written = etree.SubElement(run, self.schema.text)
+        written.text = NOT_XML.sub("", text)
+        if self.schema.preserve_space:
+            written.set(_SPACE, "preserve")
+
+
+_Fields = dict[Element, int]
+"""Maps elements to the number of fields that begin in them minus the number of fields that end in them."""
+
+
+def _field_marks(root: Element, schema: RunSchema) -> _Fields:
+    """Return the `_Fields` of a tree, in one pass even if text boxes are nested. Paragraphs are counted separately."""
+    marks: _Fields = {}
+    if not schema.field_mark or next(root.iter(schema.field_mark), None) is None:
+        return marks
+    for _, element in etree.iterwalk(root, events=("end",)):
+        if element.tag == schema.field_mark:
+            marks[element] = {"begin": 1, "end": -1}.get(element.get(schema.field_type) or "", 0)
+        if element in marks and element.tag != schema.paragraph and (parent := element.getparent()) is not None:
+            marks[parent] = marks.get(parent, 0) + marks[element]
+    return marks
+
+
+def _check_formats(name: str, root: Element, schema: RunSchema) -> None:
+    """Raise DocumentLimitExceeded for a run format that is too large to be copied to each of its texts."""
+    for properties in root.iter(schema.properties):
+        size = sum(1 for _ in islice(properties.iter(), _MAX_PROPERTIES + 1))
+        if size > _MAX_PROPERTIES or sum(len(v) for child in properties.iter() for v in child.values()) > _MAX_VALUES:
+            raise DocumentLimitExceeded(
+                f"{name} has a text format that is too large; accepted: at most {_MAX_PROPERTIES} properties with "
+                f"{_MAX_VALUES:,} characters"
+            )
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """A reader of the items of paragraphs."""
+
+    schema: RunSchema
+    fields: _Fields
+
+    def items(self, parent: Element, base: bytes) -> Iterator[InlineItem[Element]]:
+        """Yield the items of a paragraph or link. OPEN and CLOSE items enclose text in another format than `base`."""
+        schema = self.schema
+        field: list[Element] = []
+        depth = 0
+        for child in parent:
+            if child.tag in schema.first or child.tag in schema.last or child.tag in schema.dropped:
+                continue
+            depth += self.fields.get(child, 0)
+            if depth > 0 or child in self.fields:
+                field.append(child)
+                if depth <= 0:
+                    yield InlineItem(InlineKind.EMPTY, tuple(field))
+                    field, depth = [], 0
+            elif child.tag == schema.link:
+                key = id(child)
+                yield InlineItem(InlineKind.OPEN, (child,), key=key)
+                yield from self.items(child, base)
+                yield InlineItem(InlineKind.CLOSE, (child,), key=key)
+            elif child.tag == schema.run:
+                yield from self._run(child, base)
+            else:
+                yield InlineItem(InlineKind.EMPTY, (child,), breaks=child.tag in schema.breaks)
+        if field:
+            yield InlineItem(InlineKind.EMPTY, tuple(field))
+
+    def _run(self, run: Element, base: bytes) -> Iterator[InlineItem[Element]]:
+        """Yield the items of a run: its texts, and its other elements as EMPTY items."""
+        schema = self.schema
+        properties = run.find(schema.properties)
+        marked = self.format_key(properties) != base
+        run_format = run.makeelement(schema.properties) if properties is None else properties
+        for child in run:
+            if child.tag == schema.properties or child.tag in schema.dropped:
+                continue
+            if child.tag == schema.text:
+                if marked:
+                    yield InlineItem(InlineKind.OPEN, (run_format,), key=id(child))
+                for text in self._texts(child.text or ""):
+                    yield InlineItem(InlineKind.TEXT, (child,), text)
+                if marked:
+                    yield InlineItem(InlineKind.CLOSE, (run_format,), key=id(child))
+            else:
+                yield InlineItem(InlineKind.EMPTY, (child,), breaks=child.tag in schema.breaks)
+
+    def _texts(self, text: str) -> Iterator[str]:
+        """Yield the parts of a text: white space at either end and, with `lines`, each line and each line break."""
+        lines = text.splitlines(keepends=True) if self.schema.lines else [text]
+        for line in lines:
+            yield from filter(None, split_whitespace(line))
+
+    def _runs(self, parent: Element) -> Iterator[Element]:
+        """Yield the runs of a paragraph or link, except the runs in text boxes."""
+        for child in parent:
+            if child.tag == self.schema.run:
+                yield child
+            elif child.tag == self.schema.link:
+                yield from self._runs(child)
+
+    def base_format(self, paragraph: Element) -> Element | None:
+        counts: Counter[bytes] = Counter()
+        by_format: dict[bytes, Element | None] = {}
+        for run in self._runs(paragraph):
+            properties = run.find(self.schema.properties)
+            key = self.format_key(properties)
+            counts[key] += sum(len(text.text or "") for text in run.findall(self.schema.text))
+            by_format.setdefault(key, properties)
+        return by_format[counts.most_common(1)[0][0]] if counts else None
+
+    def format_key(self, properties: Element | None) -> bytes:
+        """Return a key that is equal for run properties with the same appearance."""
+        if properties is None:
+            return b""
+        invisible = self.schema.invisible
+        attributes = sorted((name, value) for name, value in properties.attrib.items() if name not in invisible)
+        children = (etree.tostring(child, method="c14n") for child in properties if child.tag not in invisible)
+        return b"".join([*(f"{name}={value};".encode() for name, value in attributes), *children])
+
+    def groups(self, items: Sequence[InlineItem[Element]]) -> Iterator[list[InlineItem[Element]]]:
+        """Yield groups of items. A group ends after each tab or line break that is not in a link or a marked run."""
+        group: list[InlineItem[Element]] = []
+        depth = 0
+        for item in items:
+            depth += {InlineKind.OPEN: 1, InlineKind.CLOSE: -1}.get(item.kind, 0)
+            group.append(item)
+            tab = item.breaks and item.parts[0].tag in self.schema.tabs
+            if not depth and (tab or (self.schema.lines and "\n" in item.text)):
+                yield group
+                group = []
+        yield group

@@ -19,10 +19,14 @@ import os, sys
 from pathlib import Path
 from mt.files import try_lock
 with try_lock(Path(sys.argv[1])) as locked:
-    if sys.argv[2:] and os.fork() == 0:
-        os.close(1)
-        sys.stdin.read()
-        os._exit(0)
+    if sys.argv[2:]:
+        read, write = os.pipe()
+        if os.fork() == 0:
+            os.write(write, b"1")
+            os.close(1)
+            sys.stdin.read()
+            os._exit(0)
+        os.read(read, 1)  # the child has run its handlers of fork, which close the lock's file
     print("held" if locked else "taken", flush=True)
     sys.stdin.read()
 """

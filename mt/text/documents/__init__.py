@@ -9,6 +9,7 @@ from mt.text.documents.base import Document, DocumentOptions
 from mt.text.documents.gettext import PoDocument
 from mt.text.documents.markdown import open_markdown
 from mt.text.documents.markup import open_markup
+from mt.text.documents.office import OfficeDocument
 from mt.text.documents.plain import open_json, open_subtitles, open_text
 from mt.text.documents.word import WordDocument
 from mt.text.documents.xliff import open_xliff
@@ -30,12 +31,14 @@ _OPENERS: dict[str, Opener] = {
     ".odt": ArchiveDocument,
     ".po": PoDocument,
     ".pot": PoDocument,
+    ".pptx": OfficeDocument,
     ".srt": open_subtitles,
     ".txt": open_text,
     ".vtt": open_subtitles,
     ".xhtml": open_markup,
     ".xlf": open_xliff,
     ".xliff": open_xliff,
+    ".xlsx": OfficeDocument,
     ".xml": open_markup,
 }
 SUFFIXES = tuple(_OPENERS)

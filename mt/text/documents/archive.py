@@ -19,7 +19,7 @@ Parse = Callable[[str, list[Segment]], Markup]
 
 MAX_MEMBERS = 20_000  # maximum number of files in an archive
 _MAX_TAGS = 4_000_000  # most tags in the XML of an archive; an element takes about 200 bytes of memory
-_DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 """Exceptions of zipfile for damaged, encrypted and unsupported archives."""
 
 _HIDDEN = """office:annotation office:automatic-styles office:font-face-decls office:meta office:scripts office:settings
@@ -74,7 +74,7 @@ class ArchiveDocument:
                     parse = next((parse for pattern, parse in patterns if pattern.fullmatch(member)), None)
                     if parse is not None and member not in self._documents:
                         self._add(member, archive.read(member), parse, options)
-        except _DAMAGES as error:
+        except DAMAGES as error:
             raise DocumentError(f"{name} is not a {suffix} file: {error}") from error
         if not self._documents:
             raise DocumentError(f"{name} is not a {suffix} file: it has no member with text")
@@ -98,7 +98,7 @@ class ArchiveDocument:
             for info in archive.infolist():
                 try:
                     content = archive.read(info)
-                except _DAMAGES as error:
+                except DAMAGES as error:
                     raise DocumentError(f"{self._name}: {info.filename} cannot be read: {error}") from error
                 if info.filename in self._documents:
                     begin, document = self._documents[info.filename]
@@ -116,7 +116,7 @@ def check_archive(name: str, suffix: str, content: bytes, options: DocumentOptio
         with zipfile.ZipFile(BytesIO(content)) as archive:
             sizes = [info.file_size for info in archive.infolist()]
             names = {*archive.namelist()}
-    except _DAMAGES as error:
+    except DAMAGES as error:
         raise DocumentError(f"{name} is not a {suffix} file: {error}") from error
     if len(names) < len(sizes):
         raise DocumentError(f"{name} is not a {suffix} file: two members have the same name")

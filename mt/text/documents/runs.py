@@ -1,10 +1,11 @@
 """Paragraphs that consist of formatted runs, as in Word documents, presentations and worksheets."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from lxml import etree
 
@@ -21,7 +22,7 @@ from mt.text.markup.inline import (
 )
 from mt.text.markup.parsing import NOT_XML
 
-Element = etree._Element
+Element = Any  # of lxml, which has no types
 _MAX_PROPERTIES, _MAX_VALUES = 200, 10_000  # most elements and characters of a run's format; Word has 40 properties
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
@@ -67,17 +68,21 @@ class RunParagraphs:
 
     The format of most of the text of a paragraph is its base format. Runs in other formats are marks, which are placed
     by alignment, as are links, pictures, breaks, fields, bookmarks and notes. Tracked changes and embedded controls are
-    kept. A paragraph is unchanged if all its translations equal their segments.
+    kept. A paragraph is unchanged if all its translations equal their segments. Paragraphs whose text is in `kept` are
+    not translated.
     """
 
-    def __init__(self, name: str, root: Element, schema: RunSchema, segments: list[Segment]) -> None:
+    def __init__(
+        self, name: str, root: Element, schema: RunSchema, segments: list[Segment], kept: Container[str] = ()
+    ) -> None:
         """Read a tree of the file `name`. Raises: DocumentLimitExceeded if the format of a run is too large."""
         self._schema, self._segments = schema, segments
         self._paragraphs: list[tuple[Element, Element | None, list[_Slot]]] = []
         _check_formats(name, root, schema)
         fields = _field_marks(root, schema)
         for paragraph in root.iter(schema.paragraph):
-            self._read(paragraph, fields)
+            if not kept or "".join(text.text or "" for text in paragraph.iter(schema.text)) not in kept:
+                self._read(paragraph, fields)
 
     def _read(self, paragraph: Element, fields: "_Fields") -> None:
         reader = _Reader(self._schema, fields)

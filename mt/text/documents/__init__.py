@@ -11,14 +11,31 @@ from mt.text.documents.markdown import open_markdown
 from mt.text.documents.markup import open_markup
 from mt.text.documents.office import OfficeDocument
 from mt.text.documents.plain import open_json, open_subtitles, open_text
+from mt.text.documents.resources import (
+    is_android,
+    open_android,
+    open_arb,
+    open_properties,
+    open_resx,
+    open_strings,
+)
+from mt.text.documents.tables import open_table
 from mt.text.documents.word import WordDocument
 from mt.text.documents.xliff import open_xliff
+from mt.text.documents.yaml import open_yaml
 
 __all__ = ["SUFFIXES", "Document", "DocumentOptions", "open_document"]
 
 Opener = Callable[[str, bytes, DocumentOptions], Document]
 
+
+def _open_xml(name: str, content: bytes, options: DocumentOptions) -> Document:
+    return (open_android if is_android(content) else open_markup)(name, content, options)
+
+
 _OPENERS: dict[str, Opener] = {
+    ".arb": open_arb,
+    ".csv": open_table,
     ".docx": WordDocument,
     ".epub": ArchiveDocument,
     ".htm": open_markup,
@@ -32,14 +49,20 @@ _OPENERS: dict[str, Opener] = {
     ".po": PoDocument,
     ".pot": PoDocument,
     ".pptx": OfficeDocument,
+    ".properties": open_properties,
+    ".resx": open_resx,
     ".srt": open_subtitles,
+    ".strings": open_strings,
+    ".tsv": open_table,
     ".txt": open_text,
     ".vtt": open_subtitles,
     ".xhtml": open_markup,
     ".xlf": open_xliff,
     ".xliff": open_xliff,
     ".xlsx": OfficeDocument,
-    ".xml": open_markup,
+    ".xml": _open_xml,
+    ".yaml": open_yaml,
+    ".yml": open_yaml,
 }
 SUFFIXES = tuple(_OPENERS)
 
@@ -47,8 +70,8 @@ SUFFIXES = tuple(_OPENERS)
 def open_document(name: str, content: bytes, options: DocumentOptions | None = None) -> Document:
     """Parse the content of a file in the format that the suffix of its name stands for.
 
-    If every translation equals its segment, rendering returns the same bytes for .txt, .html, .xml, .md, .srt, .vtt and
-    .json, the same bytes outside of targets for .xliff, and the same content for other formats.
+    If every translation equals its segment, rendering returns the same bytes. Exceptions are .xliff, which has the same
+    bytes outside of its targets, and .docx and .po, which have the same content.
 
     Raises: DocumentError if the suffix is not in SUFFIXES, the content is not in this format, or a limit is exceeded.
     """

@@ -26,6 +26,7 @@ class DocumentOptions:
     `max_bytes` limits the size of a file, `max_unpacked_bytes` its size after unpacking, `max_segments` the number of
     segments, and `max_characters` the sum of their lengths. With `retranslate`, entries of .po and units of .xliff that
     already have a translation are translated, too. With `mark_fuzzy`, new translations in .po are flagged for review.
+    `columns` selects the columns of .csv and .tsv by name or by number from 1; if empty, all cells are translated.
     `markup` has options of .html and .xml.
     """
 
@@ -35,6 +36,7 @@ class DocumentOptions:
     max_characters: int = 20_000_000
     retranslate: bool = False
     mark_fuzzy: bool = False
+    columns: tuple[str, ...] = ()
     markup: MarkupOptions = field(default_factory=MarkupOptions)
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from mt.errors import DocumentError, DocumentLimitExceeded
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
@@ -73,27 +74,48 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
 def open_json(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse JSON. Each string value is a segment. Raises: DocumentError with line and column if it is not JSON."""
     text, encoding = decode_text(name, content)
+    check_json(name, text)
+    ascii_only = text.isascii() and "\\u" in text
+    document = TextDocument(SegmentList(name, options), encoding)
+    place = 0
+    for string in json_strings(text):
+        document.keep(text[place : string.begin])
+        place = string.end
+        if string.is_key:
+            document.keep(string.source)
+        else:
+            value: str = json.loads(string.source, strict=False)
+            document.add_stripped(value, string.source, lambda new: json.dumps(new, ensure_ascii=ascii_only))
+    document.keep(text[place:])
+    return document
+
+
+@dataclass(frozen=True, slots=True)
+class JsonString:
+    """A string in JSON: its place, its source with quotes, and whether it is a key of an object."""
+
+    begin: int
+    end: int
+    source: str
+    is_key: bool
+
+
+def json_strings(text: str) -> Iterator[JsonString]:
+    """Yield the strings of a JSON text that `check_json` has accepted."""
+    for match in _JSON_STRING.finditer(text):
+        yield JsonString(*match.span(), match[0], _JSON_COLON.match(text, match.end()) is not None)
+
+
+def check_json(name: str, text: str) -> None:
+    """Check the syntax. Raises: DocumentError, with line and column, if the text of file `name` is not JSON."""
     if sum(map(text.count, "[{,")) > MAX_TOKENS:  # counted before json.loads, which takes memory for each value
         raise DocumentLimitExceeded(f"{name} has more than {MAX_TOKENS:,} values; accepted: at most this number")
     try:
-        json.loads(text, parse_int=str, parse_float=str)  # only to check the syntax
+        json.loads(text, parse_int=str, parse_float=str)
     except json.JSONDecodeError as error:
         raise DocumentError(f"{name} is not JSON: {error.msg}, line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
         raise DocumentLimitExceeded(f"{name} is nested too deeply; accepted: fewer arrays in one another") from error
-    ascii_only = text.isascii() and "\\u" in text
-    document = TextDocument(SegmentList(name, options), encoding)
-    place = 0
-    for match in _JSON_STRING.finditer(text):
-        document.keep(text[place : match.start()])
-        place = match.end()
-        if _JSON_COLON.match(text, place):
-            document.keep(match[0])
-        else:
-            value: str = json.loads(match[0], strict=False)
-            document.add_stripped(value, match[0], lambda new: json.dumps(new, ensure_ascii=ascii_only))
-    document.keep(text[place:])
-    return document
 
 
 def _add_cue(document: TextDocument, cue: str, vtt: bool) -> None:

@@ -34,8 +34,9 @@ class Dialect:
     The tags of `splitting` elements end the current text. If `outline` is true, so do the tags of elements whose parent
     contains no text directly, unless they are in `non_splitting`. The content of `textless` elements is not part of a
     text. The content of `kept` elements is part of a text, but is not translated. Empty elements of XML with a name in
-    `breaks` stand for white space. The values of `attributes` are translated. If `collapse` is true, runs of white
-    space are collapsed as in HTML.
+    `breaks` stand for white space. The values of `attributes` are translated. If `backslashes` is true, a backslash
+    begins an escape, as in the resources of Android. If `collapse` is true, runs of white space are collapsed as in
+    HTML.
     """
 
     xml: bool
@@ -45,6 +46,7 @@ class Dialect:
     textless: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
     breaks: frozenset[str] = frozenset()
+    backslashes: bool = False
     attributes: frozenset[str] = frozenset()
     collapse: bool = True
 
@@ -85,21 +87,22 @@ class ElementIndex:
     dialect: Dialect
     partner: list[int] = field(init=False)
     end: list[int] = field(init=False)  # end[i]: the token after the element that begins with token i
+    parent: list[int] = field(init=False)  # parent[i]: the start tag of the element around token i, or -1
     block: list[bool] = field(init=False)  # block[i]: whether token i is a tag that ends a text
 
     def __post_init__(self) -> None:
         count = len(self.tokens)
         self.partner, self.end, self.block = [-1] * count, list(range(1, count + 1)), [False] * count
         self._blocks_before: list[int] = []
-        self._parent = [-1] * count
+        self.parent = [-1] * count
         self._mixed = [False] * (count + 1)  # element i contains text directly; the last: text outside of all elements
         stack = _OpenElements()
         for number, token in enumerate(self.tokens):
             if token.kind is TokenKind.START:
                 self._close_implied(stack, number)
-            self._parent[number] = stack.numbers[-1] if stack.numbers else -1
+            self.parent[number] = stack.numbers[-1] if stack.numbers else -1
             if token.kind is TokenKind.TEXT and not token.source.isspace():
-                self._mixed[self._parent[number]] = True
+                self._mixed[self.parent[number]] = True
             elif token.kind is TokenKind.START and not (token.name in _VOID and not self.dialect.xml):
                 stack.open(number, token.name)
             elif token.kind is TokenKind.END:
@@ -138,7 +141,7 @@ class ElementIndex:
             return
         opened, *unclosed = stack.close(depth)
         self.partner[number], self.partner[opened] = opened, number
-        self._parent[number] = self._parent[opened]
+        self.parent[number] = self.parent[opened]
         for inner in unclosed:
             self.end[inner] = number
         self.end[opened] = number + 1
@@ -165,7 +168,7 @@ class ElementIndex:
                 and token.name
                 and token.name not in dialect.non_splitting
             ):
-                parent = self._parent[number]
+                parent = self.parent[number]
                 within_text = self._mixed[parent] or (parent >= 0 and not self.block[parent])
                 self.block[number] = not within_text
 

@@ -29,6 +29,10 @@ SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
 _NOTE = re.compile(r"\s*[\[(]?(?:\d{1,3}|[*†‡§]{1,3})[\])]?\s*")
 _NOTE_TOKENS = 8  # read of an element to recognise a footnote mark, which has fewer tokens
 _LONG_WORD = re.compile(r"""[^\W\d_]{3}[.,;:!?"'”’»)\]]*$""")
+_BACKSLASH = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_LINE_BREAK = re.compile(r"(?<!\\)(\\n)")
+_ESCAPES = {"n": "\n", "t": "\t"}
+_BACKSLASH_FORMS = {"\\": "\\\\", "'": "\\'", '"': '\\"', "\n": "\\n", "\t": "\\t"}
 NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -137,7 +141,8 @@ class Markup:
         translated = translations[slot.number]
         parts = slot.source
         if translated.text != slot.built.segment.text:
-            parts = slot.built.render(translated, partial(escape, forms=slot.built.forms, xml=self._dialect.xml))
+            forms = {**(_BACKSLASH_FORMS if self._dialect.backslashes else {}), **slot.built.forms}
+            parts = slot.built.render(translated, partial(escape, forms=forms, xml=self._dialect.xml))
         return "".join(self._part(part, translations) for part in parts)
 
 
@@ -231,7 +236,13 @@ class _Reader:
         """Add text as items. White space at either end and each unknown entity become separate items."""
         before, body, after = split_whitespace(source, _HTML_SPACE)
         self._append_text(before)
-        if self.dialect.xml:
+        if self.dialect.backslashes:
+            for piece in _LINE_BREAK.split(body):
+                if piece == "\\n":
+                    self.items.append(InlineItem(InlineKind.EMPTY, (piece,), breaks=True))
+                else:
+                    self._append_text(piece)
+        elif self.dialect.xml:
             run = ""
             for piece, meaning in references(body, xml=True):
                 if meaning is None:
@@ -295,4 +306,20 @@ class _Reader:
 
     @property
     def _decode(self) -> Callable[[str], Iterator[tuple[str, str | None]]]:
-        return partial(references, xml=self.dialect.xml)
+        return _decode_backslashes if self.dialect.backslashes else partial(references, xml=self.dialect.xml)
+
+
+def _decode_backslashes(text: str) -> Iterator[tuple[str, str | None]]:
+    """Yield (source, decoded text) of each piece of a text with references of XML and escapes such as `\\n`."""
+    for source, meaning in references(text, xml=True):
+        if meaning != source:
+            yield source, meaning
+            continue
+        place = 0
+        for match in _BACKSLASH.finditer(source):
+            if match.start() > place:
+                yield source[place : match.start()], source[place : match.start()]
+            yield match[0], chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[2])
+            place = match.end()
+        if place < len(source):
+            yield source[place:], source[place:]

@@ -1,0 +1,54 @@
+"""Messages in ICU MessageFormat, such as `{count, plural, one {a file} other {# files}}`."""
+
+import re
+from collections.abc import Iterator
+
+_CHOICE = re.compile(r"\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset\s*:\s*\d+)?")
+_BRANCH = re.compile(r"\s*(?:=\d+|[\w-]+)\s*\{")
+_BRACE = re.compile(r"[{}]")
+_MAX_DEPTH = 20
+
+
+def split_message(message: str) -> list[tuple[str, bool]]:
+    """Split a message into parts (text, whether to translate). The parts joined are the message.
+
+    The branches of `plural`, `select` and `selectordinal` are texts of their own. Simple arguments such as `{name}` are
+    part of a text. A message whose braces do not match is one text.
+    """
+    parts = list(_split(message, 0))
+    return parts if "".join(text for text, _ in parts) == message else [(message, True)]
+
+
+def _split(message: str, depth: int) -> Iterator[tuple[str, bool]]:
+    done = place = 0
+    while (brace := _BRACE.search(message, place)) is not None:
+        end = _matching(message, brace.start())
+        choice = _CHOICE.match(message, brace.end())
+        if brace[0] == "}" or end < 0:
+            break
+        place = end
+        if choice is None or depth == _MAX_DEPTH:
+            continue
+        yield message[done : brace.start()], True
+        done = brace.start()
+        inside = choice.end()
+        while (branch := _BRANCH.match(message, inside, end)) is not None:
+            inside = _matching(message, branch.end() - 1)
+            if not branch.end() <= inside < end:
+                break
+            yield message[done : branch.end()], False
+            yield from _split(message[branch.end() : inside - 1], depth + 1)
+            done = inside - 1
+        yield message[done:end], False
+        done = end
+    yield message[done:], True
+
+
+def _matching(message: str, begin: int) -> int:
+    """Return the place after the brace that closes the one at `begin`, or -1."""
+    depth = 0
+    for brace in _BRACE.finditer(message, begin):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return brace.end()
+    return -1

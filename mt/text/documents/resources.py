@@ -1,0 +1,217 @@
+"""Files with the texts of a program: .properties, .strings, .arb, .resx, and the string resources of Android."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+
+from mt.errors import DocumentError
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
+from mt.text.documents.markup import declared_encoding
+from mt.text.documents.messages import split_message
+from mt.text.documents.plain import check_json, json_strings
+from mt.text.markup.elements import Dialect, ElementIndex
+from mt.text.markup.parsing import parse_dialect
+from mt.text.markup.tokens import Token, TokenKind, xml_tokens
+
+_PROPERTY = re.compile(
+    r"[ \t\f]*+(?:[#!][^\r\n]*+|(?P<head>(?:\\(?:\r\n|.)|[^\\\s=:])*+[ \t\f]*+[=:]?[ \t\f]*+)"
+    r"(?P<value>(?:\\(?:\r\n|.)|[^\\\r\n])*+))(?:\r\n|\r|\n|\Z)",
+    re.DOTALL,
+)
+_PROPERTY_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(?:\r\n|\r|\n)[ \t\f]*|(.))", re.DOTALL)
+_MEANINGS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
+_ARGUMENT = re.compile(r"\{\d")
+_STRINGS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\r\n]*|\"(?:[^\"\\]|\\.)*+(?:\"|\Z)|[=;]", re.DOTALL)
+_STRINGS_ESCAPE = re.compile(r"\\(?:[Uu]([0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_RESOURCES = re.compile(rb"<(?:[\w.-]+:)?resources[\s>]")
+_RESOURCES_WITHIN = 4096  # number of bytes that are searched for the root element, after comments and a license
+
+
+def open_properties(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Parse Java properties. Each value is a segment; keys, comments and the layout are kept.
+
+    A file that is not UTF-8 is read as Latin-1. In a file of ASCII characters with an escape such as `\\u00e4`, and for
+    characters that Latin-1 lacks, translations are written with escapes. In values with arguments such as `{0}`, two
+    apostrophes stand for one, as in Java's MessageFormat.
+    """
+    try:
+        text, encoding = decode_text(name, content)
+    except DocumentError:
+        text, encoding = decode_text(name, content, "latin-1")
+    codec = "ascii" if text.isascii() and "\\u" in text else encoding.codec
+    document = TextDocument(SegmentList(name, options), encoding)
+    for match in _PROPERTY.finditer(text):
+        source = match["value"]
+        if not source:
+            document.keep(match[0])
+            continue
+        begin, end = match.span("value")
+        document.keep(text[match.start() : begin])
+        value = _unescape(_PROPERTY_ESCAPE, source)
+        quoted = _ARGUMENT.search(value) is not None
+        if quoted:
+            value = value.replace("''", "'")
+        document.add_stripped(value, source, _property_writer(codec, quoted))
+        document.keep(text[end : match.end()])
+    return document
+
+
+def _property_writer(codec: str, quoted: bool) -> Callable[[str], str]:
+    def write(text: str) -> str:
+        text = text.replace("'", "''") if quoted else text
+        text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+        text = "\\" + text if text.startswith(" ") else text
+        return "".join(letter if _encodable(letter, codec) else _utf16_escapes(letter) for letter in text)
+
+    return write
+
+
+def _encodable(letter: str, codec: str) -> bool:
+    try:
+        letter.encode(codec)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _utf16_escapes(letter: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+
+
+def _unescape(pattern: re.Pattern[str], source: str) -> str:
+    def meaning(match: re.Match[str]) -> str:
+        if match[1]:
+            return chr(int(match[1], 16))
+        return _MEANINGS.get(match[2], match[2]) if match[2] else ""
+
+    text = pattern.sub(meaning, source)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins pairs of surrogates
+
+
+def open_strings(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Parse the string table of an Apple program. Each value is a segment; keys, comments and the layout are kept."""
+    text, encoding = decode_text(name, content)
+    document = TextDocument(SegmentList(name, options), encoding)
+    done, before = 0, ""
+    for match in _STRINGS.finditer(text):
+        if match[0].startswith("/"):
+            continue
+        if match[0].startswith('"') and before == "=":
+            document.keep(text[done : match.start()])
+            value = _unescape(_STRINGS_ESCAPE, match[0][1:].removesuffix('"'))
+            document.add_stripped(value, match[0], _write_string)
+            done = match.end()
+        before = match[0]
+    document.keep(text[done:])
+    if text.strip() and not before:
+        raise DocumentError(f'{name} has no text; accepted: lines such as "key" = "text";')
+    return document
+
+
+def _write_string(text: str) -> str:
+    text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{text}"'
+
+
+def open_arb(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Parse the resources of a Flutter program. Attributes, whose keys begin with `@`, are kept.
+
+    The branches of plural and select messages are segments of their own.
+
+    Raises: DocumentError with line and column if the content is not JSON.
+    """
+    text, encoding = decode_text(name, content)
+    check_json(name, text)
+    document = TextDocument(SegmentList(name, options), encoding)
+    ascii_only = text.isascii() and "\\u" in text
+
+    def write(new: str) -> str:
+        return json.dumps(new, ensure_ascii=ascii_only)
+
+    def write_part(new: str) -> str:
+        return write(new)[1:-1]
+
+    place = depth = 0
+    kept = ""  # the key, if it begins with "@" and the attributes of this key are being read
+    for string in json_strings(text):
+        between = text[place : string.begin]
+        depth += sum(map(between.count, "[{")) - sum(map(between.count, "]}"))
+        document.keep(between)
+        place = string.end
+        value: str = json.loads(string.source, strict=False)
+        if string.is_key:
+            kept = value if depth == 1 and value.startswith("@") else "" if depth == 1 else kept
+        if string.is_key or kept:
+            document.keep(string.source)
+            continue
+        parts = split_message(value)
+        if len(parts) == 1:
+            document.add_stripped(value, string.source, write)
+            continue
+        document.keep('"')
+        for part, translated in parts:
+            if translated:
+                document.add_stripped(part, write_part(part), write_part)
+            else:
+                document.keep(write_part(part))
+        document.keep('"')
+    document.keep(text[place:])
+    return document
+
+
+def open_resx(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Parse the resources of a .NET program. Each text is a segment; comments, objects and the layout are kept."""
+
+    def translated(tokens: Sequence[Token], elements: ElementIndex, number: int) -> bool:
+        data = tokens[elements.parent[number]] if elements.parent[number] >= 0 else None
+        if tokens[number].name != "value" or data is None or data.name != "data":
+            return False
+        typed = data.attribute("type") is not None or data.attribute("mimetype") is not None
+        return not typed and not (data.attribute("name") or "").startswith(">>")
+
+    return _open_elements(name, content, options, Dialect(xml=True, splitting=frozenset(), collapse=False), translated)
+
+
+def is_android(content: bytes) -> bool:
+    """Return whether an XML file has the root element of Android's resources."""
+    return _RESOURCES.search(content[:_RESOURCES_WITHIN]) is not None
+
+
+def open_android(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Parse Android's string resources: strings, arrays and plurals, except those with `translatable="false"`."""
+
+    def translated(tokens: Sequence[Token], elements: ElementIndex, number: int) -> bool:
+        token, parent = tokens[number], elements.parent[number]
+        around = tokens[parent] if parent >= 0 else None
+        if any(each is not None and each.attribute("translatable") == "false" for each in (token, around)):
+            return False
+        inside = around is not None and around.name in ("string-array", "plurals")
+        return token.name == "string" or (token.name == "item" and inside)
+
+    dialect = Dialect(xml=True, splitting=frozenset(), kept=frozenset({"xliff:g"}), backslashes=True)
+    return _open_elements(name, content, options, dialect, translated)
+
+
+def _open_elements(
+    name: str,
+    content: bytes,
+    options: DocumentOptions,
+    dialect: Dialect,
+    translated: Callable[[Sequence[Token], ElementIndex, int], bool],
+) -> TextDocument:
+    """Parse XML whose texts are the elements for which `translated(tokens, elements, number)` is true."""
+    text, encoding = decode_text(name, content, declared_encoding(content))
+    tokens = list(xml_tokens(text))
+    elements = ElementIndex(tokens, dialect)
+    document = TextDocument(SegmentList(name, options), encoding, "xmlcharrefreplace")
+    done = 0
+    for number, token in enumerate(tokens):
+        complete = token.kind is TokenKind.START and elements.partner[number] >= 0
+        if complete and number >= done and translated(tokens, elements, number):
+            end = elements.end[number] - 1
+            document.keep("".join(each.source for each in tokens[done : number + 1]))
+            document.embed(parse_dialect("".join(each.source for each in tokens[number + 1 : end]), dialect))
+            done = end
+    document.keep("".join(token.source for token in tokens[done:]))
+    return document

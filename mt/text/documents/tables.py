@@ -1,0 +1,71 @@
+"""Tables with a text separator (.csv, .tsv)."""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import PurePath
+
+from mt.errors import DocumentError, DocumentLimitExceeded
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
+from mt.text.markup.tokens import MAX_TOKENS
+
+_SEPARATORS = ",;\t|"
+
+
+def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Parse a .csv or .tsv file. Each cell with a letter is a segment; quotes and separators are kept.
+
+    The option `columns` selects columns by the names in the first row, which is then kept, or by their numbers from 1.
+    The separator of .csv is the one of `,`, `;`, tab and `|` that is most frequent in the first row.
+
+    Raises: DocumentError if a selected column does not exist.
+    """
+    text, encoding = decode_text(name, content)
+    head = text.splitlines()[0] if text else ""
+    separator = "\t" if PurePath(name).suffix.lower() == ".tsv" else max(_SEPARATORS, key=head.count)
+    if sum(map(text.count, (separator, "\r", "\n"))) > MAX_TOKENS:
+        raise DocumentLimitExceeded(f"{name} has more than {MAX_TOKENS:,} cells; accepted: at most this number")
+    end = re.escape(separator)
+    cells = re.compile(rf'("(?:[^"]++|"")*+(?:"|\Z)|)([^{end}\r\n]*)({end}|\r\n|\r|\n|\Z)')
+    document = TextDocument(SegmentList(name, options), encoding)
+    header: list[str] = []
+    chosen: set[int] = set()
+    row = column = done = 0
+    for match in cells.finditer(text):
+        quoted, source = bool(match[1]), match[1] + match[2]
+        value = match[1][1:].removesuffix('"').replace('""', '"') + match[2] if quoted else source
+        if row == 0:
+            header.append(value.strip())
+        translated = not options.columns or (row > 0 and column in chosen)
+        if translated and any(map(str.isalpha, value)):
+            document.keep(text[done : match.start()])
+            document.add_stripped(value, source, partial(_write, separator=separator, quoted=quoted))
+            done = match.end(2)
+        if match[3] == separator:
+            column += 1
+        else:
+            if row == 0:
+                chosen = _chosen(name, header, options.columns)
+            row, column = row + 1, 0
+    document.keep(text[done:])
+    return document
+
+
+def _chosen(name: str, header: list[str], columns: Sequence[str]) -> set[int]:
+    numbers = {str(number): number - 1 for number in range(1, len(header) + 1)}
+    numbers |= {title: number for number, title in reversed(list(enumerate(header)))}
+    unknown = [column for column in columns if column not in numbers]
+    if unknown:
+        raise DocumentError(
+            f"{name} has no column {', '.join(map(repr, unknown))}; accepted: 1 to {len(header)}, "
+            f"{', '.join(header[:20])}"
+        )
+    return {numbers[column] for column in columns}
+
+
+def _write(text: str, separator: str, quoted: bool) -> str:
+    # Programs that write tabs between cells often write quotes as they are.
+    special = (separator, "\r", "\n") if separator == "\t" else (separator, "\r", "\n", '"')
+    if quoted or text.startswith('"') or any(sign in text for sign in special):
+        return '"' + text.replace('"', '""') + '"'
+    return text

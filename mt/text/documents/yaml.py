@@ -1,0 +1,131 @@
+"""YAML files, parsed by PyYAML. The texts are replaced in the source, so that comments and layout are kept."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import yaml
+
+from mt.errors import DocumentError, DocumentLimitExceeded
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
+from mt.text.documents.messages import split_message
+
+_MAX_DEPTH = 100
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_RESOLVER = yaml.SafeLoader("")
+_STRING = "tag:yaml.org,2002:str"
+_PLAIN = re.compile(r"[^\W\d_][^:#\n\r\t,\[\]{}\"'`|>]*(?<! )", re.UNICODE)
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+
+
+def open_yaml(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Parse YAML. Each string value is a segment; keys, numbers, dates, comments and the layout are kept.
+
+    A block is split into lines (`|`) or paragraphs (`>`), and the branches of plural and select messages are segments.
+
+    Raises: DocumentError with line and column if the content is not YAML.
+    """
+    text, encoding = decode_text(name, content)
+    document = TextDocument(SegmentList(name, options), encoding)
+    done = 0
+    for scalar in _values(name, text):
+        begin, end = scalar.start_mark.index, scalar.end_mark.index
+        if scalar.style in ("|", ">"):
+            document.keep(text[done:begin])
+            _add_block(document, text[begin:end], folded=scalar.style == ">")
+        elif any(map(str.isalnum, scalar.value)):
+            document.keep(text[done:begin])
+            _add_scalar(document, text[begin:end], scalar.value, scalar.style)
+        else:
+            continue
+        done = end
+    document.keep(text[done:])
+    return document
+
+
+def _values(name: str, text: str) -> Iterator[yaml.ScalarEvent]:
+    """Yield the strings of the text that are not keys."""
+    keys: list[bool | None] = []  # for each open collection: whether a key is next, or None for a sequence
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            if isinstance(event, yaml.CollectionEndEvent):
+                keys.pop()
+            is_key = bool(keys) and keys[-1] is True
+            if keys and keys[-1] is not None and isinstance(event, (yaml.NodeEvent, yaml.CollectionEndEvent)):
+                begins = isinstance(event, yaml.CollectionStartEvent)
+                keys[-1] = keys[-1] if begins else not keys[-1]
+            if isinstance(event, yaml.CollectionStartEvent):
+                keys.append(True if isinstance(event, yaml.MappingStartEvent) else None)
+                if len(keys) > _MAX_DEPTH:
+                    raise DocumentLimitExceeded(f"{name} is nested too deeply; accepted: {_MAX_DEPTH} levels")
+            elif isinstance(event, yaml.ScalarEvent) and not is_key and _is_string(event):
+                yield event
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise DocumentError(f"{name} is not YAML: {error.problem}{place}") from error
+    except yaml.YAMLError as error:
+        raise DocumentError(f"{name} is not YAML: {error}") from error
+
+
+def _is_string(event: yaml.ScalarEvent) -> bool:
+    if event.tag is not None:
+        return bool(event.tag in (_STRING, "!"))
+    return bool(_RESOLVER.resolve(yaml.ScalarNode, event.value, event.implicit) == _STRING)
+
+
+def _add_scalar(document: TextDocument, source: str, value: str, style: str | None) -> None:
+    def write(text: str) -> str:
+        if style == "'" and "\n" not in text:
+            return text.replace("'", "''")
+        return json.dumps(text, ensure_ascii=False)[1:-1]
+
+    parts = split_message(value)
+    quote = style if style == "'" and "\n" not in value else '"'
+    if len(parts) == 1:
+        document.add_stripped(
+            value, source, lambda text: text if _is_plain(text, style) else quote + write(text) + quote
+        )
+        return
+    document.keep(quote)
+    for part, translated in parts:
+        if translated:
+            document.add_stripped(part, write(part), write)
+        else:
+            document.keep(write(part))
+    document.keep(quote)
+
+
+def _is_plain(text: str, style: str | None) -> bool:
+    """Return whether a text can be written without quotes."""
+    plain = style not in ("'", '"') and _PLAIN.fullmatch(text) is not None
+    return plain and _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) == _STRING
+
+
+def _add_block(document: TextDocument, source: str, folded: bool) -> None:
+    """Add the lines or paragraphs of a block. Its first line has the sign of the block."""
+    lines = [match[0] for match in _LINE.finditer(source) if match[0]]
+    document.keep(lines[0])
+    paragraph: list[str] = []
+    for line in [*lines[1:], ""]:
+        if paragraph and (not folded or not line.strip() or _indent(line) != _indent(paragraph[0])):
+            _add_paragraph(document, paragraph)
+            paragraph = []
+        if line.strip():
+            paragraph.append(line)
+        else:
+            document.keep(line)
+
+
+def _add_paragraph(document: TextDocument, lines: list[str]) -> None:
+    source = "".join(lines)
+    indent = " " * _indent(lines[0])
+    end = source[len(source.rstrip()) :]
+    body = source[len(indent) : len(source) - len(end)]
+    document.keep(indent)
+    document.add_stripped(" ".join(line.strip() for line in lines), body, lambda text: " ".join(text.split("\n")))
+    document.keep(end)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))

@@ -221,6 +221,9 @@ class FileRequest(_Request):
     )
     source: Text = Field(description="Code of GET /languages, or auto.")
     target: Text = Field(description="Code of GET /languages.")
+    columns: Text = Field(
+        "", description="Columns of .csv and .tsv to translate: names in the first row, or numbers, with commas."
+    )
     model: Text | None = Field(None, description=MODEL)
     api_key: Text | None = Field(None, description="API key, if the service requires one.")
 

@@ -233,14 +233,17 @@ def test_the_phrasebook_is_learned(tmp_path: Path) -> None:
 
 
 @pytest.mark.system
-def test_curl_commands_are_answered(service_port: int) -> None:
+def test_curl_commands_are_answered(service_port: int, tmp_path: Path) -> None:
+    (tmp_path / "products.csv").write_text("id,name\nA1,two dogs\n")
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     shown = [command for command in documented_commands() if command.startswith("curl ") and PORT in command]
     assert shown
     for command in shown:
         words = shlex.split(command.replace(PORT, f":{service_port}").partition(" --output ")[0])
-        done = subprocess.run([*words, "--silent", "--show-error", "--fail", "--noproxy", "*"], capture_output=True)
+        done = subprocess.run(
+            [*words, "--silent", "--show-error", "--fail", "--noproxy", "*"], capture_output=True, cwd=tmp_path
+        )
         assert done.returncode == 0, f"{command}\n{done.stderr.decode()}"
         events = done.stdout.decode().split("\n\n")
         if "/explain" in command:

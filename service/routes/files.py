@@ -52,7 +52,10 @@ async def translate_file(
     routes = translations.routes_of(model)
     languages = None if source == AUTO else routes.resolve(source), routes.resolve(target)
     routes.check_supported(*filter(None, languages))
-    opened = await while_connected(request, translations.open_document(caller.id, name, await body.file.read()))
+    columns = tuple(filter(None, map(str.strip, body.columns.split(","))))
+    opened = await while_connected(
+        request, translations.open_document(caller.id, name, await body.file.read(), columns)
+    )
     job = Job((), *languages, model=model, caller=caller.id)
     async with access.charged(caller, opened.characters):
         content = await while_connected(request, translations.translate_opened(opened, job))

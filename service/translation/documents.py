@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import structlog
@@ -30,6 +30,7 @@ class OpenedDocument:
 
     name: str
     content: bytes
+    options: DocumentOptions
     segments: Sequence[Segment]
 
     @cached_property
@@ -49,10 +50,11 @@ class DocumentTranslator:
         self._options = options
         self._parsers = parsers
 
-    async def open(self, caller: str, name: str, content: bytes) -> OpenedDocument:
+    async def open(self, caller: str, name: str, content: bytes, columns: tuple[str, ...] = ()) -> OpenedDocument:
         """Parse a file. Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be parsed."""
-        segments = await self._parsers.run(caller, read_document, name, content, self._options)
-        return OpenedDocument(name, content, segments)
+        options = replace(self._options, columns=columns)
+        segments = await self._parsers.run(caller, read_document, name, content, options)
+        return OpenedDocument(name, content, options, segments)
 
     async def translated(self, caller: str, opened: OpenedDocument, source: str, translate: TranslateTexts) -> bytes:
         """Return the content of the file with translated segments.
@@ -74,7 +76,9 @@ class DocumentTranslator:
             structlog.get_logger().warning(
                 "segments not translated", failed=progress.failed, segments=len(opened.segments)
             )
-        return await self._parsers.run(caller, write_document, opened.name, opened.content, self._options, translations)
+        return await self._parsers.run(
+            caller, write_document, opened.name, opened.content, opened.options, translations
+        )
 
 
 class _Progress:

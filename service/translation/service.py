@@ -166,9 +166,14 @@ class TranslationService:
                         answers.append(replace(item, detected=text.detected))
         yield StreamEnd(tuple(answers))
 
-    async def open_document(self, caller: str, name: str, content: bytes) -> OpenedDocument:
-        """Parse a file. Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be parsed."""
-        return await self._documents.open(caller, name, content)
+    async def open_document(
+        self, caller: str, name: str, content: bytes, columns: tuple[str, ...] = ()
+    ) -> OpenedDocument:
+        """Parse a file, of a table only the `columns`, unless they are empty.
+
+        Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be parsed.
+        """
+        return await self._documents.open(caller, name, content, columns)
 
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         """Return the content of the translated file. Segments that the model fails on stay unchanged.

@@ -53,6 +53,11 @@ _FRAGMENTS = {
     "po": 'msgid msgstr msgid_plural msgctxt msgstr[0] msgstr[9] # #~ #, #| #. " \\" \\n \\ "a"\n Content-Type:'
     " charset=",
     "json": '{ } [ ] , : " \\ \\u \\ud800 1e999 - null true NaN Infinity "a": // 0x',
+    "yaml": "- : ? | > |- >+ |9 & * &a *a ! !!str !!binary --- ... # { } [ ] , \" ' \n \n␣␣ \t %YAML << ~"
+    " 0x1 {n,␣plural,␣one␣{",
+    "properties": "= : \\ \\u \\u00e4 \\\n # ! \n \r \t {0} '' ' \f",
+    "strings": '" = ; /* */ // \\ \\" \\U \n %@',
+    "csv": ', ; \t | " "" \n \r\n \'',
     "txt": "\n \r \t \x0c . ! ? “ ” ( ) …",
 }
 FRAGMENTS = {kind: [part.replace("␣", " ") for part in parts.split(" ")] for kind, parts in _FRAGMENTS.items()}
@@ -233,8 +238,18 @@ class Mutator:
         return file.getvalue()
 
 
-_TREES = ("xml", "xhtml", "xliff", "xlf")
-_KINDS = {"xhtml": "html", "htm": "html", "xlf": "xliff", "markdown": "md", "pot": "po"}
+_TREES = ("xml", "xhtml", "xliff", "xlf", "resx")
+_KINDS = {
+    "xhtml": "html",
+    "htm": "html",
+    "xlf": "xliff",
+    "markdown": "md",
+    "pot": "po",
+    "resx": "xml",
+    "arb": "json",
+    "yml": "yaml",
+    "tsv": "csv",
+}
 
 
 @dataclass(frozen=True)
@@ -260,11 +275,11 @@ def mutate(documents: dict[str, bytes], key: str, scale: int = 1) -> MutatedDocu
     kind = _KINDS.get(suffix, suffix)
     content = documents[name]
     ways: list[Callable[[bytes], bytes]] = []
-    if suffix in ("docx", "epub", "odt"):
+    if suffix in ("docx", "epub", "odt", "pptx", "xlsx"):
         ways = [mutator.archive]
     else:
         ways = [lambda data: mutator.text(data.decode("utf-8", "replace"), kind).encode("utf-8", "surrogatepass")]
-        ways += [mutator.tree] if suffix in _TREES else [mutator.json] if suffix == "json" else []
+        ways += [mutator.tree] if suffix in _TREES else [mutator.json] if suffix in ("json", "arb") else []
     content = draw.choice(ways)(content)
     if draw.random() < 0.15:
         content = mutator.damage(content)

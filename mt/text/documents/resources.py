@@ -40,19 +40,19 @@ def open_properties(name: str, content: bytes, options: DocumentOptions) -> Text
         text, encoding = decode_text(name, content, "latin-1")
     codec = "ascii" if text.isascii() and "\\u" in text else encoding.codec
     document = TextDocument(SegmentList(name, options), encoding)
+    done = 0
     for match in _PROPERTY.finditer(text):
         source = match["value"]
         if not source:
-            document.keep(match[0])
             continue
-        begin, end = match.span("value")
-        document.keep(text[match.start() : begin])
+        document.keep(text[done : match.start("value")])
+        done = match.end("value")
         value = _unescape(_PROPERTY_ESCAPE, source)
         quoted = _ARGUMENT.search(value) is not None
         if quoted:
             value = value.replace("''", "'")
         document.add_stripped(value, source, _property_writer(codec, quoted))
-        document.keep(text[end : match.end()])
+    document.keep(text[done:])
     return document
 
 

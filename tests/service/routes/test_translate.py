@@ -404,6 +404,15 @@ def test_a_file(native: Native) -> None:
     assert len({upload(native, "a.txt", b"x").json()["translatedFileUrl"] for _ in range(3)}) == 3
 
 
+def test_columns_of_a_file(native: Native) -> None:
+    table = b"id,name\na,the dog\n"
+    answer = upload(native, "a.csv", table, source="en", columns=" name ,")
+    assert native.client.get(answer.json()["translatedFileUrl"]).content == b"id,name\na,THE DOG\n"
+    assert "no column 'size'; accepted: 1 to 2, id, name" in refused(
+        upload(native, "a.csv", table, source="en", columns="size"), 400
+    )
+
+
 @pytest.mark.parametrize("name", ["..%2f..%2fetc%2fpasswd", "%2e%2e", "a.txt", "x" * 1000])
 def test_no_other_file_can_be_fetched(native: Native, name: str) -> None:
     assert native.client.get(f"/download_file/{name}").status_code == 404

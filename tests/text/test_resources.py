@@ -1,0 +1,245 @@
+"""Tables, YAML, and the text resources of programs: the texts that are found, and how translations are written."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mt.errors import DocumentError
+from mt.text.documents import DocumentOptions, open_document
+from mt.text.documents.messages import split_message
+from mt.text.markup import TranslatedSegment
+
+YAML = r"""# a comment
+en:
+  title: "Say \"hi\""   # trailing
+  plain: The cat sat.
+  single: 'It''s here'
+  number: 12
+  yes: yes
+  date: 2024-01-02
+  list:
+    - First
+    - {inner: Second, other: [Third, 4]}
+  block: |
+    Line one.
+
+      Line two.
+  folded: >-
+    A paragraph that
+    goes on.
+
+    Another one.
+  # after the block
+  message: "{n, plural, one {one file} other {# files}} deleted"
+  several: a text
+    of two lines
+  anchor: &x Anchored
+  alias: *x
+---
+- Second document
+"""
+ARB = r"""{
+  "@@locale": "en",
+  "hello": "Hello {name}!",
+  "@hello": {"description": "A greeting", "placeholders": {"name": {"type": "String"}}},
+  "files": "{count, plural, =0{No files} other{{count} files of {name}}}",
+  "bye": "Good bye"
+}
+"""
+PROPERTIES = r"""# a comment
+greeting=Hello, world
+name.with\ space : It''s {0} o''clock
+long = first part \
+    second part
+apostrophe=It's plain
+empty=
+  indented   no sign
+"""
+STRINGS = r"""/* "a" = "b"; */
+"hello" = "Say \"you\" %@";
+// "c" = "d";
+key = "Line\nbreak";
+"""
+RESX = """<?xml version="1.0"?>
+<root><resheader name="version"><value>2.0</value></resheader>
+<data name="Title" xml:space="preserve"><value>One &lt;b&gt; &amp; two</value><comment>Kept</comment></data>
+<data name="icon" type="System.Drawing.Bitmap"><value>abc</value></data>
+<data name="&gt;&gt;button.Name"><value>button</value></data></root>
+"""
+ANDROID = r"""<?xml version="1.0"?>
+<!-- a license -->
+<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">
+    <string name="app" translatable="false">MyApp</string>
+    <string name="hi">It\'s <b>very</b> good, <xliff:g id="n">%1$s</xliff:g>!\nBye</string>
+    <color name="red">#ff0000</color>
+    <string-array name="days"><item>Monday</item></string-array>
+    <string-array name="codes" translatable="false"><item>abc</item></string-array>
+    <plurals name="files"><item quantity="one">a file</item><item quantity="other">files</item></plurals>
+</resources>
+"""
+TABLE = 'id,name,"long\ntext"\r\n1,A dog,"He said ""hi"", then left"\r\n2,"","3.5"\r\n3,Two words,'
+FILES = {
+    "a.yaml": YAML,
+    "a.yml": YAML,
+    "a.arb": ARB,
+    "a.properties": PROPERTIES,
+    "a.strings": STRINGS,
+    "a.resx": RESX,
+    "strings.xml": ANDROID,
+    "a.csv": TABLE,
+    "a.tsv": 'a\tA dog\r\nb\tHe "quotes", twice\r\n',
+}
+
+
+def translated(
+    name: str, content: bytes, translate: Callable[[str], str], options: DocumentOptions | None = None
+) -> str:
+    """The file with translations in which each word is aligned with the word at the same place."""
+    document = open_document(name, content, options)
+    translations = []
+    for segment in document.segments:
+        ends = [place for place, letter in enumerate(segment.text + " ") if letter.isspace()]
+        words = [(begin, end) for begin, end in zip([0, *(end + 1 for end in ends)], ends, strict=False)]
+        translations.append(TranslatedSegment(translate(segment.text), tuple((word, word) for word in words)))
+    return document.render(translations).decode()
+
+
+def texts(name: str, content: str, options: DocumentOptions | None = None) -> list[str]:
+    return [segment.text for segment in open_document(name, content.encode(), options).segments]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_without_changes_has_the_same_bytes(name: str) -> None:
+    assert texts(name, FILES[name])
+    assert translated(name, FILES[name].encode(), str) == FILES[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "a.yaml",
+            [
+                *('Say "hi"', "The cat sat.", "It's here", "First", "Second", "Third", "Line one.", "Line two."),
+                *("A paragraph that goes on.", "Another one.", "one file", "# files", "deleted", "a text of two lines"),
+                *("Anchored", "Second document"),
+            ],
+        ),
+        ("a.arb", ["Hello {name}!", "No files", "{count} files of {name}", "Good bye"]),
+        (
+            "a.properties",
+            ["Hello, world", "It's {0} o'clock", "first part second part", "It's plain", "no sign"],
+        ),
+        ("a.strings", ['Say "you" %@', "Line\nbreak"]),
+        ("a.resx", ["One <b> & two"]),
+        ("strings.xml", ["It's very good, %1$s! Bye", "Monday", "a file", "files"]),
+        ("a.csv", ["id", "name", "long\ntext", "A dog", 'He said "hi", then left', "Two words"]),
+        ("a.tsv", ["a", "A dog", "b", 'He "quotes", twice']),
+    ],
+)
+def test_texts(name: str, expected: list[str]) -> None:
+    assert texts(name, FILES[name]) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "written"),
+    [
+        ("a.yaml", "a: One\n", 'a: "l\'été: \\"x\\""\n'),
+        ("a.yaml", "a: 'One'\n", "a: 'l''été: \"x\"'\n"),
+        ("a.yaml", "a: |\n  One\n  # Two\n", 'a: |\n  l\'été: "x"\n  l\'été: "x"\n'),
+        ("a.yaml", "a: '{n, plural, other {One}}'\n", "a: '{n, plural, other {l''été: \"x\"}}'\n"),
+        ("a.arb", '{"a": "One"}', '{"a": "l\'été: \\"x\\""}'),
+        ("a.arb", '{"a": "\\u0041 b"}', '{"a": "l\'\\u00e9t\\u00e9: \\"x\\""}'),
+        ("a.properties", "a=One", 'a=l\'été: "x"'),
+        ("a.properties", "a={0} b", "a=l''été: \"x\""),
+        ("a.properties", "a=\\u0041 b", 'a=l\'\\u00e9t\\u00e9: "x"'),
+        ("a.strings", '"a" = "One";', '"a" = "l\'été: \\"x\\"";'),
+        (
+            "a.xml",
+            "<resources><string>A</string></resources>",
+            r"<resources><string>l\'été: \"x\"</string></resources>",
+        ),
+        ("a.resx", "<data><value>A</value></data>", '<data><value>l\'été: "x"</value></data>'),
+        ("a.csv", "A", '"l\'été: ""x"""'),
+        ("a.tsv", "A", 'l\'été: "x"'),
+    ],
+)
+def test_a_translation_is_escaped_as_the_format_demands(name: str, content: str, written: str) -> None:
+    assert translated(name, content.encode(), lambda text: 'l\'été: "x"') == written
+
+
+def test_a_plain_translation_needs_no_quotes_in_yaml() -> None:
+    assert translated(
+        "a.yaml", b"a: One\nb: Two\nc: Three", lambda text: {"One": "Eins", "Two": "yes"}.get(text, "3")
+    ) == ('a: Eins\nb: "yes"\nc: "3"')
+
+
+def test_tags_and_line_breaks_of_android() -> None:
+    found = translated("strings.xml", ANDROID.encode(), str.upper)
+    assert r"It\'s" not in found
+    assert r'IT\'S <b>VERY</b> GOOD, <xliff:g id="n">%1$s</xliff:g>!\nBYE</string>' in found
+
+
+def test_latin_1_properties() -> None:
+    content = "a=Grün".encode("latin-1")
+    document = open_document("a.properties", content)
+    assert [segment.text for segment in document.segments] == ["Grün"]
+    assert document.render([TranslatedSegment("vert été €")]) == "a=vert été \\u20ac".encode("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [(("name",), ["A dog", "Two words"]), (("2",), ["A dog", "Two words"]), (("1", "3"), ['He said "hi", then left'])],
+)
+def test_columns_of_a_table(columns: tuple[str, ...], expected: list[str]) -> None:
+    assert texts("a.csv", TABLE.replace("long\ntext", "text"), DocumentOptions(columns=columns)) == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "leaves"),
+    [
+        ("Hello {name}", ["Hello {name}"]),
+        ("{n, plural, =0{none} one {a {thing}} other{# of {n}}}", ["none", "a {thing}", "# of {n}"]),
+        ("You have {n, plural, offset:1 one {a file} other {files}}.", ["You have ", "a file", "files", "."]),
+        ("{g, select, male {{n, plural, other {his}}} other {their}}", ["his", "their"]),
+        ("{n, plural, one {a file", ["{n, plural, one {a file"]),
+        ("} {a} {", ["} {a} {"]),
+    ],
+)
+def test_branches_of_a_message(message: str, leaves: list[str]) -> None:
+    parts = split_message(message)
+    assert "".join(text for text, _ in parts) == message
+    assert [text for text, translated in parts if translated and text] == leaves
+
+
+@given(st.text(alphabet="{}, =a1#plurselcto\n"))
+def test_the_parts_of_a_message_are_the_message(message: str) -> None:
+    assert "".join(text for text, _ in split_message(message)) == message
+
+
+@pytest.mark.parametrize("name", ["a.properties", "a.strings", "a.csv", "a.tsv"])
+@given(st.text(alphabet="ab=\"'\\;,\t\n\r/*# {0}u4é"))
+def test_any_text_is_rendered_byte_for_byte(name: str, text: str) -> None:
+    try:
+        document = open_document(name, text.encode())
+    except DocumentError:
+        return
+    assert document.render([TranslatedSegment(segment.text) for segment in document.segments]) == text.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "problem"),
+    [
+        ("a.yaml", "a: [1", None, "a.yaml is not YAML: .*line 2, column 1"),
+        ("a.yaml", "[" * 200, None, "nested too deeply; accepted: 100 levels"),
+        ("a.arb", '{"a": }', None, "line 1, column 7"),
+        ("a.strings", "hello", None, "a.strings has no text"),
+        ("a.csv", "a,b\n1,2", DocumentOptions(columns=("c", "3")), "has no column 'c', '3'; accepted: 1 to 2, a, b"),
+        ("a.csv", "," * 1_000_001, None, "more than 1,000,000 cells"),
+    ],
+)
+def test_a_file_that_cannot_be_used(name: str, content: str, options: DocumentOptions | None, problem: str) -> None:
+    with pytest.raises(DocumentError, match=problem):
+        open_document(name, content.encode(), options)

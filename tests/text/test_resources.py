@@ -1,6 +1,8 @@
 """Tables, YAML, and the text resources of programs: the texts that are found, and how translations are written."""
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -227,6 +229,30 @@ def test_any_text_is_rendered_byte_for_byte(name: str, text: str) -> None:
     except DocumentError:
         return
     assert document.render([TranslatedSegment(segment.text) for segment in document.segments]) == text.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.properties", lambda n: "a" * n + "\\"),
+        ("a.properties", lambda n: "a=" + "b" * n + "\\"),
+        ("a.strings", lambda n: '"' + '\\"' * n + "\\"),
+        ("a.strings", lambda n: "/*" * n),
+        ("a.csv", lambda n: '"' * (n + 1)),
+        ("a.yaml", lambda n: "a: " + "{n, plural, one {" * n),
+        ("a.arb", lambda n: '{"a": "' + "{n, plural, one {" * n + '"}'),
+        ("a.resx", lambda n: "<data " + "a='1' " * n + ">" + "<value>a</value>" * n + "</data>"),
+        ("a.xml", lambda n: "<resources><plurals " + "a='1' " * n + ">" + "<item>a</item>" * n + "</plurals>"),
+    ],
+)
+def test_processor_time_is_proportional_to_the_size(name: str, content: Callable[[int], str]) -> None:
+    def seconds(n: int) -> float:
+        begun = time.process_time()
+        with suppress(DocumentError):
+            assert translated(name, content(n).encode(), str) == content(n)
+        return time.process_time() - begun
+
+    assert seconds(16_000) < 10 * seconds(4_000) + 0.1  # 4 times in linear time, 16 times in quadratic time
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from mt.errors import DocumentError
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
@@ -14,17 +14,19 @@ from mt.text.markup.parsing import parse_dialect
 from mt.text.markup.tokens import Token, TokenKind, xml_tokens
 
 _PROPERTY = re.compile(
-    r"[ \t\f]*+(?:[#!][^\r\n]*+|(?P<head>(?:\\(?:\r\n|.)|[^\\\s=:])*+[ \t\f]*+[=:]?[ \t\f]*+)"
-    r"(?P<value>(?:\\(?:\r\n|.)|[^\\\r\n])*+))(?:\r\n|\r|\n|\Z)",
+    r"[ \t\f]*+(?:[#!][^\r\n]*+|(?P<head>(?:\\(?:\r\n|.|\Z)|[^\\\s=:])*+[ \t\f]*+[=:]?[ \t\f]*+)"
+    r"(?P<value>(?:\\(?:\r\n|.|\Z)|[^\\\r\n])*+))(?:\r\n|\r|\n|\Z)",
     re.DOTALL,
 )
 _PROPERTY_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(?:\r\n|\r|\n)[ \t\f]*|(.))", re.DOTALL)
 _MEANINGS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _ARGUMENT = re.compile(r"\{\d")
-_STRINGS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\r\n]*|\"(?:[^\"\\]|\\.)*+(?:\"|\Z)|[=;]", re.DOTALL)
+_STRINGS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\r\n]*|\"(?:[^\"\\]|\\(?:.|\Z))*+(?:\"|\Z)|[=;]", re.DOTALL)
 _STRINGS_ESCAPE = re.compile(r"\\(?:[Uu]([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _RESOURCES = re.compile(rb"<(?:[\w.-]+:)?resources[\s>]")
 _RESOURCES_WITHIN = 4096  # number of bytes that are searched for the root element, after comments and a license
+
+# These patterns match every line and string, complete or not: a failed search would begin again at each letter.
 
 
 def open_properties(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
@@ -163,14 +165,15 @@ def open_arb(name: str, content: bytes, options: DocumentOptions) -> TextDocumen
 def open_resx(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse the resources of a .NET program. Each text is a segment; comments, objects and the layout are kept."""
 
-    def translated(tokens: Sequence[Token], elements: ElementIndex, number: int) -> bool:
-        data = tokens[elements.parent[number]] if elements.parent[number] >= 0 else None
-        if tokens[number].name != "value" or data is None or data.name != "data":
-            return False
+    def is_text(data: Token) -> bool:
         typed = data.attribute("type") is not None or data.attribute("mimetype") is not None
-        return not typed and not (data.attribute("name") or "").startswith(">>")
+        return data.name == "data" and not typed and not (data.attribute("name") or "").startswith(">>")
 
-    return _open_elements(name, content, options, Dialect(xml=True, splitting=frozenset(), collapse=False), translated)
+    def is_value(token: Token, parent: Token) -> bool:
+        return token.name == "value"
+
+    dialect = Dialect(xml=True, splitting=frozenset(), collapse=False)
+    return _open_elements(name, content, options, dialect, is_text, is_value)
 
 
 def is_android(content: bytes) -> bool:
@@ -181,16 +184,15 @@ def is_android(content: bytes) -> bool:
 def open_android(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
     """Parse Android's string resources: strings, arrays and plurals, except those with `translatable="false"`."""
 
-    def translated(tokens: Sequence[Token], elements: ElementIndex, number: int) -> bool:
-        token, parent = tokens[number], elements.parent[number]
-        around = tokens[parent] if parent >= 0 else None
-        if any(each is not None and each.attribute("translatable") == "false" for each in (token, around)):
-            return False
-        inside = around is not None and around.name in ("string-array", "plurals")
-        return token.name == "string" or (token.name == "item" and inside)
+    def is_translatable(token: Token) -> bool:
+        return token.attribute("translatable") != "false"
+
+    def is_string(token: Token, parent: Token) -> bool:
+        named = token.name == "string" or (token.name == "item" and parent.name in ("string-array", "plurals"))
+        return named and is_translatable(token)
 
     dialect = Dialect(xml=True, splitting=frozenset(), kept=frozenset({"xliff:g"}), backslashes=True)
-    return _open_elements(name, content, options, dialect, translated)
+    return _open_elements(name, content, options, dialect, is_translatable, is_string)
 
 
 def _open_elements(
@@ -198,17 +200,26 @@ def _open_elements(
     content: bytes,
     options: DocumentOptions,
     dialect: Dialect,
-    translated: Callable[[Sequence[Token], ElementIndex, int], bool],
+    selects_parent: Callable[[Token], bool],
+    selects: Callable[[Token, Token], bool],
 ) -> TextDocument:
-    """Parse XML whose texts are the elements for which `translated(tokens, elements, number)` is true."""
+    """Parse XML whose texts are the elements for which `selects(start tag, start tag of the parent)` is true.
+
+    `selects_parent` is called once for each element, because a parent may have many attributes and many children.
+    """
     text, encoding = decode_text(name, content, declared_encoding(content))
     tokens = list(xml_tokens(text))
     elements = ElementIndex(tokens, dialect)
     document = TextDocument(SegmentList(name, options), encoding, "xmlcharrefreplace")
     done = 0
+    parents: dict[int, bool] = {}
     for number, token in enumerate(tokens):
-        complete = token.kind is TokenKind.START and elements.partner[number] >= 0
-        if complete and number >= done and translated(tokens, elements, number):
+        parent = elements.parent[number]
+        if token.kind is not TokenKind.START or elements.partner[number] < 0 or parent < 0 or number < done:
+            continue
+        if parent not in parents:
+            parents[parent] = selects_parent(tokens[parent])
+        if parents[parent] and selects(token, tokens[parent]):
             end = elements.end[number] - 1
             document.keep("".join(each.source for each in tokens[done : number + 1]))
             document.embed(parse_dialect("".join(each.source for each in tokens[number + 1 : end]), dialect))

@@ -65,13 +65,14 @@ class DocumentTranslator:
             InvalidDocument, ParsingLimitExceeded: if the file cannot be written.
             ServiceError: any other error of `translate`.
         """
-        progress = _Progress(source, translate)
+        progress = _Progress(source, translate, _parts(opened.segments))
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(progress.part(part)) for part in _parts(opened.segments)]
+                for _ in range(MAX_PARTS):
+                    group.create_task(progress.run())
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
-        translations = [segment for task in tasks for segment in task.result()]
+        translations = [segment for number in sorted(progress.done) for segment in progress.done[number]]
         if progress.failed:
             structlog.get_logger().warning(
                 "segments not translated", failed=progress.failed, segments=len(opened.segments)
@@ -84,18 +85,20 @@ class DocumentTranslator:
 class _Progress:
     """Translates the parts of one document."""
 
-    def __init__(self, source: str, translate: TranslateTexts) -> None:
+    def __init__(self, source: str, translate: TranslateTexts, parts: Sequence[Sequence[Segment]]) -> None:
         self.failed = 0  # number of segments that could not be translated
+        self.done: dict[int, list[TranslatedSegment]] = {}  # translations by number of the part
         self._source = source
         self._translate = translate
-        self._room = asyncio.Semaphore(MAX_PARTS)
+        self._parts = iter(enumerate(parts))
         self._admitted = False
 
-    async def part(self, segments: Sequence[Segment]) -> list[TranslatedSegment]:
-        """Translate one part after waiting until fewer than MAX_PARTS parts are being translated."""
-        async with self._room:
+    async def run(self) -> None:
+        """Translate one part after the other, until no part is left. Several of these may run at a time."""
+        for number, segments in self._parts:
             answers = await self._together([segment_text(segment) for segment in segments])
-            return [TranslatedSegment(answer.text, alignment_of(answer)) for answer in answers]
+            self.done[number] = [TranslatedSegment(answer.text, alignment_of(answer)) for answer in answers]
+            await asyncio.sleep(0)  # parts whose translations are in the cache never wait
 
     async def _together(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
         try:

@@ -1,0 +1,42 @@
+"""Translation of documents in parts."""
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+
+from mt.text.documents import DocumentOptions
+from service.translation.documents import MAX_PARTS, PART_TEXTS, DocumentTranslator
+from service.translation.jobs import Answer
+from service.workers.messages import SourceText
+from tests.service.doubles import DirectParsers
+
+PARTS = 20
+
+
+def test_other_requests_run_between_parts_that_are_translated_without_waiting() -> None:
+    """Every translation comes from the cache. Another task counts the parts that each of its turns finds done."""
+    lines = [f"line {number}" for number in range(PARTS * PART_TEXTS)]
+    translated = 0
+    seen: list[int] = []
+
+    async def translate(texts: Sequence[SourceText]) -> list[Answer]:
+        nonlocal translated
+        translated += 1
+        return [Answer(text.text.upper(), "en") for text in texts]
+
+    async def other() -> None:
+        while translated < PARTS:
+            seen.append(translated)
+            await asyncio.sleep(0)
+
+    async def test() -> bytes:
+        documents = DocumentTranslator(DocumentOptions(), DirectParsers())
+        opened = await documents.open("caller", "a.txt", "\n".join(lines).encode())
+        task = asyncio.create_task(other())
+        content = await documents.translated("caller", opened, "en", translate)
+        await task
+        return content
+
+    assert asyncio.run(test()).decode() == "\n".join(lines).upper()
+    assert max(after - before for before, after in itertools.pairwise(seen)) <= MAX_PARTS
+    assert seen[-1] >= PARTS - MAX_PARTS

@@ -1,5 +1,8 @@
 """Operations of a parser process. They keep no state: writing a document parses it again.
 
+Reading returns texts without the marks of their segments. A segment may have 100,000 marks, which take the event loop
+0.3 s to unpickle.
+
 Arguments and results are pickled, so they are plain data. A list, if there is one, is the last argument or the result,
 because only such a list is sent in parts.
 """
@@ -10,11 +13,12 @@ from typing import Any
 
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment, parse_html, parse_xml
+from service.workers.messages import SourceText
 
 
-def read_document(name: str, content: bytes, options: DocumentOptions) -> list[Segment]:
-    """Return the segments of a document. Raises DocumentError."""
-    return list(open_document(name, content, options).segments)
+def read_document(name: str, content: bytes, options: DocumentOptions) -> list[SourceText]:
+    """Return the texts of the segments of a document. Raises DocumentError."""
+    return list(map(_source_text, open_document(name, content, options).segments))
 
 
 def write_document(name: str, content: bytes, options: DocumentOptions, translations: list[TranslatedSegment]) -> bytes:
@@ -22,10 +26,10 @@ def write_document(name: str, content: bytes, options: DocumentOptions, translat
     return open_document(name, content, options).render(translations)
 
 
-def read_markup(texts: Sequence[str], xml: bool, options: MarkupOptions) -> list[tuple[int, Segment]]:
-    """Return the segments of marked-up texts, each with the index of its text in `texts`."""
+def read_markup(texts: Sequence[str], xml: bool, options: MarkupOptions) -> list[tuple[int, SourceText]]:
+    """Return the texts of the segments of marked-up texts, each with the index in `texts`."""
     parsed = enumerate(_parse(text, xml, options) for text in texts)
-    return [(number, segment) for number, markup in parsed for segment in markup.segments]
+    return [(number, _source_text(segment)) for number, markup in parsed for segment in markup.segments]
 
 
 def write_markup(
@@ -38,6 +42,11 @@ def write_markup(
         markup = _parse(text, xml, options)
         written += [markup.render(list(islice(left, len(markup.segments)))) for _ in range(versions)]
     return written
+
+
+def _source_text(segment: Segment) -> SourceText:
+    """Return the text of a segment; `aligned` if the placement of the segment's marks needs the word alignment."""
+    return SourceText(segment.text, segment.kept, aligned=bool(segment.marks) and not segment.ordered)
 
 
 def _parse(text: str, xml: bool, options: MarkupOptions) -> Markup:

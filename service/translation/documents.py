@@ -8,13 +8,13 @@ from functools import cached_property
 import structlog
 
 from mt.text.documents import DocumentOptions
-from mt.text.markup import Segment, TranslatedSegment
+from mt.text.markup import TranslatedSegment
 from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
 from service.parsers.operations import read_document, write_document
 from service.parsers.pool import ParserPool
 from service.translation.answers import alignment_of, unchanged_answer
 from service.translation.jobs import Answer
-from service.translation.preparation import beginning_of, segment_text
+from service.translation.preparation import beginning_of
 from service.workers.messages import SourceText
 
 PART_CHARACTERS, PART_TEXTS = 20_000, 200  # largest part of a document that goes to the models in one request
@@ -26,12 +26,12 @@ TranslateTexts = Callable[[Sequence[SourceText]], Awaitable[Sequence[Answer]]]
 
 @dataclass(frozen=True)
 class OpenedDocument:
-    """A file and its segments."""
+    """A file and the texts of its segments."""
 
     name: str
     content: bytes
     options: DocumentOptions
-    segments: Sequence[Segment]
+    segments: Sequence[SourceText]
 
     @cached_property
     def characters(self) -> int:
@@ -85,7 +85,7 @@ class DocumentTranslator:
 class _Progress:
     """Translates the parts of one document."""
 
-    def __init__(self, source: str, translate: TranslateTexts, parts: Sequence[Sequence[Segment]]) -> None:
+    def __init__(self, source: str, translate: TranslateTexts, parts: Sequence[Sequence[SourceText]]) -> None:
         self.failed = 0  # number of segments that could not be translated
         self.done: dict[int, list[TranslatedSegment]] = {}  # translations by number of the part
         self._source = source
@@ -96,7 +96,7 @@ class _Progress:
     async def run(self) -> None:
         """Translate one part after the other, until no part is left. Several of these may run at a time."""
         for number, segments in self._parts:
-            answers = await self._together([segment_text(segment) for segment in segments])
+            answers = await self._together(segments)
             self.done[number] = [TranslatedSegment(answer.text, alignment_of(answer)) for answer in answers]
             await asyncio.sleep(0)  # parts whose translations are in the cache never wait
 
@@ -135,8 +135,8 @@ class _Progress:
                 return answers
 
 
-def _parts(segments: Sequence[Segment]) -> list[list[Segment]]:
-    parts: list[list[Segment]] = []
+def _parts(segments: Sequence[SourceText]) -> list[list[SourceText]]:
+    parts: list[list[SourceText]] = []
     size = 0
     for segment in segments:
         if not parts or size + len(segment.text) > PART_CHARACTERS or len(parts[-1]) == PART_TEXTS:

@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar, TypeVarTuple, Unpack, cast
 
-from mt.text.markup import Segment, TranslatedSegment
+from mt.text.markup import TranslatedSegment
 from service.parsers.operations import read_markup, write_markup
 from service.parsers.pool import ParserPool
 from service.parsers.process import run
 from service.translation.answers import alignment_of, text_of_rank
 from service.translation.jobs import Answer, Format, Job
+from service.workers.messages import SourceText
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -25,10 +26,10 @@ class MarkupTranslator:
     def __init__(self, parsers: ParserPool) -> None:
         self._parsers = parsers
 
-    async def read(self, job: Job) -> list[list[Segment]]:
-        """Return the segments of each text. Raises: InvalidDocument, ParsingLimitExceeded."""
+    async def read(self, job: Job) -> list[list[SourceText]]:
+        """Return the texts of the segments of each text. Raises: InvalidDocument, ParsingLimitExceeded."""
         xml = job.format is Format.XML
-        segments: list[list[Segment]] = [[] for _ in job.texts]
+        segments: list[list[SourceText]] = [[] for _ in job.texts]
         for number, segment in await self._run(job, read_markup, job.texts, xml, job.markup):
             segments[number].append(segment)
         return segments

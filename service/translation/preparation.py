@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from mt.text.markup import Segment
 from service.languages import TranslationRoute, TranslationRoutes, describe, pivot_order
 from service.translation.answers import mean_confidence, unchanged_answer
 from service.translation.jobs import Answer, DetectedSource, Job
@@ -57,7 +56,7 @@ class TextPreparer:
     routes: TranslationRoutes
     detector: SupportsDetect | None  # None if every job names its source language
 
-    def prepare(self, job: Job, segments: Sequence[Sequence[Segment]] | None) -> list[PreparedText]:
+    def prepare(self, job: Job, segments: Sequence[Sequence[SourceText]] | None) -> list[PreparedText]:
         """Prepare all texts of a job; `segments` are those of each text if it is markup.
 
         Raises: UnsupportedLanguage if no models translate a text.
@@ -90,7 +89,7 @@ class TextPreparer:
             raise AssertionError(f"{describe(target)} has no sources")
         return chosen
 
-    def _prepare(self, text: str, segments: Sequence[Segment] | None, job: Job) -> PreparedText:
+    def _prepare(self, text: str, segments: Sequence[SourceText] | None, job: Job) -> PreparedText:
         detected = None
         if job.source is None:
             beginning = text if segments is None else beginning_of(segment.text for segment in segments)
@@ -101,13 +100,8 @@ class TextPreparer:
         if route and segments is None:
             parts = (SourceText(text, aligned=job.output.alignment),)
         elif route and segments is not None:
-            parts = tuple(map(segment_text, segments))
+            parts = tuple(segments)
         return PreparedText(text, source, detected, route, parts, segments is not None)
-
-
-def segment_text(segment: Segment) -> SourceText:
-    """Return the text of a segment; `aligned` if the placement of the segment's marks needs the word alignment."""
-    return SourceText(segment.text, segment.kept, aligned=bool(segment.marks) and not segment.ordered)
 
 
 def beginning_of(texts: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from mt.languages import Direction, DirectionSet
-from mt.text.documents import DocumentOptions
+from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import Segment, TranslatedSegment, parse_html, parse_xml
 from service.access.api_keys import NewApiKey, make_key
 from service.access.control import AccessControl, AccessPolicy
@@ -67,8 +67,9 @@ class Capitals:
 
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         await self._begin(job)
-        opened = await self.open_document(job.caller, name, content)
-        translations = [self._segment(each, job) for each in opened.segments]
+        await self.open_document(job.caller, name, content)  # refuses an invalid file
+        segments = open_document(name, content, DocumentOptions()).segments
+        translations = [self._segment(segment, job) for segment in segments]
         return write_document(name, content, DocumentOptions(), translations)
 
     async def _begin(self, job: Job) -> None:

@@ -15,6 +15,7 @@ from service.errors import InvalidDocument, ParsingLimitExceeded, Unavailable
 from service.parsers.frames import PART
 from service.parsers.operations import read_document, read_markup, write_document, write_markup
 from service.parsers.pool import ParserLimits, ParserPool
+from service.workers.messages import SourceText
 from tests.service.parsers.hostile_process import allocate, die, environment, fail, identity, nest, sleep, spin
 
 T = TypeVar("T")
@@ -131,7 +132,7 @@ def test_documents_and_markup_round_trip() -> None:
         html = "<p>One <b>house</b>.</p>"
         [(number, segment)] = await opened.run("a", read_markup, [html], False, MarkupOptions())
         same = [TranslatedSegment(segment.text)] * 2
-        assert number == 0
+        assert (number, segment) == (0, SourceText("One house.", aligned=True))
         assert await opened.run("a", write_markup, [(html, 2)], False, MarkupOptions(), same) == [html, html]
 
     run(test, ParserLimits(), "service.parsers.process")

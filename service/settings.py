@@ -108,8 +108,8 @@ class Settings(BaseSettings):
     model_memory_mb: int | None = Field(
         None,
         ge=1,
-        description="Memory in megabytes for all loaded models. The models that were used least recently are unloaded; "
-        "a request loads its model again. If left out, all models stay loaded.",
+        description="Memory in megabytes for all loaded models. The models with the fewest recent requests are "
+        "unloaded; a request loads its model again. If left out, all models stay loaded.",
     )
     host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 listens on every network.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free port, which is logged.")

@@ -1,8 +1,10 @@
-"""Budget for the memory of loaded models: loads models on demand, and unloads those that were used least recently."""
+"""Budget for the memory of loaded models: loads models on demand, and unloads those that are used least."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import structlog
@@ -10,8 +12,10 @@ import structlog
 from mt.errors import ModelError
 
 MEGABYTE = 1_000_000
-BUSY_SECONDS = 10.0  # time for which a model with requests stays loaded, so that loading does not take up all time
+BUSY_SECONDS = 10.0  # time for which a model in use stays loaded, so that loading does not take up all time
+PAUSE_SECONDS = 1.0  # time after a request for which a model counts as in use
 CHECK_SECONDS = 0.05  # time between two checks whether a model can be unloaded
+USE_SECONDS = 60.0  # time after which a use counts 1/e of a new one
 
 
 class LoadableModel(Protocol):
@@ -31,11 +35,28 @@ class LoadableModel(Protocol):
     async def unload(self) -> None: ...
 
 
+@dataclass
+class _Usage:
+    """The use of a model: the number of its uses, of which old ones count less, as of the time of the last one."""
+
+    last: float
+    uses: float = 0.0
+    loaded: float = 0.0  # time of the last load
+
+    def add(self) -> None:
+        now = time.monotonic()
+        self.last, self.uses = now, self.recent(now) + 1
+
+    def recent(self, now: float) -> float:
+        return self.uses * math.exp((self.last - now) / USE_SECONDS)
+
+
 class ModelMemory:
     """Loads and unloads models, one at a time, so that the loaded models fit into the budget.
 
-    A model without requests is unloaded before a model with requests. A model with requests is unloaded only if it has
-    been loaded for BUSY_SECONDS; it first finishes the texts that its workers have.
+    The model with the fewest recent uses is unloaded, so that models that share the rest of the budget do not displace
+    one that is used all the time. A model in use is unloaded only if it has been loaded for BUSY_SECONDS; it first
+    finishes the texts that its workers have.
     """
 
     def __init__(self, budget: int | None, start_task: Callable[[Coroutine[Any, Any, None]], object]) -> None:
@@ -43,8 +64,7 @@ class ModelMemory:
         self.loads = 0  # loads on demand
         self._budget = budget
         self._start_task = start_task
-        self._used: dict[LoadableModel, float] = {}  # time of the last use
-        self._loaded: dict[LoadableModel, float] = {}  # time of the last load
+        self._usage: dict[LoadableModel, _Usage] = {}
         self._waiting: set[LoadableModel] = set()
         self._one_at_a_time = asyncio.Lock()
 
@@ -59,7 +79,8 @@ class ModelMemory:
         async with self._one_at_a_time:
             await self._make_room(model)
             await open()
-            self._used[model] = self._loaded[model] = time.monotonic()
+            now = time.monotonic()
+            self._usage[model] = _Usage(last=now, loaded=now)
             if model.memory > self._budget:
                 raise ModelError(
                     f"{model.name} needs {model.memory // MEGABYTE} MB of memory; the setting model_memory_mb is "
@@ -71,26 +92,25 @@ class ModelMemory:
         """Note that a request uses a model, and load the model if it is not loaded."""
         if self._budget is None:
             return
-        self._used[model] = time.monotonic()
+        self._usage[model].add()
         if not model.loaded and model not in self._waiting:
             self._waiting.add(model)
             self._start_task(self._load(model))
 
     def forget(self, model: LoadableModel) -> None:
         """Remove a model that has been closed."""
-        self._used.pop(model, None)
-        self._loaded.pop(model, None)
+        self._usage.pop(model, None)
 
     async def _load(self, model: LoadableModel) -> None:
         try:
             async with self._one_at_a_time:
-                if model in self._used:
+                if usage := self._usage.get(model):
                     await self._make_room(model)
                     begun = time.monotonic()
                     await model.load()
-                    self._loaded[model] = time.monotonic()
+                    usage.loaded = time.monotonic()
                     self.loads += 1
-                    seconds = round(self._loaded[model] - begun, 3)
+                    seconds = round(usage.loaded - begun, 3)
                     structlog.get_logger().info("model loaded on demand", model=model.name, seconds=seconds)
         finally:
             self._waiting.discard(model)
@@ -99,15 +119,19 @@ class ModelMemory:
         """Unload other models until `model` fits into the budget beside the loaded ones."""
         assert self._budget is not None
         while True:
-            others = [other for other in self._used if other.loaded and other is not model]
+            others = [other for other in self._usage if other.loaded and other is not model]
             if not others or sum(other.memory for other in others) + model.memory <= self._budget:
                 return
-            now = time.monotonic()
-            idle = [other for other in others if not other.busy]
-            candidates = idle or [other for other in others if now - self._loaded[other] >= BUSY_SECONDS]
-            if candidates:
-                oldest = min(candidates, key=self._used.__getitem__)
-                await oldest.unload()
-                structlog.get_logger().info("model unloaded", model=oldest.name, reason="memory")
-            else:
+            least = min(others, key=self._rank)
+            now, usage = time.monotonic(), self._usage[least]
+            in_use = least.busy or (usage.uses > 0 and now - usage.last < PAUSE_SECONDS)
+            if in_use and now - usage.loaded < BUSY_SECONDS:
                 await asyncio.sleep(CHECK_SECONDS)
+            else:
+                await least.unload()
+                structlog.get_logger().info("model unloaded", model=least.name, reason="memory")
+
+    def _rank(self, model: LoadableModel) -> tuple[float, float]:
+        """Return the sort key of a model; the lowest is unloaded first. Present requests count as one use."""
+        usage = self._usage[model]
+        return usage.recent(time.monotonic()) + model.busy, usage.last

@@ -35,6 +35,12 @@ class Model:
         self.loaded = False
 
 
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a model without requests be unloaded at once."""
+    monkeypatch.setattr(model_memory, "PAUSE_SECONDS", 0)
+
+
 Test = Callable[[ModelMemory, list[Model], list[str]], Coroutine[Any, Any, None]]
 
 
@@ -77,7 +83,7 @@ def test_models_are_unloaded_to_make_room(budget: int | None, sizes: tuple[int, 
     run(test, budget, *sizes)
 
 
-def test_the_least_recently_used_model_makes_room() -> None:
+def test_the_least_used_model_makes_room() -> None:
     async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
         a, b, c = models
         assert events[-2:] == ["-a", "+c"]
@@ -110,6 +116,64 @@ def test_a_busy_model_stays_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None
         await settled()
         assert events[-1] == "+c"
         now += 1
+        await settled()
+        assert events[-2:] == ["-b", "+a"]
+
+    run(test, 10, 5, 5, 5)
+
+
+def test_a_model_stays_for_a_while_after_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(model_memory, "CHECK_SECONDS", 0)
+    monkeypatch.setattr(model_memory, "PAUSE_SECONDS", 1)
+    monkeypatch.setattr("service.workers.model_memory.time.monotonic", lambda: now)
+
+    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
+        nonlocal now
+        a, b, c = models
+        memory.use(b)
+        memory.use(c)
+        memory.use(a)
+        await settled()
+        assert events[-1] == "+c"
+        now += 1
+        await settled()
+        assert events[-2:] == ["-b", "+a"]
+
+    run(test, 10, 5, 5, 5)
+
+
+def test_models_that_take_turns_do_not_displace_one_that_is_used_all_the_time() -> None:
+    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
+        a, b, c = models
+        for _ in range(10):
+            memory.use(b)
+        for _ in range(3):
+            c.busy = True  # b has no request at this moment, but many uses
+            memory.use(a)
+            await settled()
+            c.busy = False
+            await asyncio.sleep(2 * model_memory.CHECK_SECONDS)
+            memory.use(c)
+            await asyncio.sleep(2 * model_memory.CHECK_SECONDS)
+        assert "-b" not in events
+        assert events[-12:] == ["-c", "+a", "-a", "+c"] * 3
+
+    run(test, 10, 5, 5, 5)
+
+
+def test_old_uses_count_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("service.workers.model_memory.time.monotonic", lambda: now)
+
+    async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
+        nonlocal now
+        a, b, c = models
+        for _ in range(10):
+            memory.use(b)
+        now += 3 * model_memory.USE_SECONDS  # b: 10 / e^3 = 0.5
+        memory.use(c)
+        memory.use(a)
         await settled()
         assert events[-2:] == ["-b", "+a"]
 

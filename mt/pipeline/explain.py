@@ -38,10 +38,11 @@ class ReducedText:
     @classmethod
     def of(cls, text: str, removed: Sequence[Range]) -> "ReducedText":
         """Remove ranges from a text, and white space that would then be at the beginning or after other white space."""
+        gone = {place for begin, end in removed for place in range(begin, end)}
         places: list[int] = []
         for place, character in enumerate(text):
             redundant = character.isspace() and (not places or (places[-1] < place - 1 and text[places[-1]].isspace()))
-            if not redundant and not any(begin <= place < end for begin, end in removed):
+            if not redundant and place not in gone:
                 places.append(place)
         return cls("".join(text[place] for place in places), (*places, len(text)))
 

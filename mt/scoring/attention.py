@@ -5,7 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from mt.decoding.scorer import padded, real
@@ -33,7 +35,7 @@ class CrossAttention:
 
     weights: Tensor
 
-    def alignment(self, tag_length: int = 0, prefix_length: int = 0) -> list[list[float]]:
+    def alignment(self, tag_length: int = 0, prefix_length: int = 0) -> NDArray[np.float32]:
         """Return soft alignment weights [T'][S'] from target tokens to source tokens, without tags and EOS.
 
         `tag_length` tokens at the beginning of the source and `prefix_length` tokens of the target are left out.
@@ -41,7 +43,7 @@ class CrossAttention:
         trained to align (Garg et al. 2019, "Jointly Learning to Align and Translate with Transformer Models").
         """
         layer = max(len(self.weights) - 2, 0)
-        rows: list[list[float]] = self.weights[layer].mean(0)[prefix_length:-1, tag_length:-1].tolist()
+        rows: NDArray[np.float32] = self.weights[layer].mean(0)[prefix_length:-1, tag_length:-1].numpy()
         return rows
 
 

@@ -4,7 +4,10 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 Range = tuple[int, int]
 Link = tuple[Range, Range]
@@ -36,7 +39,7 @@ class PieceAttention:
 
     source: Sequence[int]
     target: Sequence[int]
-    weights: Sequence[Sequence[float]]
+    weights: ArrayLike
 
 
 class UnitLinks:
@@ -52,7 +55,7 @@ class UnitLinks:
         self._source = source
         self._begins, self._ends = [begin for begin, _ in self.left], [end for _, end in self.left]
         self._weights = self._by_units(attention)
-        self._sums = [[0.0, *accumulate(row)] for row in self._weights]
+        self._sums = np.pad(self._weights.cumsum(1), ((0, 0), (1, 0)))
 
     def gap(self, place: int) -> int:
         """Return where to insert into the target a text that was removed from the source at character `place`.
@@ -67,28 +70,23 @@ class UnitLinks:
         if before == len(self.left):
             return units
         follows = self._source[self.left[before][0]]
-        crossed = sum(self._sums[unit][before] for unit in range(units))  # all target units are after gap 0
-        best, chosen = float("inf"), 0
-        for at in range(units + 1):
-            if at:
-                sums = self._sums[at - 1]
-                crossed += sums[-1] - 2 * sums[before]
-            near = self._weights[at - 1][before - 1] if at else 0.0
-            near += self._weights[at][before] if at < units else 0.0
-            if crossed - near < best and self._may_part(at, follows):
-                best, chosen = crossed - near, at
-        return chosen
+        across = self._sums[:, -1] - 2 * self._sums[:, before]  # change when a target unit moves before the gap
+        crossed = self._sums[:, before].sum() + np.pad(across.cumsum(), (1, 0))  # gap 0 is before all target units
+        near = np.pad(self._weights[:, before - 1], (1, 0)) + np.pad(self._weights[:, before], (0, 1))
+        best_first = np.argsort(crossed - near, kind="stable").tolist()
+        return next((at for at in best_first if self._may_part(at, follows)), 0)
 
     def weights_from(self, source: Range) -> list[float]:
         """Return, for each target unit, the sum of its link weights to the units in a character range of the source."""
         first, last = bisect_right(self._ends, source[0]), bisect_left(self._begins, source[1])
-        return [sum(row[first:last]) for row in self._weights]
+        sums: list[float] = self._weights[:, first:last].sum(1).tolist()
+        return sums
 
     def strongest(self, right: int, among: Sequence[int]) -> int | None:
         """Return the source unit of `among` with the largest link weight to target unit `right`, None if all are 0."""
-        row = self._weights[right]
-        best = max(among, key=lambda left: row[left], default=None)
-        return best if best is not None and row[best] > 0 else None
+        row = self._weights[right, among]
+        best = int(row.argmax()) if among else 0
+        return among[best] if among and row[best] > 0 else None
 
     def _may_part(self, at: int, follows: str) -> bool:
         """Return whether text may be inserted before target unit `at`.
@@ -104,29 +102,27 @@ class UnitLinks:
             return False
         return not (at and self.target[self.right[at - 1][1] - 1] in _OPENING)
 
-    def _by_units(self, attention: PieceAttention) -> list[list[float]]:
+    def _by_units(self, attention: PieceAttention) -> NDArray[np.float64]:
         """Return the link weights [target unit][source unit]. The weights of a target unit sum to 1, or are all 0."""
-        lefts = _units_of(attention.source, self.left, self._source)
-        rights = _units_of(attention.target, self.right, self.target)
-        rows = [[0.0] * len(self.left) for _ in self.right]
-        for right, weights in zip(rights, attention.weights, strict=True):
-            if right is not None:
-                row = rows[right]
-                for left, weight in zip(lefts, weights, strict=True):
-                    if left is not None:
-                        row[left] += weight
-        return [[weight / total for weight in row] if (total := sum(row)) else row for row in rows]
+        rows = np.zeros((len(self.right), len(self.left)))
+        if rows.size:
+            lefts = _units_of(attention.source, self.left, self._source)
+            rights = _units_of(attention.target, self.right, self.target)
+            np.add.at(rows, np.ix_(rights, lefts), np.asarray(attention.weights, np.float64))
+        totals = rows.sum(1, keepdims=True)
+        np.divide(rows, totals, out=rows, where=totals != 0)
+        return rows
 
 
-def _units_of(begins: Sequence[int], units: Sequence[Range], text: str) -> list[int | None]:
+def _units_of(begins: Sequence[int], units: Sequence[Range], text: str) -> list[int]:
     """Return, for each piece, the index of the unit in which the piece begins, or else of the next unit.
 
-    If a piece covers punctuation and a word, the index of the word is returned.
+    If a piece covers punctuation and a word, the index of the word is returned. Without units, the list is empty.
     """
     if not units:
-        return [None] * len(begins)
+        return []
     ends = [end for _, end in units]
-    numbers: list[int | None] = []
+    numbers: list[int] = []
     for begin, stop in pairwise([*begins, len(text)]):
         unit = min(bisect_right(ends, begin), len(units) - 1)
         word = unit
@@ -149,17 +145,18 @@ def link_words(source: str, target: str, attention: PieceAttention, known: Seque
             [(units.left, attention.source, source), (units.right, attention.target, target)]
         )
     )
+    kinds: dict[bool, list[int]] = {True: [], False: []}  # source units: words, and others
+    for left, (begin, _) in lefts.items():
+        kinds[source[begin].isalnum()].append(left)
     links = list(known)
     for right, target_range in rights.items():
-        is_word = target[target_range[0]].isalnum()
-        among = [left for left, source_range in lefts.items() if source[source_range[0]].isalnum() == is_word]
-        left = units.strongest(right, among)
-        if left is not None:
-            links.append((lefts[left], target_range))
+        strongest = units.strongest(right, kinds[target[target_range[0]].isalnum()])
+        if strongest is not None:
+            links.append((lefts[strongest], target_range))
     return sorted(links, key=lambda link: (link[1], link[0]))
 
 
-def _merge_units(units: Sequence[Range], numbers: Sequence[int | None], text: str) -> dict[int, Range]:
+def _merge_units(units: Sequence[Range], numbers: Sequence[int], text: str) -> dict[int, Range]:
     """Return, by index, the units in which a piece begins; a wide unit in which none begins joins the unit before."""
     begins = set(numbers)
     merged: dict[int, Range] = {}

@@ -6,20 +6,23 @@ threads can decode batches of one model in parallel. A batch is not synchronized
 
 import ctypes
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint8, c_void_p
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from mt.config import ModelConfig
 from mt.kernels.build import find_libraries
 from mt.kernels.shortlist import Shortlist
 
-INTERFACE = 5
+INTERFACE = 6
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results")
 """Short functions, which are called without releasing Python's interpreter lock."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
@@ -63,6 +66,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "mt_tensors_add": (c_int, [c_void_p, c_char_p, c_void_p, c_int64, c_int64]),
     "mt_model_new": (c_void_p, [POINTER(KernelConfig), c_void_p]),
     "mt_model_free": (None, [c_void_p]),
+    "mt_cross_attention": (c_int, [c_void_p, c_int, *[c_void_p] * 5]),
     "mt_shortlist_new": (c_void_p, [c_void_p, c_int, *[c_void_p] * 3]),
     "mt_shortlist_free": (None, [c_void_p]),
     "mt_batch_new": (c_void_p, [c_void_p, c_int, c_void_p]),
@@ -138,7 +142,8 @@ class CpuModel:
         The state_dict includes sinusoidal positions as `embedding.positions`, unless positions are learned.
         """
         self.library = library
-        self.d_model, self.decoder_layers = config.d_model, config.decoder_layers
+        self.d_model, self.heads, self.decoder_layers = config.d_model, config.heads, config.decoder_layers
+        self.bos = special[2]
         self.vocabulary_size = weights["embedding.tokens.weight"].shape[0]
         tensors = {name: tensor.detach().float().contiguous() for name, tensor in weights.items()}
         pad, unk, bos, eos = special
@@ -172,6 +177,25 @@ class CpuModel:
     def __del__(self) -> None:
         if getattr(self, "handle", None):
             self.library.mt_model_free(self.handle)
+
+    def cross_attention(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[NDArray[np.float32]]:
+        """Return the cross-attention weights [L, H, T + 1, S] of each pair in a teacher-forced pass.
+
+        A pair is a source of S ids, with EOS, and a target of T ids, without BOS and EOS.
+        """
+        sources, targets = [list(source) for source, _ in pairs], [[self.bos, *target] for _, target in pairs]
+        shapes = [(self.decoder_layers, self.heads, len(t), len(s)) for s, t in zip(sources, targets, strict=True)]
+        ends = np.cumsum([0, *map(math.prod, shapes)])
+        weights = np.empty(ends[-1], np.float32)
+        ids = (array for side in (sources, targets) for array in _packed(side))
+        self.library.mt_cross_attention(self.handle, len(pairs), *ids, weights.ctypes.data)
+        return [weights[ends[n] : ends[n + 1]].reshape(shape) for n, shape in enumerate(shapes)]
+
+
+def _packed(sentences: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+    """Return the ids of all sentences, one sentence after another, and the lengths of the sentences, as int32."""
+    ids = [id for sentence in sentences for id in sentence]
+    return (c_int32 * len(ids))(*ids), (c_int32 * len(sentences))(*map(len, sentences))
 
 
 class CpuShortlist:
@@ -215,13 +239,8 @@ class CpuBatch:
 
     def join(self, sources: Sequence[Sequence[int]], params: Sequence[SearchParams]) -> None:
         """Encode sources, lists of ids that end with EOS, and append their sentences to the batch."""
-        ids = [id for source in sources for id in source]
         self.model.library.mt_batch_join(
-            self._handle,
-            len(sources),
-            (c_int32 * len(ids))(*ids),
-            (c_int32 * len(sources))(*map(len, sources)),
-            (SearchParams * len(params))(*params),
+            self._handle, len(sources), *_packed(sources), (SearchParams * len(params))(*params)
         )
         self._longest += [sentence.longest for sentence in params]
         self._n_best += [sentence.n_best for sentence in params]

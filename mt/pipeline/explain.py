@@ -88,8 +88,8 @@ class Explainer:
             attentions = await attend([pairs[number].ids for number in numbers])
             for number, attention in zip(numbers, attentions, strict=True):
                 attention_map = None
-                if attention.weights.numel() <= weights_left:
-                    weights_left -= attention.weights.numel()
+                if attention.weights.size <= weights_left:
+                    weights_left -= attention.weights.size
                     attention_map = self._map(pairs[number], attention)
                 links = self._links(pairs[number], attention) if self.options.alignment else ()
                 explanations[number] = Explanation(tuple(links), attention_map)

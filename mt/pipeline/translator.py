@@ -28,7 +28,8 @@ from mt.pipeline.explain import Explainer
 from mt.pipeline.results import ExplainOptions, Failure, Translation
 from mt.pipeline.text_task import Choose, TextPlanner
 from mt.pipeline.variants import SentenceContext
-from mt.scoring.attention import AttentionPass
+from mt.scoring.attention import Attend, AttentionPass
+from mt.scoring.model_attention import ModelAttention
 from mt.text.terms import Terms
 
 CHUNK_TEXTS = 2048
@@ -68,10 +69,12 @@ class Translator:
         engine: AnyEngine | None = None,
         dtype: Dtype = Dtype.FLOAT32,
         shortlist: bool = False,
+        attend: Attend | None = None,
     ) -> None:
         """Create a translator of a loaded model. The default engine decodes in plain torch.
 
-        `dtype` is the number format of the engine, and `shortlist` tells whether the engine uses a shortlist.
+        `dtype` is the number format of the engine, and `shortlist` tells whether the engine uses a shortlist. `attend`
+        computes cross-attention in place of the model.
         """
         self.model = loaded.model
         self.tokenizer = loaded.tokenizer
@@ -82,7 +85,9 @@ class Translator:
         self.shortlist = shortlist
         decoder = SearchDecoder(ModelScorer(loaded.model, device=self.device))
         self.engine = engine or Engine(decoder, device_limits([loaded.model], self.device))
-        self.attention = AttentionPass(loaded.model, self.device)
+        config = loaded.model.config
+        attend = attend or ModelAttention(loaded.model, self.device)
+        self.attention = AttentionPass(attend, config.decoder_layers * config.heads)
         self.dispatcher = ResultDispatcher(self.engine, self.attention)
         self._ids = count()  # ids of requests and callers
         self._compiler = ConstraintCompiler(loaded.tokenizer.target)
@@ -135,7 +140,7 @@ class Translator:
             )
         decoding = load_backend(models, torch_device, Dtype(dtype), shortlist, backend)
         loaded = replace(models[0], confidence=None) if others else models[0]
-        return cls(loaded, start_engine(decoding, threads), decoding.dtype, decoding.shortlist)
+        return cls(loaded, start_engine(decoding, threads), decoding.dtype, decoding.shortlist, decoding.attend)
 
     @classmethod
     def from_loaded(cls, loaded: LoadedModel) -> "Translator":
@@ -146,7 +151,8 @@ class Translator:
         device = next(loaded.model.parameters()).device
         if device.type != "cpu":
             return cls(loaded)
-        return cls(loaded, start_engine(load_backend([loaded], device, Dtype.FLOAT32), None))
+        decoding = load_backend([loaded], device, Dtype.FLOAT32)
+        return cls(loaded, start_engine(decoding, None), attend=decoding.attend)
 
     def __repr__(self) -> str:
         name, directions = self.description.name, self.directions

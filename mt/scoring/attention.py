@@ -1,18 +1,10 @@
 """Cross-attention of given pairs from one teacher-forced pass, for alignment and attention maps."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from threading import Lock
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
-
-from mt.decoding.scorer import padded, real
-from mt.model.transformer import Transformer
-from mt.tokenizer import BOS, PAD
 
 Pair = tuple[Sequence[int], Sequence[int]]
 """A source, ids with tag and EOS, and a target, ids without BOS and EOS."""
@@ -23,17 +15,18 @@ MAX_PAIRS = 16
 MAX_WEIGHTS = 2**24
 """Maximum number of attention weights in a pass. A single pair may have more."""
 
-_passes = Lock()
+Attend = Callable[[Sequence[Pair]], Sequence[NDArray[np.float32]]]
+"""Function that returns the cross-attention weights [L, H, T + 1, S] of each pair."""
 
 
 @dataclass(frozen=True)
 class CrossAttention:
-    """Cross-attention of one pair: `weights` [L, H, T + 1, S], float32 on the CPU.
+    """Cross-attention of one pair: `weights` [L, H, T + 1, S].
 
     Row t contains the weights with which the model predicts target token t. The last row is for EOS.
     """
 
-    weights: Tensor
+    weights: NDArray[np.float32]
 
     def alignment(self, tag_length: int = 0, prefix_length: int = 0) -> NDArray[np.float32]:
         """Return soft alignment weights [T'][S'] from target tokens to source tokens, without tags and EOS.
@@ -43,20 +36,16 @@ class CrossAttention:
         trained to align (Garg et al. 2019, "Jointly Learning to Align and Translate with Transformer Models").
         """
         layer = max(len(self.weights) - 2, 0)
-        rows: NDArray[np.float32] = self.weights[layer].mean(0)[prefix_length:-1, tag_length:-1].numpy()
+        rows: NDArray[np.float32] = self.weights[layer].mean(0)[prefix_length:-1, tag_length:-1]
         return rows
 
 
 @dataclass(frozen=True)
 class AttentionPass:
-    """Computes the cross-attention of pairs.
+    """Computes the cross-attention of pairs, in passes of limited size."""
 
-    During a pass on a CPU, torch uses one thread in the whole process. A pass is too short to be split among threads,
-    and additional threads would wait for cores that the engine's threads occupy.
-    """
-
-    model: Transformer
-    device: torch.device
+    attend: Attend
+    heads: int  # of all decoder layers
 
     def __call__(self, pairs: Sequence[Pair]) -> Iterator[CrossAttention]:
         """Yield the cross-attention of each pair in order. A pass runs when its first result is requested."""
@@ -65,43 +54,19 @@ class AttentionPass:
 
     def weight_count(self, pair: Pair) -> int:
         """Return the number of attention weights of a pair."""
-        config = self.model.config
-        return config.decoder_layers * config.heads * len(pair[0]) * (len(pair[1]) + 1)
+        return self.heads * len(pair[0]) * (len(pair[1]) + 1)
 
     def groups(self, pairs: Sequence[Pair]) -> Iterator[range]:
         """Yield the indices of the pairs of each pass."""
-        heads = self.model.config.decoder_layers * self.model.config.heads
         begin = source_length = target_length = 0
         for number, (source, target) in enumerate(pairs):
             source_length, target_length = max(source_length, len(source)), max(target_length, len(target) + 1)
             count = number - begin + 1
-            if count > 1 and (count > MAX_PAIRS or heads * source_length * target_length * count > MAX_WEIGHTS):
+            if count > 1 and (count > MAX_PAIRS or self.heads * source_length * target_length * count > MAX_WEIGHTS):
                 yield range(begin, number)
                 begin, source_length, target_length = number, len(source), len(target) + 1
         if begin < len(pairs):
             yield range(begin, len(pairs))
 
-    @torch.inference_mode()
     def _run(self, pairs: Sequence[Pair]) -> list[CrossAttention]:
-        sources, fed = [source for source, _ in pairs], [[BOS, *target] for _, target in pairs]
-        with _one_torch_thread():
-            weights = self.model.cross_attention(
-                padded(sources, PAD, self.device), real(sources, self.device), padded(fed, PAD, self.device)
-            )
-            weights = weights.float().cpu()  # [L, B, H, T + 1, S]
-        return [
-            CrossAttention(weights[:, number, :, : len(target), : len(source)])
-            for number, (source, target) in enumerate(zip(sources, fed, strict=True))
-        ]
-
-
-@contextmanager
-def _one_torch_thread() -> Iterator[None]:
-    """Limit torch to one thread. A lock prevents two passes from changing the limit at the same time."""
-    with _passes:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(threads)
+        return [CrossAttention(weights) for weights in self.attend(pairs)]

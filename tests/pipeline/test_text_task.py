@@ -6,8 +6,8 @@ from itertools import count
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 import pytest
-import torch
 
 from mt import Translator
 from mt.decoding.hypothesis import Hypothesis
@@ -88,7 +88,10 @@ class Table:
 
     def attend(self, pairs: Sequence[Pair]) -> list[CrossAttention]:
         """Word for word."""
-        return [CrossAttention(torch.eye(len(target) + 1, len(source))[None, None]) for source, target in pairs]
+        return [
+            CrossAttention(np.eye(len(target) + 1, len(source), dtype=np.float32)[None, None])
+            for source, target in pairs
+        ]
 
     def run(self, task: TextTask) -> TextTask:
         """Answer the calls of a task until it is done."""

@@ -196,7 +196,14 @@ def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dty
     model, dtype = _choose_weights(loaded, dtype)
     tokens = CpuShortlist(model, loaded.shortlist) if shortlist and loaded.shortlist is not None else None
     limits = Limits.compiled(model.decoder_layers * model.d_model)
-    return Backend(CompiledDecoder(model, tokens), dtype, limits, multithreaded=True, shortlist=tokens is not None)
+    return Backend(
+        CompiledDecoder(model, tokens),
+        dtype,
+        limits,
+        multithreaded=True,
+        shortlist=tokens is not None,
+        attend=model.cross_attention,
+    )
 
 
 def _passed_check(loaded: LoadedModel) -> bool:

@@ -1,9 +1,12 @@
 """Interface between the engine and its backends, without torch types."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mt.decoding.hypothesis import Hypothesis
 from mt.engine.requests import Request
@@ -65,6 +68,10 @@ GPU_THREADS = 2
 """Default number of threads of torch on the CPU, if a GPU decodes: work on the CPU is small then."""
 
 
+Attend = Callable[[Sequence[tuple[Sequence[int], Sequence[int]]]], Sequence[NDArray[np.float32]]]
+"""Function that returns the cross-attention weights [L, H, T + 1, S] of pairs of source and target ."""
+
+
 @dataclass(frozen=True)
 class Backend:
     """Decoder over loaded weights, with the settings of engines that use it."""
@@ -74,6 +81,7 @@ class Backend:
     limits: Limits
     multithreaded: bool = False  # several engines, each in its own thread, may share the decoder
     shortlist: bool = False  # whether a shortlist limits the tokens of translations
+    attend: Attend | None = None  # None: the model in torch computes the cross-attention of pairs
     threads: int | None = None  # default number of threads of torch on the CPU; None is one per core
 
 

@@ -48,19 +48,24 @@ class SharedKeys {
     }
 
     // Queries [rows, stride] -> out [rows, out_stride], several at a time, so that each number is loaded once for them.
+    // Unless `weights` is null, the attention weights are written there, [heads, rows, count].
     static void attend(const float* memory, const float* queries, int stride, int rows, int count, int d_model,
-                       int heads, std::vector<float>& scores, float* out, int out_stride) {
+                       int heads, std::vector<float>& scores, float* out, int out_stride, float* weights = nullptr) {
         const SharedKeys keys{memory, count, d_model, d_model / heads};
         scores.resize(std::max(scores.size(), size_t(4) * whole_vectors(count)));
         for (int h = 0; h < heads; h++) {
             const int at = h * (d_model / heads);
-            int r = 0;
-            for (; r + 4 <= rows; r += 4)
-                keys.head<4>(at, queries + size_t(r) * stride, stride, scores.data(), out + size_t(r) * out_stride,
-                             out_stride);
-            for (; r < rows; r++)
-                keys.head<1>(at, queries + size_t(r) * stride, stride, scores.data(), out + size_t(r) * out_stride,
-                             out_stride);
+            for (int r = 0, step; r < rows; r += step) {
+                step = r + 4 <= rows ? 4 : 1;
+                const float* from = queries + size_t(r) * stride;
+                float* to = out + size_t(r) * out_stride;
+                if (step == 4)
+                    keys.head<4>(at, from, stride, scores.data(), to, out_stride);
+                else
+                    keys.head<1>(at, from, stride, scores.data(), to, out_stride);
+                for (int i = 0; weights && i < step; i++)
+                    weights = std::copy_n(scores.data() + size_t(i) * keys.room_, count, weights);
+            }
         }
     }
 

@@ -1,8 +1,7 @@
 // Sentences in flight: each has its own step and its own cache, so that joining, leaving and reordering move nothing.
 #pragma once
 
-#include "attention.hpp"
-#include "model.hpp"
+#include "encoder.hpp"
 #include "search.hpp"
 #include "shortlist.hpp"
 
@@ -136,7 +135,7 @@ class Batch {
         for (auto& sentence : sentences_)
             for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, known(*tokens++, model_.target()), 0});
         const int vocabulary = model_.config.vocabulary;
-        model_.output.linear.apply(decode(), model_.width, int(rows_.size()), work().quantised,
+        model_.output.linear.apply(decode(), model_.width, int(rows_.size()), workspace().quantised,
                             [&](int row, int first, const Floats* values) {
                                 float line[PANEL];
                                 for (int v = 0; v < PANEL / W; v++) simd::store(line + v * W, values[v]);
@@ -159,45 +158,29 @@ class Batch {
     int size() const { return int(sentences_.size()); }
 
   private:
-    // One a thread, so that a batch of one sentence, which is about to join another batch, costs no memory.
-    static Workspace& work() {
-        static thread_local Workspace buffers;
-        return buffers;
-    }
-
     // Rows [begin, end) of the states through an output layer, and what comes of it to their candidates.
     void offer(const Outputs& outputs, const float* states, size_t begin, size_t end) {
         Candidates* candidates = &candidates_[begin];
         outputs.linear.apply(
-            states + begin * model_.width, model_.width, int(end - begin), work().quantised,
+            states + begin * model_.width, model_.width, int(end - begin), workspace().quantised,
             [&](int row, int first, const Floats* values) { candidates[row].offer(first, values, outputs); });
     }
 
-    static int known(int id, const Embedding& embedding) {
-        if (id < 0 || id >= embedding.size()) throw std::out_of_range("an id is outside of the vocabulary");
-        return id;
-    }
-
     void check(int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params) const {
-        for (int s = 0; s < count; s++) {
+        check_sources(model_, count, ids, lengths);
+        for (int s = 0; s < count; s++)
             if (params[s].first >= 0) known(params[s].first, model_.target());
-            if (lengths[s] < 1) throw std::invalid_argument("a source is empty; even an empty text ends with EOS");
-            if (lengths[s] > model_.config.positions)
-                throw std::invalid_argument("a source is longer than the model has positions");
-            for (int i = 0; i < lengths[s]; i++) known(*ids++, model_.source());
-        }
     }
 
     void join_chunk(int rows, int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params) {
-        float* x = model_.activations(work().x, rows);
-        int row = 0;
-        for (int s = 0; s < count; s++)
-            for (int i = 0; i < lengths[s]; i++, row++) model_.source().write(ids[row], i, x + size_t(row) * model_.width);
-        encode(x, rows, count, lengths);
+        const float* encoded = encode(model_, rows, count, ids, lengths);
         const size_t first = sentences_.size();
         for (int s = 0; s < count; s++)
             sentences_.push_back(std::make_unique<Sentence>(model_, lengths[s], beams_, params[s], model_.config));
-        remember(x, rows, first);
+        for (int s = 0; s < count; s++)
+            sentences_[first + s]->memory.reserve(memory_size(model_, lengths[s]), false);
+        write_memory(model_, encoded, rows, count, lengths,
+                     [&](int s) { return sentences_[first + s]->memory.get(); });
         force(first);
         if (!shortlist_) return;
         for (int s = 0; s < count; ids += lengths[s++])
@@ -217,48 +200,10 @@ class Batch {
         }
     }
 
-    void encode(float* x, int rows, int count, const int32_t* lengths) {
-        const int d = model_.config.d_model;
-        for (const EncoderLayer& layer : model_.encoder_layers) {
-            model_.attend(layer.attention, x, rows, work(), [&](const float* projected, int wide, float* attended) {
-                int r = 0;
-                for (int s = 0; s < count; s++) {
-                    float* memory = work().memory.reserve(SharedKeys::size(lengths[s], d));
-                    SharedKeys::fill(memory, projected + size_t(r) * wide + d, wide, lengths[s], d);
-                    SharedKeys::attend(memory, projected + size_t(r) * wide, wide, lengths[s], lengths[s], d,
-                                       model_.config.heads, work().scores, attended + size_t(r) * model_.width,
-                                       model_.width);
-                    r += lengths[s];
-                }
-            });
-            model_.feed(layer.feed_forward, x, rows, work());
-        }
-        model_.close_encoder(x, rows);
-    }
-
-    // The cross-attention keys and values of new sentences, from the encoder's output.
-    void remember(const float* memory, int rows, size_t first) {
-        const int d = model_.config.d_model, layers = int(model_.decoder_layers.size());
-        for (size_t s = first; s < sentences_.size(); s++)
-            sentences_[s]->memory.reserve(layers * SharedKeys::size(sentences_[s]->length, d), false);
-        for (int layer = 0; layer < layers; layer++) {
-            const Linear& linear = model_.decoder_layers[layer].memory;
-            const int wide = linear.outputs();
-            float* projected = work().projected.reserve(size_t(rows) * wide);
-            linear.apply(memory, model_.width, rows, work().quantised, Model::storing(projected, wide));
-            for (size_t s = first; s < sentences_.size(); s++) {
-                Sentence& sentence = *sentences_[s];
-                float* to = sentence.memory.get() + layer * SharedKeys::size(sentence.length, d);
-                SharedKeys::fill(to, projected, wide, sentence.length, d);
-                projected += size_t(sentence.length) * wide;
-            }
-        }
-    }
-
     // The newest token of each of rows_ through the decoder: states [R, width].
     const float* decode() {
         const int d = model_.config.d_model, heads = model_.config.heads, rows = int(rows_.size()), width = model_.width;
-        float* x = model_.activations(work().x, rows);
+        float* x = model_.activations(workspace().x, rows);
         places_.clear();
         for (int r = 0; r < rows; r++) {
             Row& row = rows_[r];
@@ -271,7 +216,7 @@ class Batch {
         }
         for (int index = 0; index < int(model_.decoder_layers.size()); index++) {
             const DecoderLayer& layer = model_.decoder_layers[index];
-            model_.attend(layer.self_attention, x, rows, work(), [&](const float* projected, int wide, float* attended) {
+            model_.attend(layer.self_attention, x, rows, workspace(), [&](const float* projected, int wide, float* attended) {
                 for (int r = 0; r < rows; r++) {
                     const float* from = projected + size_t(r) * wide;
                     const Row& row = rows_[r];
@@ -281,20 +226,20 @@ class Batch {
                     float* own = history.place(step, row.beam);
                     std::copy(from + d, from + 2 * d, own + keys);
                     std::copy(from + 2 * d, from + 3 * d, own + values);
-                    attend_to_scattered(from, &places_[row.places], keys, values, step + 1, d, heads, work().scores,
+                    attend_to_scattered(from, &places_[row.places], keys, values, step + 1, d, heads, workspace().scores,
                                         attended + size_t(r) * width);
                 }
             });
-            model_.attend(layer.cross_attention, x, rows, work(), [&](const float* queries, int wide, float* attended) {
+            model_.attend(layer.cross_attention, x, rows, workspace(), [&](const float* queries, int wide, float* attended) {
                 for (int r = 0, end = 0; r < rows; r = end) {
                     const Sentence& sentence = *rows_[r].sentence;
                     while (end < rows && rows_[end].sentence == &sentence) end++;
                     SharedKeys::attend(sentence.memory.get() + index * SharedKeys::size(sentence.length, d),
                                        queries + size_t(r) * wide, wide, end - r, sentence.length, d, heads,
-                                       work().scores, attended + size_t(r) * width, width);
+                                       workspace().scores, attended + size_t(r) * width, width);
                 }
             });
-            model_.feed(layer.feed_forward, x, rows, work());
+            model_.feed(layer.feed_forward, x, rows, workspace());
         }
         model_.close_decoder(x, rows);
         return x;

@@ -6,6 +6,7 @@
 #endif
 
 #include "batch.hpp"
+#include "forced.hpp"
 
 using namespace mt;
 
@@ -35,7 +36,7 @@ int done(Work&& work) {
 extern "C" {
 
 // Changes with every change of this interface.
-int mt_interface() { return 5; }
+int mt_interface() { return 6; }
 
 const char* mt_problem() { return problem; }
 
@@ -60,6 +61,12 @@ Model* mt_model_new(const Config* config, const Tensors* tensors) {
     return guarded<Model*>(nullptr, [&] { return new Model(*config, *tensors); });
 }
 void mt_model_free(Model* model) { delete model; }
+
+// The cross-attention weights of a teacher-forced pass, [layers, heads, target, source] for each of `count` pairs.
+int mt_cross_attention(const Model* model, int count, const int32_t* sources, const int32_t* source_lengths,
+                       const int32_t* targets, const int32_t* target_lengths, float* out) {
+    return done([&] { CrossAttention(*model).write({count, sources, source_lengths, targets, target_lengths}, out); });
+}
 
 // Fails where an id is none of the vocabulary, or the end of the sentence is not among `always`, which ascends.
 Shortlist* mt_shortlist_new(const Model* model, int count, const int32_t* always, const int64_t* offsets,

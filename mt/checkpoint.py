@@ -6,34 +6,38 @@ A directory holds `config.json`, `model.safetensors`, `tokenizer.model` and `REA
 that they were rounded from.
 
 A directory is written atomically: a reader never sees an incomplete one, even if the writer is killed. Loading runs no
-code: weights are safetensors and metadata is JSON. Both are checked before the model is used.
+code: weights are safetensors and metadata is JSON. Both are checked before the model is used. Loading does not import
+torch; `LoadedModel.model` does.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
-import torch
 from pydantic import Field, TypeAdapter, ValidationError, field_validator, model_validator
 from safetensors import safe_open
-from torch import Tensor
 
+from mt.arrays import Array, Arrays, check_arrays, load_arrays, save_arrays
 from mt.config import DecodingConfig, ModelConfig
 from mt.errors import ModelError, MTError, problems
 from mt.files import atomic_file, atomic_folder
 from mt.kernels import quantization
 from mt.kernels.shortlist import Shortlist, flaws
 from mt.languages import Direction, DirectionSet
-from mt.model.skip_initialization import SkipInitialization
-from mt.model.transformer import AnyModel, LanguageModel, Transformer
+from mt.model.shapes import Shapes, language_model_shapes, transformer_shapes
 from mt.section import Section
 from mt.tokenizer import EOS, Tokenizer, load_tokenizer
-from mt.weights import check_weights, load_weights, save_tensors, save_weights
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from mt.model.transformer import LanguageModel, Transformer
 
 T = TypeVar("T")
-Model = TypeVar("Model", bound=AnyModel)
 Optional = TypeVar("Optional", "Confidence", "Int8Check")
 AnyDescription = TypeVar("AnyDescription", "Description", "LanguageModelDescription")
 # Format versions of model directories with float and with int8 weights. CHANGELOG.md says which releases read them.
@@ -136,29 +140,62 @@ class Int8Check(Section):
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A loaded translation model, in evaluation mode."""
+    """A loaded translation model. `weights` are float arrays by name, or a module in evaluation mode."""
 
-    model: Transformer
+    weights: "Arrays | Transformer"
     tokenizer: Tokenizer
     description: Description
+    device: str = "cpu"
     calibration: tuple[CalibrationPair, ...] = ()
     shortlist: Shortlist | None = None
     confidence: Confidence | None = None
     int8_check: Int8Check | None = None
 
+    @cached_property
+    def model(self) -> "Transformer":
+        """The model as a module of torch, in evaluation mode on `device`."""
+        if not isinstance(self.weights, Mapping):
+            return self.weights
+        about, loading = self.description, import_module("mt.model.loading")
+        module: Transformer = loading.load_transformer(
+            self.weights, about.model, about.vocabulary_size, about.source_vocabulary_size, self.device
+        )
+        return module
+
+    def arrays(self) -> Arrays:
+        """Return the weights as float arrays, by name."""
+        return self.weights if isinstance(self.weights, Mapping) else to_arrays(self.weights.state_dict())
+
 
 @dataclass(frozen=True)
 class LoadedLanguageModel:
-    """A loaded language model, in evaluation mode."""
+    """A loaded language model. `weights` are float arrays by name, or a module in evaluation mode."""
 
-    model: LanguageModel
+    weights: "Arrays | LanguageModel"
     tokenizer: Tokenizer
     description: LanguageModelDescription
+    device: str = "cpu"
+
+    @cached_property
+    def model(self) -> "LanguageModel":
+        """The model as a module of torch, in evaluation mode on `device`."""
+        if not isinstance(self.weights, Mapping):
+            return self.weights
+        about, loading = self.description, import_module("mt.model.loading")
+        module: LanguageModel = loading.load_language_model(
+            self.weights, about.model, about.vocabulary_size, self.device
+        )
+        return module
+
+
+def to_arrays(weights: "Mapping[str, Tensor]") -> dict[str, Array]:
+    """Return tensors as float32 arrays, by name."""
+    return {name: tensor.detach().float().cpu().numpy() for name, tensor in weights.items()}
 
 
 def save_model(
     folder: Path,
-    weights: Mapping[str, Tensor],
+    weights: "Mapping[str, Tensor]",
     tokenizer: Tokenizer,
     description: Description | LanguageModelDescription,
     card: str,
@@ -174,9 +211,10 @@ def save_model(
     """
     int8 = isinstance(description, Description) and description.weights == "int8"
     with atomic_folder(folder) as temporary:
-        save_weights(temporary / WEIGHTS, quantization.quantize_weights(weights) if int8 else weights)
+        arrays = to_arrays(weights)
+        save_arrays(temporary / WEIGHTS, quantization.quantize_weights(arrays) if int8 else arrays)
         if int8 and keep_float:
-            save_weights(temporary / FLOAT_WEIGHTS, weights)
+            save_arrays(temporary / FLOAT_WEIGHTS, arrays)
         (temporary / "config.json").write_text(_json(description), encoding="utf-8")
         for name, content in tokenizer.files.items():
             (temporary / name).write_bytes(content)
@@ -187,15 +225,15 @@ def save_model(
             (temporary / "confidence.json").write_text(_json(confidence), encoding="utf-8")
 
 
-def load_model(folder: Path, device: torch.device) -> LoadedModel:
-    """Load the directory of a translation model.
+def load_model(folder: Path, device: str = "cpu") -> LoadedModel:
+    """Load the directory of a translation model. `device` is where `LoadedModel.model` is to be.
 
     Raises: ModelError or TokenizerError, which name the file and its problem.
     """
     return _load_consistently(folder, lambda: _load_model(folder, device))
 
 
-def _load_model(folder: Path, device: torch.device) -> LoadedModel:
+def _load_model(folder: Path, device: str) -> LoadedModel:
     description = read_description(folder)
     tokenizer = load_tokenizer(folder)
     sizes = {
@@ -204,18 +242,12 @@ def _load_model(folder: Path, device: torch.device) -> LoadedModel:
     }
     _check_sizes(folder, sizes)
     int8, path = description.weights == "int8", folder / FLOAT_WEIGHTS
-    model = _with_weights(
-        path if int8 and path.exists() else folder / WEIGHTS,
-        _parameters(description),
-        lambda: Transformer(
-            description.model, description.vocabulary_size, source_vocabulary_size=description.source_vocabulary_size
-        ),
-        int8,
-    )
+    shapes = transformer_shapes(description.model, description.vocabulary_size, description.source_vocabulary_size)
     return LoadedModel(
-        model.to(device).eval(),
+        _load_weights(path if int8 and path.exists() else folder / WEIGHTS, shapes, int8),
         tokenizer,
         description,
+        device,
         _read_calibration(folder / "calibration.json"),
         _read_shortlist(folder / "shortlist.safetensors", tokenizer),
         _read_optional(folder / "confidence.json", Confidence, "calibrate"),
@@ -223,22 +255,17 @@ def _load_model(folder: Path, device: torch.device) -> LoadedModel:
     )
 
 
-def load_language_model(folder: Path, device: torch.device) -> LoadedLanguageModel:
+def load_language_model(folder: Path, device: str = "cpu") -> LoadedLanguageModel:
     """Load the directory of a language model, as `load_model` does."""
     return _load_consistently(folder, lambda: _load_language_model(folder, device))
 
 
-def _load_language_model(folder: Path, device: torch.device) -> LoadedLanguageModel:
+def _load_language_model(folder: Path, device: str) -> LoadedLanguageModel:
     description = _read_config(folder, LanguageModelDescription)
     tokenizer = load_tokenizer(folder)
     _check_sizes(folder, {"vocabulary_size": (len(tokenizer), description.vocabulary_size)})
-    config = description.model
-    model = _with_weights(
-        folder / WEIGHTS,
-        config.d_model * description.vocabulary_size + config.decoder_layers * _layer_parameters(config, attentions=1),
-        lambda: LanguageModel(config, description.vocabulary_size),
-    )
-    return LoadedLanguageModel(model.to(device).eval(), tokenizer, description)
+    shapes = language_model_shapes(description.model, description.vocabulary_size)
+    return LoadedLanguageModel(_load_weights(folder / WEIGHTS, shapes), tokenizer, description, device)
 
 
 def _load_consistently(folder: Path, load: Callable[[], T]) -> T:
@@ -267,7 +294,7 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
 def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
     """Write a shortlist of target tokens into a model directory, marked with the digest of `tokenizer`."""
     with atomic_file(folder / "shortlist.safetensors") as file:
-        save_tensors(shortlist.tensors(), file, {"tokenizer": tokenizer.digest})
+        save_arrays(file, shortlist.arrays(), {"tokenizer": tokenizer.digest})
 
 
 def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
@@ -333,23 +360,18 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
         raise ModelError(problems(str(path), listed)) from error
 
 
-def _with_weights(path: Path, parameters: int, build: Callable[[], Model], int8: bool = False) -> Model:
-    """Return the model that `build` creates, with the weights of a file, whose matrices may be int8 if `int8` is true.
+def _load_weights(path: Path, shapes: Shapes, int8: bool = False) -> Arrays:
+    """Return the weights of a file in floats. Matrices in the file may be int8 if `int8` is true.
 
-    `parameters` is a lower bound of the number of parameters. Raises: ModelError if the file is not valid.
+    Raises: ModelError if the file is not valid.
     """
-    weights = load_weights(path)
+    weights = load_arrays(path)
     if int8:
         if wrong := list(quantization.flaws(weights)):
             raise ModelError(problems(f"{path} has damaged int8 weights", wrong))
         weights = quantization.dequantize_weights(weights)
-    # If config.json describes a model larger than the file, a model on the meta device suffices to report the error.
-    fits = parameters <= sum(tensor.numel() for tensor in weights.values())
-    with torch.device("cpu" if fits else "meta"), SkipInitialization():
-        model = build()
-    check_weights(weights, model, path)
-    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
-    return model
+    check_arrays(weights, shapes, path)
+    return weights
 
 
 def _check_sizes(folder: Path, sizes: Mapping[str, tuple[int, int]]) -> None:
@@ -360,18 +382,6 @@ def _check_sizes(folder: Path, sizes: Mapping[str, tuple[int, int]]) -> None:
                 f"{folder}: tokenizer.model has {pieces} pieces, but {name} in config.json is {size}; accepted: the "
                 "two files of one model"
             )
-
-
-def _parameters(description: Description) -> int:
-    """Return the number of parameters in the matrices of a model, a lower bound of all its parameters."""
-    config = description.model
-    layers = config.encoder_layers * _layer_parameters(config, attentions=1)
-    layers += config.decoder_layers * _layer_parameters(config, attentions=2)
-    return config.d_model * description.vocabulary_size + layers
-
-
-def _layer_parameters(config: ModelConfig, attentions: int) -> int:
-    return config.d_model * (attentions * 4 * config.d_model + 2 * config.d_ff)
 
 
 def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:
@@ -398,16 +408,16 @@ def _read_optional(path: Path, kind: type[Optional], verb: str) -> Optional | No
 def _read_shortlist(path: Path, tokenizer: Tokenizer) -> Shortlist | None:
     if not path.exists():
         return None
-    tensors = load_weights(path)
-    wrong = flaws(tensors, len(tokenizer), EOS)
-    with safe_open(path, "pt") as file:
+    arrays = load_arrays(path)
+    wrong = flaws(arrays, len(tokenizer), EOS)
+    with safe_open(path, "np") as file:
         if (file.metadata() or {}).get("tokenizer") != tokenizer.digest:
             wrong.append(
                 "the file is for another tokenizer; accepted: a file that `mt-service shortlist` wrote for this model"
             )
     if wrong:
         raise ModelError(problems(f"{path} cannot be used (the file is optional)", wrong))
-    return Shortlist(tensors["always"], tensors["offsets"], tensors["allowed"])
+    return Shortlist(arrays["always"], arrays["offsets"], arrays["allowed"])
 
 
 def _json(section: Section) -> str:

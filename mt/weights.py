@@ -1,4 +1,4 @@
-"""Files of weights: named tensors as safetensors, which cannot run code when they are loaded."""
+"""Files of named tensors as safetensors, for torch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,6 +8,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from mt.arrays import opened
 from mt.errors import ModelError, problems
 
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
@@ -15,8 +16,12 @@ Weights = Mapping[str, Tensor]
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
-    """Write tensors, by name, to a safetensors file."""
-    save_tensors({name: tensor.detach().contiguous() for name, tensor in weights.items()}, path)
+    """Write tensors, by name, to a safetensors file, with the access permissions of its folder."""
+    try:
+        save_file({name: tensor.detach().contiguous() for name, tensor in weights.items()}, path)
+    except SafetensorError as error:
+        raise ModelError(f"{path}: cannot be written ({error}); accepted: a disk with free space") from error
+    path.chmod(path.parent.stat().st_mode & 0o666)  # safetensors grants access to the owner only
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
@@ -24,15 +29,8 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 
     Raises: ModelError if the file is missing, truncated or of another format.
     """
-    try:
-        with safe_open(path, "pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except FileNotFoundError as error:
-        reason = "this user may not read it" if path.exists() else "there is no such file"
-        raise ModelError(f"{path}: {reason}; accepted: the weights of a model, as safetensors") from error
-    except (SafetensorError, OSError) as error:
-        kind = "a pickle, which could run code" if _is_pickle(path) else f"not a complete safetensors file ({error})"
-        raise ModelError(f"{path}: {kind}; accepted: the safetensors file that training wrote") from error
+    with opened(path), safe_open(path, "pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
 
 
 def check_weights(weights: Mapping[str, Tensor], model: nn.Module, path: Path) -> None:
@@ -70,22 +68,3 @@ def average_weights(paths: Sequence[Path], plain: Callable[[Weights], Weights] =
         for name, tensor in weights.items():
             total[name] += tensor
     return {name: (tensor / len(paths)).float() for name, tensor in total.items()}
-
-
-def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write contiguous tensors to a safetensors file, with the access permissions of its folder."""
-    try:
-        save_file(tensors, path, metadata)
-    except SafetensorError as error:
-        raise ModelError(f"{path}: cannot be written ({error}); accepted: a disk with free space") from error
-    path.chmod(path.parent.stat().st_mode & 0o666)  # safetensors grants access to the owner only
-
-
-def _is_pickle(path: Path) -> bool:
-    """Return whether a file begins like a pickle, or like the zip archive with a pickle that torch.save writes."""
-    try:
-        with path.open("rb") as file:
-            begin = file.read(2)
-    except OSError:
-        return False
-    return begin == b"PK" or begin[:1] == b"\x80"

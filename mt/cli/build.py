@@ -108,8 +108,8 @@ def measure(
     if measured := read_measurement(path, settings):
         return measured
     device = select_device(options.device)
-    processes = options.processes or (min(available_cores(), MAX_PROCESSES) if device.type == "cpu" else 1)
-    machine = Machine(str(device), processes)
+    processes = options.processes or (min(available_cores(), MAX_PROCESSES) if device == "cpu" else 1)
+    machine = Machine(device, processes)
     first = [text_stage(recipe, build), measuring_stage(recipe, build, machine)]
     with progress_display(first, {}, console) as observer:
         runner.run(first, observer)

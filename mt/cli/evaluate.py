@@ -16,10 +16,10 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
@@ -29,6 +29,7 @@ from mt.cli.command import CommandParser, command, stderr_console
 from mt.cli.perplexity import measure_perplexity, perplexity_table
 from mt.data.corpus import read_lines, read_parallel, read_tsv
 from mt.decoding.options import SearchOptions
+from mt.engine.devices import cpu_threads
 from mt.errors import DataError, did_you_mean
 from mt.languages import Direction
 from mt.pipeline.results import Translation
@@ -253,8 +254,8 @@ def conditions(model: Path, translator: Translator, direction: Direction, search
         "device": str(translator.device),
         "dtype": str(translator.dtype),
         "shortlist": translator.shortlist,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
+        "threads": cpu_threads(),
+        "torch": version("torch"),
     }
 
 

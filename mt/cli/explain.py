@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import torch
 from rich.console import Console
 
 from mt.checkpoint import LoadedModel, load_model
@@ -75,7 +74,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 def write_explanation(options: argparse.Namespace, console: Console) -> None:
     """Write the page and the pictures. Raises: MTError if the model or the sentence cannot be used."""
     query = Query.parse(options.query)
-    loaded = load_model(options.model, torch.device("cpu"))
+    loaded = load_model(options.model)
     search = Translator(loaded).options
     if options.beam_size is not None:
         search = replace(search, beam_size=options.beam_size)

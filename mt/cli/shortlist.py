@@ -21,7 +21,6 @@ from mt.cli.command import CommandParser, command, count, stderr_console
 from mt.cli.prepare import RUNS, prepare_with_progress, recipe_path
 from mt.data.dataset import ParallelDataset, PreparedData
 from mt.data.translation_table import FlatSequences, TranslationTable, learn_translation_table
-from mt.engine.devices import select_device
 from mt.errors import DataError, ModelError
 from mt.kernels.shortlist import Shortlist
 from mt.tokenizer import EOS, Tokenizer
@@ -60,7 +59,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 def compute_shortlist(options: argparse.Namespace, console: Console) -> None:
     """Write the shortlist into the model directory. Raises: MTError if the model or the recipe cannot be used."""
-    loaded = load_model(options.model, select_device("cpu"))
+    loaded = load_model(options.model)
     pieces, targets = (side.pieces(range(len(side))) for side in (loaded.tokenizer, loaded.tokenizer.target))
     if pieces != targets:
         raise ModelError(
@@ -114,7 +113,7 @@ def describe(shortlist: Shortlist, tokenizer: Tokenizer, valid: ParallelDataset)
         ids = shortlist.ids(source)
         sizes.append(len(ids))
         tokens += len(target)
-        covered += int(np.isin(target, ids.numpy()).sum())
+        covered += int(np.isin(target, ids).sum())
     return (
         f"{len(shortlist.always):,} of {shortlist.vocabulary_size:,} tokens are always allowed; on validation text, "
         f"{np.mean(sizes):,.0f} tokens per sentence with {covered / max(tokens, 1):.2%} of the reference tokens"

@@ -11,8 +11,6 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
 from mt.checkpoint import load_model, save_model
 from mt.cli.command import CommandParser, command, count, stderr_console
 from mt.interop.output import check_output
@@ -29,7 +27,7 @@ Before you use the model, train it with a recipe whose section `[tuning]` has `m
 def main(argv: Sequence[str]) -> int:
     options = parse(argv)
     check_output(options.out, options.model)
-    teacher = load_model(options.model, torch.device("cpu"))
+    teacher = load_model(options.model)
     config = teacher.description.model
     weights, tokenizer, description = shrink(
         teacher,

@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> int:
     check_restarts(options.resume)
     recipe = read_recipe(options.recipe, options.overrides)
     run = options.run or RUNS / recipe.run_name
-    device = select_device(options.device)
+    device = torch.device(select_device(options.device))
     processes = share_cores(device, options.processes, options.threads)
     keep_freed_memory()
     ranks = spawn_ranks([sys.executable, "-m", "mt", "train", *argv], processes)
@@ -258,7 +258,9 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
             report.print(f"{row.text}: perplexity {row.value:.2f} of {row.tokens:,} tokens")
     else:
         assert isinstance(about, Description) and isinstance(trainer.validation, TranslationValidation)
-        translator = Translator.from_loaded(LoadedModel(model, data.tokenizer, about))
+        translator = Translator.from_loaded(
+            LoadedModel(model, data.tokenizer, about, str(next(model.parameters()).device))
+        )
         scores = score_tests(tests, translator)
         card = write_card(recipe, data, trainer.progress, published, scores)
         confidence: Confidence | None = None

@@ -70,7 +70,7 @@ class TranslationJob:
             "sentences": options.sentences,
             "json": options.json,
             "mbr": options.mbr and (options.n_best or 1),
-            "device": self.translator.device.type,
+            "device": self.translator.device.partition(":")[0],
             "dtype": self.translator.dtype,
             "shortlist": file_digest(options.model / "shortlist.safetensors") if options.shortlist else "",
             **asdict(self.search),

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from mt.decoding.constraints import Constraints, check_prefixes
+from mt.decoding.constraints import Constraints
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
+from mt.decoding.prefixes import check_prefixes
 from mt.decoding.scores import best, length_penalty
 from mt.decoding.search_state import SentenceTable
 

@@ -7,10 +7,9 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from mt.decoding.options import SearchOptions, SpecialIds
+from mt.decoding.options import SearchOptions
 from mt.decoding.scores import penalize_repetition, repeating_ngrams, seen_tokens
 from mt.decoding.search_state import SentenceTable
-from mt.errors import RequestError, problems
 
 
 @dataclass(frozen=True)
@@ -116,23 +115,3 @@ class Constraints(SentenceTable):
         """Set the scores [B, K] of EOS to -inf in sentences that are shorter than their minimum length."""
         if self.features.minimum:
             scores.masked_fill_((steps < self.first_end)[:, None], -torch.inf)
-
-
-def check_prefixes(prefixes: Sequence[Sequence[int]], options: Sequence[SearchOptions], special: SpecialIds) -> None:
-    """Check that no prefix contains a special id, and that each prefix leaves room for EOS.
-
-    Raises:
-        RequestError: A prefix is invalid. The message lists every sentence with an invalid prefix.
-    """
-    outside = {special.pad, special.bos, special.eos}
-    invalid = []
-    for number, (prefix, sentence) in enumerate(zip(prefixes, options, strict=True)):
-        if bad := outside.intersection(prefix):
-            invalid.append(f"sentence {number}: the prefix contains the special ids {sorted(bad)}; accepted: other ids")
-        if len(prefix) >= sentence.max_length:
-            most = sentence.max_length
-            invalid.append(
-                f"sentence {number}: the prefix has {len(prefix)} ids; accepted: fewer than max_length, {most}"
-            )
-    if invalid:
-        raise RequestError(problems("the forced prefixes cannot be used", invalid))

@@ -7,9 +7,10 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from mt.decoding.constraints import Constraints, check_prefixes
+from mt.decoding.constraints import Constraints
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
+from mt.decoding.prefixes import check_prefixes
 from mt.decoding.scores import best, keep_top_k, keep_top_p, length_penalty
 from mt.decoding.search_state import SentenceTable
 

@@ -1,19 +1,25 @@
-"""Devices that models run on."""
+"""Devices that models run on. Selecting the CPU of a machine without an NVIDIA driver does not import torch."""
 
+import ctypes
 import logging
-
-import torch
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from mt.errors import ModelError
 
+if TYPE_CHECKING:
+    import torch
+
 logger = logging.getLogger(__name__)
 
-USUAL_REASONS = ("no NVIDIA driver", "No CUDA GPUs", "built without CUDA")
+NO_DRIVER = "no NVIDIA driver is installed"
+USUAL_REASONS = (NO_DRIVER, "no NVIDIA driver", "No CUDA GPUs", "built without CUDA", "torch is not installed")
 """Parts of the reasons why a machine without GPU has no GPU."""
 
 
-def select_device(name: str) -> torch.device:
-    """Return the torch device of a name. `auto` is a GPU if torch finds one, else the CPU.
+def select_device(name: str) -> str:
+    """Return the device of a name: `cpu`, `cuda` or `cuda:N`. `auto` is a GPU if torch finds one, else the CPU.
 
     A GPU becomes the current device of this thread, and attention on it does not use cuDNN in this process.
 
@@ -25,24 +31,51 @@ def select_device(name: str) -> torch.device:
         if reason and not any(usual in reason for usual in USUAL_REASONS):
             logger.warning("the CPU is used, because torch cannot use a GPU: %s", reason)
         name = "cpu" if reason else "cuda"
+    if name == "cpu":
+        return name
+    accepted = "accepted: auto, cpu, cuda, cuda:N"
     try:
+        torch = import_module("torch")
         device = torch.device(name)
         if device.type not in ("cpu", "cuda"):
             raise NotImplementedError(f"the device type {device.type} is not supported")
         if device.type == "cuda" and device.index is not None and torch.cuda.is_available():
             torch.cuda.set_device(device)  # or each worker would also open a context on the first GPU
         torch.empty(0, device=device)
+    except ModuleNotFoundError as error:
+        raise ModelError(f"device {name!r} needs torch, which is not installed; accepted: auto, cpu") from error
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ModelError(f"device {name!r} cannot be used ({error}); accepted: auto, cpu, cuda, cuda:N") from error
+        raise ModelError(f"device {name!r} cannot be used ({error}); {accepted}") from error
     if device.type == "cuda":
         # torch prefers cuDNN on GPUs since Hopper. It takes about a second to plan each new shape, and a decoder has a
         # new shape at each step.
         torch.backends.cuda.enable_cudnn_sdp(False)
-    return device
+    return str(device)
+
+
+def cpu_threads() -> int:
+    """Return the number of threads that this process may use for computation."""
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return int(limit) if limit.isdigit() and int(limit) else len(os.sched_getaffinity(0))
+
+
+def has_driver() -> bool:
+    """Return whether the NVIDIA driver is installed, which takes less time than an import of torch."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def why_no_gpu() -> str:
     """Return the reason why torch finds no GPU, such as a driver that is too old; "" if it finds one."""
+    if not has_driver():
+        return NO_DRIVER
+    try:
+        torch = import_module("torch")
+    except ModuleNotFoundError:
+        return "torch is not installed"
     if torch.cuda.is_available():
         return ""
     if torch.version.cuda is None:
@@ -54,6 +87,6 @@ def why_no_gpu() -> str:
     return "No CUDA GPUs are available"
 
 
-def has_bfloat16(device: torch.device) -> bool:
+def has_bfloat16(device: "torch.device") -> bool:
     """Return whether a device is a GPU with instructions for bfloat16. GPUs before Ampere emulate them slowly."""
-    return device.type == "cuda" and bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    return device.type == "cuda" and bool(import_module("torch").cuda.is_bf16_supported(including_emulation=False))

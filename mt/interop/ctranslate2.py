@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from mt.checkpoint import LoadedModel, load_model
@@ -39,7 +38,7 @@ def export_ctranslate2(model: Path, out: Path, quantization: str | None = None) 
     check_output(out, model)
     if quantization is not None and quantization not in QUANTIZATIONS:
         raise ModelError(f"quantization is {quantization!r}; accepted: {', '.join(QUANTIZATIONS)}")
-    loaded = load_model(model, torch.device("cpu"))
+    loaded = load_model(model)
     spec = specification(loaded)
     spec.validate()
     spec.optimize(quantization)

@@ -40,7 +40,7 @@ def export_huggingface(model: Path, out: Path) -> None:
     does not support an option of the model (the error lists all) or a weight, or `out` exists and is not a model.
     """
     check_output(out, model)
-    loaded = load_model(model, torch.device("cpu"))
+    loaded = load_model(model)
     require_source_tags(loaded, model, "MarianMT")
     wrong = list(unsupported(loaded.description.model))
     if wrong:

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import torch
-
 from mt.checkpoint import FLOAT_WEIGHTS, Int8Check, load_model, save_int8_check, save_model, save_shortlist
 from mt.engine.backends.calibration import accepts
 from mt.engine.backends.int8_check import measure_int8
@@ -37,7 +35,7 @@ def check_int8(folder: Path) -> Int8Check | None:
     """
     if load_library() is None:
         return None
-    check = measure_int8(load_model(folder, torch.device("cpu")))
+    check = measure_int8(load_model(folder))
     path = folder / "README.md"
     card = path.read_text(encoding="utf-8")
     with atomic_file(path) as file:
@@ -54,7 +52,7 @@ def export_int8(model: Path, out: Path, keep_float: bool = False) -> None:
     weights to keep, or `out` exists and is not a model.
     """
     check_output(out, model)
-    loaded = load_model(model, torch.device("cpu"))
+    loaded = load_model(model)
     rounded = loaded.description.weights == "int8"
     if keep_float and rounded and not (model / FLOAT_WEIGHTS).is_file():
         raise ModelError(f"{model}: has int8 weights without {FLOAT_WEIGHTS}; accepted: a model with float32 weights")

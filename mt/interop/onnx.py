@@ -5,8 +5,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from mt.checkpoint import LoadedModel, load_model
 from mt.errors import ModelError
 from mt.files import atomic_folder
@@ -27,7 +25,7 @@ def export_onnx(model: Path, out: Path) -> None:
     if not all(map(find_spec, ("onnx", "onnxscript"))):
         raise ModelError("onnx or onnxscript is not installed. Run pip install 'mt-service[interop]'")
     check_output(out, model)
-    loaded = load_model(model, torch.device("cpu"))
+    loaded = load_model(model)
     require_source_tags(loaded, model, "the ONNX program")
     size = 4 * sum(weight.numel() for weight in loaded.model.parameters())
     if size >= LARGEST:

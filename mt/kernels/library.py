@@ -7,17 +7,16 @@ threads can decode batches of one model in parallel. A batch is not synchronized
 import ctypes
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint8, c_void_p
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from mt.arrays import Arrays
 from mt.config import ModelConfig
 from mt.kernels.build import find_libraries
 from mt.kernels.shortlist import Shortlist
@@ -133,19 +132,18 @@ class CpuModel:
         self,
         library: ctypes.CDLL,
         config: ModelConfig,
-        weights: Mapping[str, Tensor],
+        weights: Arrays,
         special: Sequence[int],
         int8: bool,
     ) -> None:
-        """Pack a state_dict. `special` are the ids of pad, unk, bos and eos.
+        """Pack float weights. `special` are the ids of pad, unk, bos and eos.
 
-        The state_dict includes sinusoidal positions as `embedding.positions`, unless positions are learned.
+        The weights include sinusoidal positions as `embedding.positions`, unless positions are learned.
         """
         self.library = library
         self.d_model, self.heads, self.decoder_layers = config.d_model, config.heads, config.decoder_layers
         self.bos = special[2]
         self.vocabulary_size = weights["embedding.tokens.weight"].shape[0]
-        tensors = {name: tensor.detach().float().contiguous() for name, tensor in weights.items()}
         pad, unk, bos, eos = special
         kernel_config = KernelConfig(
             d_model=config.d_model,
@@ -167,9 +165,10 @@ class CpuModel:
         )
         tensor_list = library.mt_tensors_new()
         try:
-            for name, tensor in tensors.items():
-                rows = tensor.shape[0] if tensor.dim() > 1 else 1
-                library.mt_tensors_add(tensor_list, name.encode(), tensor.data_ptr(), rows, tensor.shape[-1])
+            floats = {name: np.ascontiguousarray(array, np.float32) for name, array in weights.items()}
+            for name, array in floats.items():
+                rows = array.shape[0] if array.ndim > 1 else 1
+                library.mt_tensors_add(tensor_list, name.encode(), array.ctypes.data, rows, array.shape[-1])
             self.handle = library.mt_model_new(byref(kernel_config), tensor_list)
         finally:
             library.mt_tensors_free(tensor_list)
@@ -204,9 +203,9 @@ class CpuShortlist:
     def __init__(self, model: CpuModel, shortlist: Shortlist) -> None:
         assert shortlist.vocabulary_size == model.vocabulary_size
         self.model = model
-        always, offsets, allowed = (tensor.contiguous() for tensor in shortlist.tensors().values())
+        arrays = [np.ascontiguousarray(array) for array in shortlist.arrays().values()]
         self.handle = model.library.mt_shortlist_new(
-            model.handle, len(always), always.data_ptr(), offsets.data_ptr(), allowed.data_ptr()
+            model.handle, len(shortlist.always), *(array.ctypes.data for array in arrays)
         )
 
     def __del__(self) -> None:
@@ -286,16 +285,16 @@ class CpuBatch:
             for i in range(number)
         ]
 
-    def logits(self, tokens: Tensor) -> Tensor:
-        """Append tokens, int64 [R], to the rows. Return the logits [R, V] of the next tokens."""
+    def logits(self, tokens: Sequence[int] | NDArray[np.integer[Any]]) -> NDArray[np.float32]:
+        """Append tokens [R] to the rows. Return the logits [R, V] of the next tokens."""
         assert len(tokens) == self.sentences * self.beams
-        ids = tokens.to(torch.int32).contiguous()
-        logits = torch.empty(len(ids), self.model.vocabulary_size)
-        self.model.library.mt_batch_logits(self._handle, ids.data_ptr(), logits.data_ptr())
+        ids = np.ascontiguousarray(tokens, np.int32)
+        logits = np.empty((len(ids), self.model.vocabulary_size), np.float32)
+        self.model.library.mt_batch_logits(self._handle, ids.ctypes.data, logits.ctypes.data)
         return logits
 
-    def reorder(self, rows: Tensor) -> None:
-        """Replace the state of each row r by that of row rows[r] of the same sentence, for int64 rows [R]."""
+    def reorder(self, rows: NDArray[np.integer[Any]]) -> None:
+        """Replace the state of each row r by that of row rows[r] of the same sentence, for rows [R]."""
         assert len(rows) == self.sentences * self.beams
-        rows = rows.contiguous()  # the variable keeps the memory alive until the call returns
-        self.model.library.mt_batch_reorder(self._handle, rows.data_ptr())
+        rows = np.ascontiguousarray(rows, np.int64)
+        self.model.library.mt_batch_reorder(self._handle, rows.ctypes.data)

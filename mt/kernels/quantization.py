@@ -4,10 +4,12 @@ A matrix W [N, M] is stored as Q, int8 [N, M], under its name, and s, float32 [N
 W[n, m] is about Q[n, m] * s[n]. These products are exact in float32, and quantizing them gives the same Q and s.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
+
+from mt.arrays import Array, Arrays
 
 SCALE = "_scale"
 LARGEST = 127
@@ -15,51 +17,50 @@ SMALLEST_SCALE = 1e-32
 """Rows with a smaller scale are stored as zeros."""
 
 
-def quantize(weight: Tensor) -> tuple[Tensor, Tensor]:
+def quantize(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Return int8 [N, M] and the scales [N] of a finite weight [N, M], as `quantise_weights` of cpu/linear.hpp does."""
-    weight = weight.detach().float()
-    scale = weight.abs().amax(1) / LARGEST
-    scale = ((scale.view(torch.int32) + 0x80) & ~0xFF).view(torch.float32)  # 16 significant bits
-    scale = torch.where(scale > SMALLEST_SCALE, scale, 0.0)
-    inverse = torch.where(scale > 0, 1 / scale, 0.0)
-    return (weight * inverse.unsqueeze(1)).round().to(torch.int8), scale
+    scale = abs(weight).max(1) / np.float32(LARGEST)
+    scale = ((scale.view(np.int32) + 0x80) & ~0xFF).view(np.float32)  # 16 significant bits
+    scale[scale <= SMALLEST_SCALE] = 0
+    inverse = np.divide(np.float32(1), scale, out=np.zeros_like(scale), where=scale > 0)
+    return np.rint(weight * inverse[:, None]).astype(np.int8), scale
 
 
-def quantize_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def quantize_weights(weights: Arrays) -> dict[str, Array]:
     """Return the weights of a model with each matrix in int8. Vectors and tables of positions remain in float32."""
-    stored: dict[str, Tensor] = {}
-    for name, tensor in weights.items():
-        if tensor.dim() == 2 and "positions" not in name:
-            stored[name], stored[name + SCALE] = quantize(tensor)
+    stored: dict[str, Array] = {}
+    for name, array in weights.items():
+        if array.ndim == 2 and "positions" not in name:
+            stored[name], stored[name + SCALE] = quantize(array.astype(np.float32, copy=False))
         else:
-            stored[name] = tensor.float()
+            stored[name] = array.astype(np.float32, copy=False)
     return stored
 
 
-def dequantize_weights(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def dequantize_weights(stored: Arrays) -> dict[str, Array]:
     """Return the weights in floats. `flaws` must have found no fault in `stored`."""
-    scales = {name + SCALE for name, tensor in stored.items() if tensor.dtype == torch.int8}
+    scales = {name + SCALE for name, array in stored.items() if array.dtype == np.int8}
     return {
-        name: tensor * stored[name + SCALE].unsqueeze(1) if tensor.dtype == torch.int8 else tensor
-        for name, tensor in stored.items()
+        name: array * stored[name + SCALE][:, None] if array.dtype == np.int8 else array
+        for name, array in stored.items()
         if name not in scales
     }
 
 
-def flaws(stored: Mapping[str, Tensor]) -> Iterator[str]:
-    """Yield a message for each int8 tensor, or scales of one, that `quantize` cannot have written."""
-    for name, tensor in stored.items():
-        if tensor.dtype != torch.int8:
+def flaws(stored: Arrays) -> Iterator[str]:
+    """Yield a message for each int8 array, or scales of one, that `quantize` cannot have written."""
+    for name, array in stored.items():
+        if array.dtype != np.int8:
             continue
         scale = stored.get(name + SCALE)
-        if tensor.dim() != 2:
-            yield f"{name} is int8 with the shape {list(tensor.shape)}; accepted: a matrix"
+        if array.ndim != 2:
+            yield f"{name} is int8 with the shape {list(array.shape)}; accepted: a matrix"
         elif scale is None:
             yield f"{name} is int8 and {name + SCALE} is missing"
-        elif scale.dtype != torch.float32 or scale.shape != tensor.shape[:1]:
-            accepted = f"{torch.float32} {list(tensor.shape[:1])}"
+        elif scale.dtype != np.float32 or scale.shape != array.shape[:1]:
+            accepted = f"float32 {list(array.shape[:1])}"
             yield f"{name + SCALE} is {scale.dtype} {list(scale.shape)}; accepted: {accepted}"
-        elif not bool((scale.isfinite() & (scale >= 0)).all()):
+        elif not (np.isfinite(scale) & (scale >= 0)).all():
             yield f"{name + SCALE} has values that are negative or not finite"
-        elif bool((tensor < -LARGEST).any()):
-            yield f"{name} has the value {int(tensor.min())}; accepted: -{LARGEST} to {LARGEST}"
+        elif (array < -LARGEST).any():
+            yield f"{name} has the value {int(array.min())}; accepted: -{LARGEST} to {LARGEST}"

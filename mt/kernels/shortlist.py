@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
+
+from mt.arrays import Array, Arrays
 
 SPACE = "\u2581"  # SentencePiece's mark at the beginning of a word
 
@@ -24,9 +25,9 @@ class Shortlist:
     `always` is in ascending order. Source token t allows itself and allowed[offsets[t] : offsets[t + 1]].
     """
 
-    always: Tensor  # int32 [A]
-    offsets: Tensor  # int64 [V + 1]
-    allowed: Tensor  # int32 [offsets[V]]
+    always: NDArray[np.int32]  # [A]
+    offsets: NDArray[np.int64]  # [V + 1]
+    allowed: NDArray[np.int32]  # [offsets[V]]
 
     @classmethod
     def build(
@@ -40,21 +41,21 @@ class Shortlist:
         spelling = (id for id, piece in enumerate(pieces) if spells(piece))
         always = sorted({eos, *frequent, *spelling})
         return cls(
-            torch.tensor(always, dtype=torch.int32),
-            torch.tensor(np.cumsum([0, *map(len, allowed)]), dtype=torch.int64),
-            torch.tensor([target for targets in allowed for target in sorted(targets)], dtype=torch.int32),
+            np.array(always, np.int32),
+            np.cumsum([0, *map(len, allowed)], dtype=np.int64),
+            np.array([target for targets in allowed for target in sorted(targets)], np.int32),
         )
 
     @property
     def vocabulary_size(self) -> int:
         return len(self.offsets) - 1
 
-    def ids(self, source: Sequence[int]) -> Tensor:
-        """Return the target tokens that are allowed for a source, int64 in ascending order."""
+    def ids(self, source: Sequence[int]) -> NDArray[np.int32]:
+        """Return the target tokens that are allowed for a source, in ascending order."""
         parts = [self.allowed[self.offsets[token] : self.offsets[token + 1]] for token in source]
-        return torch.tensor(np.unique(torch.cat([self.always, *parts]).numpy()), dtype=torch.int64)
+        return np.unique(np.concatenate([self.always, *parts]))
 
-    def tensors(self) -> dict[str, Tensor]:
+    def arrays(self) -> dict[str, Array]:
         return {"always": self.always, "offsets": self.offsets, "allowed": self.allowed}
 
 
@@ -79,22 +80,22 @@ def spells(piece: str) -> bool:
     return not (unicodedata.category(text) == "Lo" and unicodedata.east_asian_width(text) == "W")
 
 
-def flaws(tensors: dict[str, Tensor], vocabulary_size: int, eos: int) -> list[str]:
-    """Return the problems of a shortlist's tensors; an empty list if they are valid for the vocabulary."""
-    types = {"always": torch.int32, "offsets": torch.int64, "allowed": torch.int32}
+def flaws(arrays: Arrays, vocabulary_size: int, eos: int) -> list[str]:
+    """Return the problems of a shortlist's arrays; an empty list if they are valid for the vocabulary."""
+    types = {"always": "int32", "offsets": "int64", "allowed": "int32"}
     invalid = [
-        f"{name} is missing or not a 1-D tensor of {dtype}"
+        f"{name} is missing or not a 1-D array of {dtype}"
         for name, dtype in types.items()
-        if name not in tensors or tensors[name].dtype != dtype or tensors[name].dim() != 1
+        if name not in arrays or arrays[name].dtype != dtype or arrays[name].ndim != 1
     ]
     if invalid:
         return invalid
-    always, offsets, allowed = (tensors[name] for name in types)
+    always, offsets, allowed = (arrays[name] for name in types)
     if len(offsets) != vocabulary_size + 1:
         return [
             f"the shortlist is for {len(offsets) - 1} tokens; accepted: {vocabulary_size}, the number in the tokenizer"
         ]
-    if offsets[0] != 0 or offsets[-1] != len(allowed) or not bool((offsets.diff() >= 0).all()):
+    if offsets[0] != 0 or offsets[-1] != len(allowed) or not (np.diff(offsets) >= 0).all():
         invalid.append(
             f"offsets are not valid; accepted: ascending numbers from 0 to {len(allowed)}, the length of allowed"
         )
@@ -103,7 +104,7 @@ def flaws(tensors: dict[str, Tensor], vocabulary_size: int, eos: int) -> list[st
             invalid.append(
                 f"{name} has ids from {int(ids.min())} to {int(ids.max())}; accepted: 0 to {vocabulary_size - 1}"
             )
-    if not bool((always.diff() > 0).all()):
+    if not (np.diff(always) > 0).all():
         invalid.append("always is not sorted or repeats an id; accepted: ascending ids, each once")
     if eos not in always:
         invalid.append(f"always lacks EOS; accepted: ids that include {eos}")

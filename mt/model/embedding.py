@@ -8,31 +8,20 @@ from torch import Tensor, nn
 from mt.config import ModelConfig
 from mt.model.dropout import Dropout
 from mt.model.module import Module
+from mt.model.positions import interleaved_positions, positions_of
 
 NEVER = -1000.0
 """Output bias of a token that must not be produced: low enough for probability 0, and finite."""
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Tensor:
-    """Return PE [length, d_model]: PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(the same angle)."""
-    angle = _angles(length, d_model, d_model)
-    return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1).float()
+    """Return the result of `interleaved_positions` as a tensor."""
+    return torch.from_numpy(interleaved_positions(length, d_model))
 
 
 def position_table(config: ModelConfig, length: int) -> Tensor:
-    """Return the sinusoidal encodings of the first `length` tokens of a sentence: [length, d_model]."""
-    d_model, first = config.d_model, config.first_position
-    if config.positions == "interleaved":
-        return sinusoidal_positions(first + length, d_model)[first:]
-    angle = _angles(first + length, d_model, d_model if config.positions == "concatenated" else max(1, d_model - 2))
-    return torch.cat((angle.sin(), angle.cos()), dim=1).float()[first:]
-
-
-def _angles(length: int, d_model: int, denominator: int) -> Tensor:
-    """Return the angles pos / 10000^(2i/denominator): float64 [length, d_model / 2]."""
-    position = torch.arange(length, dtype=torch.float64).unsqueeze(1)
-    frequency = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10000.0) / denominator))
-    return position * frequency
+    """Return the result of `positions_of` as a tensor."""
+    return torch.from_numpy(positions_of(config, length))
 
 
 class InputLayer(Module):

@@ -111,7 +111,7 @@ class TextGenerator:
     def load(cls, path: str | Path, device: str = "auto") -> "TextGenerator":
         """Load a model directory. Raises ModelError or TokenizerError if one of its files cannot be used."""
         place = select_device(device)
-        return cls(load_language_model(Path(path), place), place)
+        return cls(load_language_model(Path(path), place), torch.device(place))
 
     def generate(self, options: GenerationOptions) -> list[str]:
         """Return `count` texts that begin with the prompt: samples in order, or hypotheses of a search, best first.

@@ -2,21 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import overload
 
-import torch
-
 from mt.checkpoint import Confidence, LoadedModel
 from mt.decoding.options import Normalization, SearchOptions
-from mt.decoding.scorer import ModelScorer
 from mt.engine.backends.ensemble import load_ensemble
-from mt.engine.backends.memory import device_limits
 from mt.engine.backends.protocol import Backend, Dtype
 from mt.engine.backends.registry import BACKENDS, load_backend
-from mt.engine.backends.torch import SearchDecoder
-from mt.engine.devices import select_device
+from mt.engine.devices import cpu_threads, select_device
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.threads import AnyEngine, ThreadedEngine
@@ -29,7 +25,6 @@ from mt.pipeline.results import ExplainOptions, Failure, Translation
 from mt.pipeline.text_task import Choose, TextPlanner
 from mt.pipeline.variants import SentenceContext
 from mt.scoring.attention import Attend, AttentionPass
-from mt.scoring.model_attention import ModelAttention
 from mt.text.terms import Terms
 
 CHUNK_TEXTS = 2048
@@ -40,9 +35,9 @@ def start_engine(backend: Backend, threads: int | None) -> AnyEngine:
     """Start one engine per thread if the backend supports it. Otherwise, start one engine; torch uses the threads."""
     if not backend.multithreaded:
         if threads := threads or backend.threads:
-            torch.set_num_threads(threads)
+            import_module("torch").set_num_threads(threads)
         return Engine(backend.decoder, backend.limits)
-    threads = threads or torch.get_num_threads()
+    threads = threads or cpu_threads()
     if threads == 1:
         return Engine(backend.decoder, backend.limits)
     return ThreadedEngine(backend.decoder, backend.limits, threads)
@@ -76,17 +71,15 @@ class Translator:
         `dtype` is the number format of the engine, and `shortlist` tells whether the engine uses a shortlist. `attend`
         computes cross-attention in place of the model.
         """
-        self.model = loaded.model
         self.tokenizer = loaded.tokenizer
         self.description = loaded.description
         self.confidence: Confidence | None = loaded.confidence
-        self.device = next(loaded.model.parameters()).device
+        self.device = loaded.device
         self.dtype = dtype
         self.shortlist = shortlist
-        decoder = SearchDecoder(ModelScorer(loaded.model, device=self.device))
-        self.engine = engine or Engine(decoder, device_limits([loaded.model], self.device))
-        config = loaded.model.config
-        attend = attend or ModelAttention(loaded.model, self.device)
+        self.engine: AnyEngine = engine or import_module("mt.engine.backends.torch").load_engine(loaded)
+        config = loaded.description.model
+        attend = attend or import_module("mt.scoring.model_attention").ModelAttention(loaded.model)
         self.attention = AttentionPass(attend, config.decoder_layers * config.heads)
         self.dispatcher = ResultDispatcher(self.engine, self.attention)
         self._ids = count()  # ids of requests and callers
@@ -132,13 +125,13 @@ class Translator:
             wrong.append(f"backend is {backend!r}; accepted: auto, {', '.join(BACKENDS)}")
         if wrong:
             raise ModelError(problems(f"{path} cannot be loaded with these options", wrong))
-        torch_device = select_device(device)
-        models = load_ensemble([Path(directory) for directory in (path, *others)], torch_device)
+        device = select_device(device)
+        models = load_ensemble([Path(directory) for directory in (path, *others)], device)
         if shortlist and models[0].shortlist is None:
             raise ModelError(
                 f"{path}: the model has no shortlist; accepted: a model with one from `mt-service shortlist`"
             )
-        decoding = load_backend(models, torch_device, Dtype(dtype), shortlist, backend)
+        decoding = load_backend(models, device, Dtype(dtype), shortlist, backend)
         loaded = replace(models[0], confidence=None) if others else models[0]
         return cls(loaded, start_engine(decoding, threads), decoding.dtype, decoding.shortlist, decoding.attend)
 
@@ -148,10 +141,9 @@ class Translator:
 
         On a CPU, the compiled kernels decode if they are available.
         """
-        device = next(loaded.model.parameters()).device
-        if device.type != "cpu":
+        if loaded.device != "cpu":
             return cls(loaded)
-        decoding = load_backend([loaded], device, Dtype.FLOAT32)
+        decoding = load_backend([loaded], loaded.device, Dtype.FLOAT32)
         return cls(loaded, start_engine(decoding, None), attend=decoding.attend)
 
     def __repr__(self) -> str:

@@ -26,14 +26,14 @@ class ModelAttention:
     """
 
     model: Transformer
-    device: torch.device
 
     @torch.inference_mode()
     def __call__(self, pairs: Sequence[Pair]) -> list[NDArray[np.float32]]:
+        device = next(self.model.parameters()).device
         sources, fed = [source for source, _ in pairs], [[BOS, *target] for _, target in pairs]
         with _one_torch_thread():
             weights = self.model.cross_attention(
-                padded(sources, PAD, self.device), real(sources, self.device), padded(fed, PAD, self.device)
+                padded(sources, PAD, device), real(sources, device), padded(fed, PAD, device)
             )
             weights = weights.float().cpu()  # [L, B, H, T + 1, S]
         return [

@@ -67,7 +67,7 @@ def first_model(recipe: Recipe, tokenizer: Tokenizer) -> AnyModel:
     """
     model = new_model(recipe, tokenizer)
     if recipe.tuning:
-        model.load_state_dict(load_model(recipe.tuning.model, torch.device("cpu")).model.state_dict())
+        model.load_state_dict(load_model(recipe.tuning.model).model.state_dict())
         _freeze(model, recipe)
     return model
 

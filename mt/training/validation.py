@@ -123,7 +123,9 @@ class TranslationValidation(Validation):
         model.eval()
         valid = self.data.valid
         chosen = self._evenly_spaced(self.recipe.training.validate_sentences)
-        translator = Translator.from_loaded(LoadedModel(model, self.data.tokenizer, self.description))
+        translator = Translator.from_loaded(
+            LoadedModel(model, self.data.tokenizer, self.description, str(next(model.parameters()).device))
+        )
         scores = []
         for number in np.unique(valid.direction[chosen]):
             indices = chosen[valid.direction[chosen] == number]

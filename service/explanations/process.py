@@ -44,7 +44,7 @@ def confine(memory_bytes: int, cpu_seconds: int) -> None:
 def run(task: ExplanationTask) -> ExplanationOutcome:
     """Return the outcome of a task: the page or the problem."""
     try:
-        loaded = load_model(Path(task.model), torch.device("cpu"))
+        loaded = load_model(Path(task.model))
         record = explain(loaded, task.text, source=task.source, target=task.target)
         return ExplanationOutcome(ExplanationStatus.DONE, html_page(record, draw(record)))
     except RequestError as error:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
+from importlib import import_module
 from itertools import islice
 
-import torch
 from cachetools import LRUCache
 
 from mt.engine.devices import why_no_gpu
@@ -64,7 +64,7 @@ def work(setup: ModelSetup, load: Load, receive: Receive, deliver: Deliver) -> N
         return
     capacity = max(1, translator.engine.max_rows // translator.options.rows)
     devices, no_gpu = _devices(setup, translator), _why_no_gpu(setup, translator)
-    about, memory = translator.description.about, used_memory(next(translator.model.parameters()).device)
+    about, memory = translator.description.about, used_memory(translator.device)
     deliver([Ready(translator.directions, translator.options, version, devices, capacity, no_gpu, about, memory)])
     loop = WorkerLoop(translator)
     while not loop.closed:
@@ -77,18 +77,16 @@ def work(setup: ModelSetup, load: Load, receive: Receive, deliver: Deliver) -> N
 
 def load(setup: ModelSetup) -> Translator:
     """Load a model directory into memory; the files are not needed afterwards. Raises: MTError if this fails."""
-    translator = Translator.load(
+    return Translator.load(
         setup.model, setup.device, setup.dtype, setup.threads, setup.shortlist, backend=setup.backend
     )
-    for parameter in translator.model.parameters():
-        parameter.data = parameter.data.clone()  # the loader maps the file; a change of the file would crash us
-    return translator
 
 
-def used_memory(device: torch.device) -> int:
+def used_memory(device: str) -> int:
     """Return the bytes that this process uses: on a GPU those of its tensors, otherwise its resident memory."""
-    if device.type == "cuda":
-        return torch.cuda.memory_reserved(device)
+    if device.startswith("cuda"):
+        reserved: int = import_module("torch").cuda.memory_reserved(device)
+        return reserved
     with suppress(OSError), open("/proc/self/statm", encoding="ascii") as file:  # Linux
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
@@ -296,15 +294,14 @@ def _try_out(translator: Translator) -> None:
 
 def _devices(setup: ModelSetup, translator: Translator) -> tuple[str, ...]:
     """Return the devices that the setup allows: the device that it names; for "cuda", and "auto" on a GPU, all GPUs."""
-    device = next(translator.model.parameters()).device
-    if device.type == "cuda" and setup.device in ("auto", "cuda"):
-        return tuple(f"cuda:{number}" for number in range(torch.cuda.device_count()))
-    return (str(device),)
+    if translator.device.startswith("cuda") and setup.device in ("auto", "cuda"):
+        return tuple(f"cuda:{number}" for number in range(import_module("torch").cuda.device_count()))
+    return (translator.device,)
 
 
 def _why_no_gpu(setup: ModelSetup, translator: Translator) -> str:
     """Return the reason why the device "auto" is the CPU; "" if the model is on a GPU or the setup names a device."""
-    if setup.device != "auto" or next(translator.model.parameters()).device.type == "cuda":
+    if setup.device != "auto" or translator.device.startswith("cuda"):
         return ""
     reason = why_no_gpu()
     hint = "; a container needs the option --gpus all of docker run" if "no NVIDIA driver" in reason else ""

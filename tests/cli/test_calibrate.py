@@ -56,10 +56,10 @@ def test_a_model_is_given_text_to_check_int8_with(model: Path, files: list[str])
     pair = CalibrationPair(direction="fr-en", source="une", target="a")
     save_calibration(model, [pair])
     assert main([str(model), *files]) == 0
-    kept, *added = load_model(model, torch.device("cpu")).calibration
+    kept, *added = load_model(model).calibration
     assert kept == pair and [each.source for each in added] == SOURCES
     save_calibration(model, added[:2])
-    assert load_model(model, torch.device("cpu")).calibration == (pair, *added[:2])
+    assert load_model(model).calibration == (pair, *added[:2])
 
 
 def test_what_cannot_be_done_is_said(
@@ -86,7 +86,7 @@ def test_several_directions_share_one_line(several_directions: Path) -> None:
 
 
 def test_a_model_that_writes_no_word_has_no_confidence(small_model: Path) -> None:
-    loaded = load_model(small_model, torch.device("cpu"))
+    loaded = load_model(small_model)
     mark = loaded.tokenizer.encode("!")[-1]
     assert isinstance(loaded.model, Transformer)
     with torch.no_grad():  # every state of the decoder becomes the embedding of "!"

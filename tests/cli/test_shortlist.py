@@ -6,7 +6,6 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-import torch
 
 from mt.checkpoint import load_model, save_shortlist
 from mt.cli.shortlist import main
@@ -60,7 +59,7 @@ def test_each_noun_allows_its_translation(model: Path, tmp_path: Path) -> None:
     recipe = write_recipe(tmp_path)
     status, said = run(tmp_path, str(model), str(recipe), "--frequent", "5", "--translations", "12")
     assert (status, "tokens per sentence with" in said) == (0, True), said
-    loaded = load_model(model, torch.device("cpu"))
+    loaded = load_model(model)
     assert loaded.shortlist is not None
     assert loaded.shortlist.vocabulary_size == len(loaded.tokenizer)
     alone = 0
@@ -77,7 +76,7 @@ def test_the_recipe_of_a_tuned_model(model: Path, tmp_path: Path) -> None:
     text = recipe.read_text().partition("[tokenizer]")[0]
     recipe.write_text(f'{text}[tuning]\nmodel = "{model}"\n')
     assert run(tmp_path, str(model), str(recipe))[0] == 0
-    assert load_model(model, torch.device("cpu")).shortlist is not None
+    assert load_model(model).shortlist is not None
 
 
 def test_a_recipe_of_another_direction(model: Path, tmp_path: Path) -> None:
@@ -97,7 +96,7 @@ def test_several_directions_share_one(tmp_path: Path) -> None:
     recipe = write_recipe(tmp_path, '"en-de", "de-en"')
     status, said = run(tmp_path, str(model), str(recipe))
     assert status == 0, said
-    loaded = load_model(model, torch.device("cpu"))
+    loaded = load_model(model)
     assert loaded.shortlist is not None
     for direction in (sentences(5), list(map(german, sentences(5)))):
         for text in direction:
@@ -110,17 +109,17 @@ def test_a_shortlist_that_is_not_the_models_is_refused(model: Path) -> None:
     pieces = tokenizer.pieces(range(len(tokenizer)))
     path = model / "shortlist.safetensors"
     save_shortlist(model, Shortlist.build(pieces, EOS, [], []), tokenizer)
-    assert load_model(model, torch.device("cpu")).shortlist is not None
+    assert load_model(model).shortlist is not None
     assert [file.name for file in model.iterdir() if file.name.startswith(".")] == []
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
     with pytest.raises(ModelError, match=r"shortlist\.safetensors: not a complete safetensors file"):
-        load_model(model, torch.device("cpu"))
+        load_model(model)
     save_shortlist(model, Shortlist.build(pieces[:-1], EOS, [], []), tokenizer)
     with pytest.raises(ModelError, match=rf"the shortlist is for {len(pieces) - 1} tokens; accepted: {len(pieces)}"):
-        load_model(model, torch.device("cpu"))
+        load_model(model)
     other = write_model(model.parent / "other", ["en-de", "en-fr"])
     tokenizer = Tokenizer.load(other / "tokenizer.model")
     save_shortlist(model, Shortlist.build(pieces, EOS, [], []), tokenizer)
     with pytest.raises(ModelError, match=r"for another tokenizer; accepted: .*mt-service shortlist"):
-        load_model(model, torch.device("cpu"))
+        load_model(model)

@@ -1,8 +1,9 @@
 import pytest
 import torch
 
-from mt.decoding.constraints import Constraints, check_prefixes
+from mt.decoding.constraints import Constraints
 from mt.decoding.options import SearchOptions, SpecialIds
+from mt.decoding.prefixes import check_prefixes
 from mt.errors import RequestError
 
 CPU = torch.device("cpu")

@@ -28,7 +28,7 @@ PICTURES = {
 
 @pytest.fixture(scope="module")
 def loaded() -> LoadedModel:
-    return load_model(FROZEN, torch.device("cpu"))
+    return load_model(FROZEN)
 
 
 @pytest.fixture(scope="module")

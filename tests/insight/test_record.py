@@ -20,7 +20,7 @@ LAYERS = HEADS = 2
 
 @pytest.fixture(scope="module")
 def loaded() -> LoadedModel:
-    return load_model(FROZEN, torch.device("cpu"))
+    return load_model(FROZEN)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import math
 from pathlib import Path
 
 import pytest
-import torch
 
 from mt import Translator
 from mt.checkpoint import load_model
@@ -133,7 +132,7 @@ def test_random_models(beam_size: int, n_best: int) -> None:
 def test_a_trained_model() -> None:
     """The text of the tree's best hypothesis is the translation of the fast path."""
     translator = Translator.load(FROZEN, device="cpu")
-    model = load_model(FROZEN, torch.device("cpu")).model
+    model = load_model(FROZEN).model
     for sentence in ("My husband is very fast.", *sentences(3)):
         request = translator.request(sentence)
         assert request is not None

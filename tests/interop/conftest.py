@@ -47,4 +47,4 @@ def build(tmp_path: Path) -> Build:
 
 
 def loaded(folder: Path) -> LoadedModel:
-    return load_model(folder, torch.device("cpu"))
+    return load_model(folder)

@@ -52,7 +52,7 @@ def dtype_of(model: Path) -> str:
 
 
 def state(model: Path) -> dict[str, Tensor]:
-    return load_model(model, CPU).model.state_dict()
+    return load_model(model).model.state_dict()
 
 
 def equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
@@ -83,12 +83,12 @@ def test_it_is_much_smaller(int8: Path) -> None:
 
 def test_what_a_directory_holds_comes_along(small_model: Path, tmp_path: Path) -> None:
     source = Path(shutil.copytree(small_model, tmp_path / "source"))
-    loaded = load_model(source, CPU)
+    loaded = load_model(source)
     tokenizer, confidence = loaded.tokenizer, Confidence(slope=1, intercept=0, sentences=9)
     save_confidence(source, confidence)
     save_shortlist(source, Shortlist.build(tokenizer.pieces(range(len(tokenizer))), 3, [5], []), tokenizer)
     export_int8(source, tmp_path / "out")
-    found = load_model(tmp_path / "out", CPU)
+    found = load_model(tmp_path / "out")
     assert found.confidence == confidence and found.shortlist is not None
     assert found.tokenizer.digest == tokenizer.digest
     assert found.description == loaded.description.with_weights("int8")
@@ -113,7 +113,7 @@ def test_float_weights_kept_beside(library: ctypes.CDLL, tmp_path: Path) -> None
 
 
 def test_a_student_has_float_weights(int8: Path) -> None:
-    weights, _, description = shrink(load_model(int8, CPU), 1, 1, len(load_model(int8, CPU).tokenizer))
+    weights, _, description = shrink(load_model(int8), 1, 1, len(load_model(int8).tokenizer))
     assert description.weights == "float32" and description.format_version == 1
     assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
 
@@ -162,7 +162,7 @@ def config(**changes: object) -> Callable[[Path], object]:
 def test_a_damaged_directory_is_refused(folder: Path, spoil: Callable[[Path], object], says: str) -> None:
     spoil(folder)
     with pytest.raises(ModelError, match=says):
-        load_model(folder, CPU)
+        load_model(folder)
 
 
 def test_keep_float_is_for_int8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

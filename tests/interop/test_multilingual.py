@@ -264,7 +264,7 @@ def test_directions_are_those_that_are_given_or_that_the_files_allow(tmp_path: P
     generation = {"forced_bos_token_id": ids["en_XX"], "num_beams": 7}
     (folder / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
     import_model(str(folder), tmp_path / "into-english")
-    found = load_model(tmp_path / "into-english", torch.device("cpu")).description
+    found = load_model(tmp_path / "into-english").description
     assert (len(found.directions.sources), found.directions.targets) == (52, ("en",))
     assert (found.decoding.beam_size, found.model.positions, found.model.embedding_norm) == (7, "learned", True)
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import torch
 
+from mt.checkpoint import to_arrays
 from mt.config import ModelConfig
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SpecialIds
-from mt.engine.backends.cpu import kernel_weights
+from mt.engine.backends.cpu import with_positions
 from mt.kernels.library import CpuModel, load_library
 from mt.model.transformer import Transformer
 
@@ -57,9 +58,8 @@ def odd_model(vocabulary: int = 77, seed: int = 0, source_vocabulary: int | None
 
 def compile_model(library: ctypes.CDLL, model: Transformer, int8: bool = False) -> CpuModel:
     special = SpecialIds()
-    return CpuModel(
-        library, model.config, kernel_weights(model), (special.pad, special.unk, special.bos, special.eos), int8
-    )
+    weights = with_positions(to_arrays(model.state_dict()), model.config)
+    return CpuModel(library, model.config, weights, (special.pad, special.unk, special.bos, special.eos), int8)
 
 
 def some_sources(count: int, vocabulary: int = 77, longest: int = 20, seed: int = 1) -> list[Ids]:

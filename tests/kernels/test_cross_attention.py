@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from mt.scoring.model_attention import ModelAttention
 from tests.kernels.conftest import FOREIGN, KINDS, compile_model, odd_model, some_sources
 
-CPU = torch.device("cpu")
 PAIRS = [(source, target[:-1]) for source, target in zip(some_sources(12), some_sources(12, seed=2), strict=True)]
 LONG = [(tuple(range(4, 64)), tuple(range(5, 60))), (tuple(range(10, 70)), (9,))]  # a chunk of their own
 
@@ -28,7 +26,7 @@ LONG = [(tuple(range(4, 64)), tuple(range(5, 60))), (tuple(range(10, 70)), (9,))
 def test_float32_is_equal_to_torch(library: ctypes.CDLL, changed: dict[str, Any]) -> None:
     model = odd_model(source_vocabulary=None if changed.get("tie_source", True) else 77, **changed)
     found = compile_model(library, model).cross_attention([*PAIRS, *LONG])
-    for weights, expected in zip(found, ModelAttention(model, CPU)([*PAIRS, *LONG]), strict=True):
+    for weights, expected in zip(found, ModelAttention(model)([*PAIRS, *LONG]), strict=True):
         assert weights.shape == expected.shape
         np.testing.assert_allclose(weights, expected, atol=2e-5)
 

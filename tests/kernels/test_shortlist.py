@@ -2,11 +2,12 @@
 
 import ctypes
 
+import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mt.arrays import Array
 from mt.kernels.library import CpuShortlist
 from mt.kernels.shortlist import Shortlist, flaws, spells
 from mt.tokenizer import EOS, Tokenizer, train_tokenizer
@@ -25,7 +26,7 @@ def test_by_hand() -> None:
     assert shortlist.ids([DOG, AB]).tolist() == [EOS, 4, DOG, INNER_DOG, HUND, 8, 9, 10, 11, INU, AB]
     assert shortlist.ids([INNER_DOG]).tolist() == [EOS, 4, DOG, INNER_DOG, 8, 9, 10, 11, AB]
     assert shortlist.vocabulary_size == len(PIECES)
-    assert flaws(shortlist.tensors(), len(PIECES), EOS) == []
+    assert flaws(shortlist.arrays(), len(PIECES), EOS) == []
 
 
 @pytest.mark.parametrize("piece", ["▁", "▁x", "x", "Ж", "▁é", "7", "▁٣", "。", "—", "€", "😀", "<0x00>", "<0xFF>"])
@@ -79,19 +80,19 @@ def test_a_word_can_be_copied_from_within_a_text_to_its_start(
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"always": torch.tensor([0, EOS, 9], dtype=torch.int64)}, "not a 1-D tensor of torch.int32"),
-        ({"always": torch.tensor([[EOS]], dtype=torch.int32)}, "always is missing or not a 1-D tensor"),
-        ({"always": torch.tensor([EOS, 600], dtype=torch.int32)}, "always has ids from 3 to 600; accepted: 0 to"),
-        ({"always": torch.tensor([EOS, EOS], dtype=torch.int32)}, "always is not sorted"),
-        ({"always": torch.tensor([4, 5], dtype=torch.int32)}, "always lacks EOS"),
-        ({"allowed": torch.full((17,), -1, dtype=torch.int32)}, "allowed has ids from -1 to -1"),
-        ({"offsets": torch.zeros(16, dtype=torch.int64)}, "offsets are not valid"),
-        ({"offsets": torch.zeros(9, dtype=torch.int64)}, "the shortlist is for 8 tokens; accepted: 15"),
+        ({"always": np.array([0, EOS, 9], np.int64)}, "not a 1-D array of int32"),
+        ({"always": np.array([[EOS]], np.int32)}, "always is missing or not a 1-D array"),
+        ({"always": np.array([EOS, 600], np.int32)}, "always has ids from 3 to 600; accepted: 0 to"),
+        ({"always": np.array([EOS, EOS], np.int32)}, "always is not sorted"),
+        ({"always": np.array([4, 5], np.int32)}, "always lacks EOS"),
+        ({"allowed": np.full(17, -1, np.int32)}, "allowed has ids from -1 to -1"),
+        ({"offsets": np.zeros(16, np.int64)}, "offsets are not valid"),
+        ({"offsets": np.zeros(9, np.int64)}, "the shortlist is for 8 tokens; accepted: 15"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
-def test_flaws(change: dict[str, torch.Tensor], problem: str) -> None:
-    tensors = {**Shortlist.build(PIECES, EOS, [], []).tensors(), **change}
+def test_flaws(change: dict[str, Array], problem: str) -> None:
+    tensors = {**Shortlist.build(PIECES, EOS, [], []).arrays(), **change}
     found = flaws(tensors, len(PIECES), EOS)
     assert len(found) == 1 and problem in found[0]
 
@@ -103,8 +104,6 @@ def test_a_tensor_is_missing() -> None:
 @pytest.mark.parametrize("always", [[4, 5], [5, EOS], [EOS, 77], [-1, EOS]])
 def test_the_kernels_refuse_what_would_break_them(library: ctypes.CDLL, always: list[int]) -> None:
     model = compile_model(library, odd_model())
-    empty = torch.zeros(78, dtype=torch.int64)
+    empty = np.zeros(78, np.int64)
     with pytest.raises(RuntimeError, match=r"vocabulary|ascend|end of the sentence"):
-        CpuShortlist(
-            model, Shortlist(torch.tensor(always, dtype=torch.int32), empty, torch.empty(0, dtype=torch.int32))
-        )
+        CpuShortlist(model, Shortlist(np.array(always, np.int32), empty, np.empty(0, np.int32)))

@@ -108,8 +108,9 @@ def test_each_asked_for_comes_alone(translator: Translator) -> None:
             assert (each.attention is not None) == (insight.attention > 0)
 
 
-def test_attention_is_that_of_the_model(translator: Translator) -> None:
+def test_attention_is_that_of_the_model(translator: Translator, small_model: Path) -> None:
     """What is told of a sentence among others, padded, is what one pass over it alone gives."""
+    model = load_model(small_model).model
     text = "The dog sees the cat and the river. The man draws the bridge."
     for each in seen(translator, [text])[0].sentences:
         tokenizer, found = translator.tokenizer, each.attention
@@ -122,7 +123,7 @@ def test_attention_is_that_of_the_model(translator: Translator) -> None:
         assert torch.allclose(weights.sum(-1), torch.ones(weights.shape[:-1]), atol=0.01)
         fed, mask = torch.tensor([[2, *target]]), torch.ones(1, len(source), dtype=torch.bool)
         with torch.inference_mode():
-            expected = translator.model.cross_attention(torch.tensor([source]), mask, fed)[:, 0]
+            expected = model.cross_attention(torch.tensor([source]), mask, fed)[:, 0]
         assert torch.allclose(weights, expected, atol=1e-3)
 
 
@@ -241,6 +242,6 @@ def test_a_translator_has_the_confidence_of_its_model(small_model: Path, tmp_pat
         (folder / file.name).write_bytes(file.read_bytes())
     confidence = Confidence(slope=0, intercept=0.25, sentences=9)
     save_confidence(folder, confidence)
-    loaded = load_model(folder, torch.device("cpu"))
+    loaded = load_model(folder)
     for translator in (Translator.load(folder, "cpu"), Translator.from_loaded(loaded)):
         assert translator.translate(["The dog sees."])[0].confidence == 0.25

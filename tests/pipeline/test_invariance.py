@@ -63,9 +63,9 @@ def requests(translator: Translator, beams: int) -> list[Request]:
 @pytest.mark.parametrize("beams", [1, 5])
 def test_five_orders_give_one_text_each(library: ctypes.CDLL, dtype: Dtype, beams: int) -> None:
     """Not the text alone: each hypothesis, to the last bit of its scores."""
-    loaded = load_model(Path(os.environ["MT_TEST_MODEL"]), CPU)
+    loaded = load_model(Path(os.environ["MT_TEST_MODEL"]))
     wanted = requests(Translator(loaded), beams)
-    decoder: BatchDecoder = load_backend([loaded], CPU, dtype).decoder
+    decoder: BatchDecoder = load_backend([loaded], "cpu", dtype).decoder
     random = Random(beams)
     expected = arrive(Engine(decoder, Limits(rows=1)), wanted, random)  # each alone
     for number in range(5):

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mt import Translation, Translator
+from mt.checkpoint import load_model
 from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.scorer import ModelScorer
 from mt.engine.backends.cpu import CompiledDecoder
@@ -23,6 +24,7 @@ from mt.engine.requests import Request, Result
 from mt.engine.scheduler import Limits
 from mt.engine.threads import ThreadedEngine
 from mt.model.cache import DecoderCache
+from mt.model.transformer import Transformer
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.text.terms import Terms, missing_terms
 from tests.conftest import NOUNS, sentences
@@ -127,14 +129,17 @@ def test_a_word_that_nothing_spells_is_put_in(translator: Translator) -> None:
     assert "щ" * 300 in translator.translate("The dog sees it.", glossary={"dog": "щ" * 300}).text
 
 
-def plain_decoder(translator: Translator) -> SearchDecoder[DecoderCache]:
-    return SearchDecoder(ModelScorer(translator.model))
+def plain_decoder(model: Transformer) -> SearchDecoder[DecoderCache]:
+    return SearchDecoder(ModelScorer(model))
 
 
-def test_in_any_batch_and_on_any_decoder_a_wording_gives_one_translation(translator: Translator) -> None:
+def test_in_any_batch_and_on_any_decoder_a_wording_gives_one_translation(
+    translator: Translator, small_model: Path
+) -> None:
     requests = constrained_requests(translator, sentences(30, seed=3))
     assert len(requests) > 12
-    decoder = plain_decoder(translator)
+    model = load_model(small_model).model
+    decoder = plain_decoder(model)
     alone = run(Engine(decoder, Limits(rows=1)), requests)
     assert all(not result.problem for result in alone.values())
     random = Random(1)
@@ -142,7 +147,7 @@ def test_in_any_batch_and_on_any_decoder_a_wording_gives_one_translation(transla
         order = random.sample(requests, len(requests))
         assert tokens(run(Engine(decoder, Limits(rows=rows)), order, random)) == tokens(alone)
     assert tokens(run(ThreadedEngine(decoder, Limits(rows=40), 2), requests)) == tokens(alone)
-    graphs = GraphDecoder(translator.model, SpecialIds(), torch.device("cpu"))
+    graphs = GraphDecoder(model, SpecialIds(), torch.device("cpu"))
     assert tokens(run(Engine(graphs, Limits(rows=40)), requests)) == tokens(alone)
 
 
@@ -152,7 +157,7 @@ def test_the_compiled_kernels_give_the_same_words(library: object, small_model: 
     requests = constrained_requests(plain, sentences(20, seed=4))
     alone = run(Engine(compiled.engine.decoder, Limits(rows=1)), requests)
     assert run(Engine(compiled.engine.decoder, Limits(rows=96)), requests, Random(2)) == alone
-    assert tokens(alone) == tokens(run(Engine(plain_decoder(plain)), requests))
+    assert tokens(alone) == tokens(run(Engine(plain_decoder(load_model(small_model).model)), requests))
 
 
 def run(engine: Engine | ThreadedEngine, requests: list[Request], random: Random | None = None) -> dict[int, Result]:

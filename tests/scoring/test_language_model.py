@@ -60,7 +60,7 @@ def test_each_kind_of_model_is_refused_where_the_other_belongs(small_model: Path
     with pytest.raises(ModelError, match=message):
         Translator.load(small_language_model, "cpu")
     with pytest.raises(ModelError, match=message):
-        load_model(small_language_model, torch.device("cpu"))
+        load_model(small_language_model)
     with pytest.raises(ModelError, match="a translation model; accepted: a language model"):
         LanguageModelScorer.load(small_model, "cpu")
 
@@ -86,4 +86,4 @@ def test_a_config_that_does_not_fit(
     assert old in text
     config.write_text(text.replace(old, new))
     with pytest.raises(ModelError, match=message):
-        load_language_model(folder, torch.device("cpu"))
+        load_language_model(folder)

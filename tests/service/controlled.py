@@ -47,7 +47,7 @@ class Control:
         return Watched(ModelSetup(model, device), self)
 
     def load(self, setup: ModelSetup) -> "tuple[Translator, Controlled]":
-        loaded = load_model(setup.model, torch.device("cpu"))
+        loaded = load_model(setup.model)
         scorer = Controlled(ModelScorer(loaded.model, device=torch.device("cpu")), self)
         self.scorers.append(scorer)
         engine = Engine(SearchDecoder(scorer), self.limits)
@@ -127,7 +127,7 @@ class Rigged:
         if self.loads:
             with self.loads.open("a") as file:
                 file.write(f"{os.getpid()}\n")
-        loaded = load_model(setup.model, torch.device("cpu"))
+        loaded = load_model(setup.model)
         plain = Translator.from_loaded(loaded)
         scorer = Rigging(
             ModelScorer(loaded.model, device=torch.device("cpu")),

@@ -20,7 +20,7 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def loaded(teacher: Path) -> LoadedModel:
-    return load_model(teacher, torch.device("cpu"))
+    return load_model(teacher)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_is_there_is_not_destroyed(teacher: Path, tmp_path: Path, capsys: p
     ):
         assert main([str(teacher), str(out), "--decoder-layers", "1"]) == 2
         assert message in capsys.readouterr().err
-    assert (tmp_path / "runs" / "precious").exists() and load_model(teacher, torch.device("cpu"))
+    assert (tmp_path / "runs" / "precious").exists() and load_model(teacher)
 
 
 def test_it_has_the_layers_and_the_rows_of_its_pieces(loaded: LoadedModel) -> None:

@@ -129,7 +129,7 @@ def refused(read: Read, *overrides: str) -> str:
 
 def test_a_recipe_takes_over_what_the_model_is(read: Read, place: Path, tmp_path: Path) -> None:
     recipe = read("model.dropout=0.25", "tokenizer.dropout=0.1", "decoding.beam_size=4")
-    old = load_model(place / "old", torch.device("cpu")).description
+    old = load_model(place / "old").description
     assert recipe.model == old.model.model_copy(update={"dropout": 0.25})
     assert recipe.decoding == old.decoding.model_copy(update={"beam_size": 4})
     assert recipe.directions.to_config() == ["en-de"]
@@ -219,7 +219,7 @@ def test_a_mark_is_one_that_the_model_has(read: Read, place: Path, tmp_path: Pat
 def test_text_is_encoded_by_the_models_tokenizer(read: Read, place: Path, tmp_path: Path) -> None:
     recipe = read()
     data = prepared(recipe, place)
-    own = load_model(place / "old", torch.device("cpu")).tokenizer
+    own = load_model(place / "old").tokenizer
     assert data.tokenizer.digest == own.digest
     assert data.train.source[3].tolist() == own.encode(data.train.texts("source", [3])[0])
     assert list(data.monitor) == ["test.{language}"]
@@ -309,7 +309,7 @@ def test_folded_equals_unfolded(make: Make, place: Path) -> None:
     folded = trainer.model_of(trainer.model.state_dict())
     assert isinstance(folded, Transformer)
     assert type(folded.encoder.layers[0].self_attention.query) is torch.nn.Linear
-    old = load_model(place / "old", torch.device("cpu")).model
+    old = load_model(place / "old").model
     batch = load_batch(trainer.data.valid, [[]], torch.arange(6).numpy())
     inputs = (batch.source, batch.source_mask, batch.target)
     with torch.inference_mode():

@@ -252,7 +252,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measure one part. Raises: ModelError if the device is not a GPU."""
-    device = select_device(options.device)
+    device = torch.device(select_device(options.device))
     if device.type != "cuda":
         raise ModelError(f"--device is {options.device}, which is the CPU here; accepted: cuda or cuda:N")
     about = {**conditions(), "gpu": torch.cuda.get_device_name(device), "cuda": torch.version.cuda}

@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+import torch
 from matplotlib.figure import Figure
 from rich.console import Console
 
@@ -181,7 +182,7 @@ def list_entries(device: str) -> list[TrainEntry]:
     On a GPU, each trains in one process.
     """
     count = cores()
-    precision = choose_precision("auto", select_device(device), World())
+    precision = choose_precision("auto", torch.device(select_device(device)), World())
     if device != "cpu":
         on_gpu = [TrainSettings(precision, threads=count, attention=name, device=device) for name in ("eager", "sdpa")]
         peers = [TrainEntry("transformers", "train_transformers", way) for way in on_gpu]

@@ -44,7 +44,7 @@ class OurTrainer:
         recipe = load_recipe(Path(course.recipe), [f"training.precision={way.precision}", "training.optimizer=adam"])
         data: PreparedData = load_prepared(Path(course.prepared))
         data = replace(data, tokenizer=PaddedTokenizer(data.tokenizer, course.vocabulary))
-        device = select_device(way.device)
+        device = torch.device(select_device(way.device))
         self.trainer = Trainer(recipe, data, folder, device, world)
         updates = self.trainer.batches.updates(Position())
         self.updates = updates if device.type == "cpu" else prefetch(updates)

@@ -2,17 +2,17 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from importlib import import_module
 from typing import Self
 
-import torch
-from torch import Tensor
-
+from mt.arrays import Arrays
 from mt.checkpoint import LoadedModel
-from mt.decoding.constraints import check_prefixes
+from mt.config import ModelConfig
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
+from mt.decoding.prefixes import check_prefixes
 from mt.engine.backends.calibration import (
     LARGEST_DECILE,
     LARGEST_DIVERGENCE,
@@ -21,12 +21,11 @@ from mt.engine.backends.calibration import (
     mean_log_probability,
 )
 from mt.engine.backends.protocol import Backend, Batch, Dtype
-from mt.engine.backends.torch import SearchDecoder
 from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKind, Limits
 from mt.errors import ModelError
 from mt.kernels.library import NO_TOKEN, CpuBatch, CpuModel, CpuShortlist, SearchParams, load_library
-from mt.model.transformer import Transformer
+from mt.model.positions import positions_of
 
 logger = logging.getLogger(__name__)
 
@@ -97,39 +96,6 @@ class CompiledBatch:
         self.batch.extend(other.batch)
 
 
-@dataclass
-class CompiledState:
-    """Decoding state of a `CompiledScorer`."""
-
-    batch: CpuBatch
-
-    def reorder(self, rows: Tensor) -> None:
-        self.batch.reorder(rows)
-
-    def select(self, sentences: Tensor) -> None:
-        self.batch.select(sentences.tolist())
-
-    def extend(self, other: Self) -> None:
-        self.batch.extend(other.batch)
-
-
-@dataclass(frozen=True)
-class CompiledScorer:
-    """Scorer that takes the logits of the next tokens from the kernels."""
-
-    model: CpuModel
-    special: SpecialIds = field(default_factory=SpecialIds)
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-
-    def start(self, sources: Sequence[Sequence[int]], beams: int) -> CompiledState:
-        batch = CpuBatch(self.model, beams)
-        batch.join(sources, [SearchParams(longest=1, shortest=1, n_best=1, first=NO_TOKEN)] * len(sources))
-        return CompiledState(batch)
-
-    def step(self, state: CompiledState, tokens: Tensor) -> Tensor:
-        return state.batch.logits(tokens)
-
-
 @dataclass(frozen=True)
 class CompiledDecoder:
     """Factory of `CompiledBatch`, or of `SearchBatch` for searches that the kernels do not implement.
@@ -147,7 +113,8 @@ class CompiledDecoder:
 
     def begin(self, requests: Sequence[Request]) -> Batch:
         if not is_supported(requests[0]):
-            return SearchDecoder(CompiledScorer(self.model)).begin(requests)
+            searching: Batch = import_module("mt.engine.backends.compiled_scorer").begin(self.model, requests)
+            return searching
         prefixes = [request.prefix for request in requests]
         check_prefixes(prefixes, [request.options for request in requests], SpecialIds())
         batch = CpuBatch(self.model, requests[0].options.rows, self.shortlist)
@@ -158,10 +125,11 @@ class CompiledDecoder:
         return CompiledBatch(batch)
 
 
-def kernel_weights(model: Transformer) -> dict[str, Tensor]:
-    """Return the state_dict of a model, with the sinusoidal positions as `embedding.positions` if it has them."""
-    positions = model.embedding.positions
-    return {**model.state_dict(), **({} if positions is None else {"embedding.positions": positions})}
+def with_positions(weights: Arrays, config: ModelConfig) -> Arrays:
+    """Return the weights of a model, with the sinusoidal positions as `embedding.positions` if it has them."""
+    if config.positions == "learned":
+        return weights
+    return {**weights, "embedding.positions": positions_of(config, config.max_length)}
 
 
 def compile_model(loaded: LoadedModel, int8: bool) -> CpuModel:
@@ -170,10 +138,12 @@ def compile_model(loaded: LoadedModel, int8: bool) -> CpuModel:
     assert library is not None
     special = SpecialIds()
     ids = (special.pad, special.unk, special.bos, special.eos)
-    return CpuModel(library, loaded.description.model, kernel_weights(loaded.model), ids, int8)
+    return CpuModel(
+        library, loaded.description.model, with_positions(loaded.arrays(), loaded.description.model), ids, int8
+    )
 
 
-def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dtype, shortlist: bool) -> Backend:
+def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype, shortlist: bool) -> Backend:
     """Return the compiled backend of one model. `shortlist` limits target tokens to the model's shortlist, if any.
 
     If the model's directory has int8 weights, `auto` uses int8. Otherwise int8 weights are compared with float32
@@ -184,7 +154,7 @@ def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dty
         ModelError: The device or dtype is not supported, there are several models, the kernels are not available, or
             the loss of int8 weights is too large.
     """
-    if device.type != "cpu":
+    if device != "cpu":
         raise ModelError(f"device is {device}; accepted: cpu")
     if len(models) > 1:
         raise ModelError(f"the ensemble has {len(models)} models; accepted: 1")
@@ -232,7 +202,7 @@ def _choose_weights(loaded: LoadedModel, dtype: Dtype) -> tuple[CpuModel, Dtype]
     if not loaded.calibration:
         return quantized, Dtype.INT8
     exact = compile_model(loaded, int8=False)
-    before, after = (mean_log_probability(CompiledScorer(model), loaded) for model in (exact, quantized))
+    before, after = (mean_log_probability(model, loaded) for model in (exact, quantized))
     if before - after <= LARGEST_LOSS:
         return quantized, Dtype.INT8
     if dtype is Dtype.AUTO:

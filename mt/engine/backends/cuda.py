@@ -275,12 +275,13 @@ def _contains(shape: Shape, needed: Shape) -> bool:
     return needed.slots <= shape.slots and needed.columns <= shape.columns and needed.width <= shape.width
 
 
-def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dtype, shortlist: bool) -> Backend:
+def load_backend(models: Sequence[LoadedModel], device_name: str, dtype: Dtype, shortlist: bool) -> Backend:
     """Return the CUDA backend of one model. It uses no shortlist.
 
     Raises:
         ModelError: The device or the dtype is not supported, or there are several models.
     """
+    device = torch.device(device_name)
     if device.type != "cuda":
         raise ModelError(f"device is {device}; accepted: cuda")
     if len(models) > 1:

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
 from mt.checkpoint import LoadedModel, load_model
 from mt.errors import ModelError, problems
 
 
-def load_ensemble(paths: Sequence[Path], device: torch.device) -> list[LoadedModel]:
+def load_ensemble(paths: Sequence[Path], device: str) -> list[LoadedModel]:
     """Load models that share one vocabulary and the same directions.
 
     The search options are those of the first model. Its `max_length` becomes the smallest `max_length` of all models.
@@ -20,6 +18,8 @@ def load_ensemble(paths: Sequence[Path], device: torch.device) -> list[LoadedMod
         TokenizerError: A tokenizer cannot be loaded.
     """
     first, *others = models = [load_model(path, device) for path in paths]
+    if not others:
+        return models
     differences, directions = [], first.description.directions
     for path, other in zip(paths[1:], others, strict=True):
         if other.tokenizer.digest != first.tokenizer.digest:
@@ -31,4 +31,7 @@ def load_ensemble(paths: Sequence[Path], device: torch.device) -> list[LoadedMod
         raise ModelError(problems(heading, differences))
     max_length = min(loaded.description.model.max_length for loaded in models)
     shape = first.description.model.model_copy(update={"max_length": max_length})
-    return [replace(first, description=first.description.model_copy(update={"model": shape})), *others]
+    return [
+        replace(first, weights=first.model, description=first.description.model_copy(update={"model": shape})),
+        *others,
+    ]

@@ -1,26 +1,24 @@
 """Selection of the backend that decodes a model."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-
-import torch
+from collections.abc import Sequence
+from importlib import import_module
 
 from mt.checkpoint import LoadedModel
-from mt.engine.backends import cpu, cuda
-from mt.engine.backends import torch as reference
 from mt.engine.backends.protocol import Backend, Dtype
 from mt.errors import ModelError, problems
 
 logger = logging.getLogger(__name__)
 
-Loader = Callable[[Sequence[LoadedModel], torch.device, Dtype, bool], Backend]
+BACKENDS = ("cpu", "cuda", "torch")
+"""Modules of this package with a function `load_backend`, fastest first. Only `cpu` does without torch.
 
-BACKENDS: Mapping[str, Loader] = {"cpu": cpu.load_backend, "cuda": cuda.load_backend, "torch": reference.load_backend}
-"""Loaders of backends by name, fastest first. A loader raises ModelError if its backend does not support a request."""
+`load_backend` raises ModelError if its backend does not support the models, the device or the options.
+"""
 
 
 def load_backend(
-    models: Sequence[LoadedModel], device: torch.device, dtype: Dtype, shortlist: bool = False, backend: str = "auto"
+    models: Sequence[LoadedModel], device: str, dtype: Dtype, shortlist: bool = False, backend: str = "auto"
 ) -> Backend:
     """Return the fastest backend that can decode a model, or an ensemble of several models, on a device.
 
@@ -31,11 +29,14 @@ def load_backend(
         ModelError: No backend can decode the models. The message lists the reason of each backend.
     """
     reasons = []
-    for name, load in BACKENDS.items() if backend == "auto" else [(backend, BACKENDS[backend])]:
+    for name in BACKENDS if backend == "auto" else [backend]:
         try:
-            loaded = load(models, device, dtype, shortlist)
+            load = import_module(f"mt.engine.backends.{name}").load_backend
+            loaded: Backend = load(models, device, dtype, shortlist)
         except ModelError as error:
             reasons.append(f"{name}: {error}")
+        except ModuleNotFoundError as error:
+            reasons.append(f"{name}: needs {error.name}, which is not installed")
         else:
             logger.debug("backend %s decodes with dtype %s; not used: %s", name, loaded.dtype, reasons)
             return loaded

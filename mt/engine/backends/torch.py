@@ -15,6 +15,7 @@ from mt.decoding.search_state import Search
 from mt.engine.backends.memory import device_limits
 from mt.engine.backends.protocol import GPU_THREADS, Backend, Dtype
 from mt.engine.devices import has_bfloat16
+from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKind
 from mt.errors import ModelError
@@ -80,7 +81,7 @@ class SearchDecoder(Generic[State]):
         return SearchBatch(self.scorer, search, self.scorer.start(sources, options[0].rows))
 
 
-def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dtype, shortlist: bool) -> Backend:
+def load_backend(models: Sequence[LoadedModel], device_name: str, dtype: Dtype, shortlist: bool) -> Backend:
     """Return the reference backend of a model, or of an ensemble of several models. It uses no shortlist.
 
     Raises:
@@ -88,6 +89,7 @@ def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dty
     """
     if dtype is Dtype.INT8:
         raise ModelError("dtype is int8; accepted: auto, float32, bfloat16")
+    device = torch.device(device_name)
     if dtype is Dtype.AUTO:
         dtype = Dtype.BFLOAT16 if has_bfloat16(device) else Dtype.FLOAT32
     if dtype is Dtype.BFLOAT16:
@@ -98,3 +100,10 @@ def load_backend(models: Sequence[LoadedModel], device: torch.device, dtype: Dty
     threads = None if device.type == "cpu" else GPU_THREADS
     limits = device_limits([loaded.model for loaded in models], device)
     return Backend(SearchDecoder(scorer), dtype, limits, threads=threads)
+
+
+def load_engine(loaded: LoadedModel) -> Engine:
+    """Return an engine over the reference backend of one model, with its present weights."""
+    device = next(loaded.model.parameters()).device
+    decoder = SearchDecoder(ModelScorer(loaded.model, device=device))
+    return Engine(decoder, device_limits([loaded.model], device))

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions
 from mt.decoding.scorer import ModelScorer, Scorer, padded, real
-from mt.engine.backends.cpu import CompiledDecoder, CompiledScorer
+from mt.engine.backends.compiled_scorer import CompiledScorer
+from mt.engine.backends.cpu import CompiledDecoder
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
@@ -304,7 +305,7 @@ def quantised(x: Tensor) -> Tensor:
 
 
 def rounded_weight(weight: Tensor) -> Tensor:
-    return dequantize_weights(quantize_weights({"w": weight.detach()}))["w"]
+    return torch.from_numpy(dequantize_weights(quantize_weights({"w": weight.detach().numpy()}))["w"])
 
 
 class QuantisedLinear(nn.Module):

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Self
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -40,15 +41,15 @@ def some_shortlist(vocabulary: int, always: int, allowed: int, seed: int = 0) ->
     random = Random(seed)
     each = [sorted(random.sample(range(vocabulary), random.randint(0, allowed))) for _ in range(vocabulary)]
     return Shortlist(
-        torch.tensor(sorted({EOS, *random.sample(range(vocabulary), always)}), dtype=torch.int32),
-        torch.tensor([0, *map(len, each)]).cumsum(0),
-        torch.tensor([id for ids in each for id in ids], dtype=torch.int32),
+        np.array(sorted({EOS, *random.sample(range(vocabulary), always)}), np.int32),
+        np.cumsum([0, *map(len, each)]),
+        np.array([id for ids in each for id in ids], np.int32),
     )
 
 
 def whole(vocabulary: int) -> Shortlist:
-    none = torch.zeros(vocabulary + 1, dtype=torch.int64)
-    return Shortlist(torch.arange(vocabulary, dtype=torch.int32), none, torch.empty(0, dtype=torch.int32))
+    none = np.zeros(vocabulary + 1, np.int64)
+    return Shortlist(np.arange(vocabulary, dtype=np.int32), none, np.empty(0, np.int32))
 
 
 def run(
@@ -132,9 +133,9 @@ def test_all_tokens_are_no_shortlist(library: ctypes.CDLL, options: SearchOption
     expected = run(model, sources, options, None)
     assert run(model, sources, options, whole(300)) == expected  # to the last bit
     by_source = Shortlist(  # as parts of their own, which are summed in another order
-        torch.tensor([EOS], dtype=torch.int32),
-        torch.arange(301) * 300,
-        torch.arange(300, dtype=torch.int32).repeat(300),
+        np.array([EOS], np.int32),
+        np.arange(301) * 300,
+        np.tile(np.arange(300, dtype=np.int32), 300),
     )
     assert_same(run(model, sources, options, by_source), expected)
 
@@ -181,8 +182,8 @@ def test_logits_are_of_the_whole_vocabulary(library: ctypes.CDLL) -> None:
     for shortlist in (None, CpuShortlist(model, some_shortlist(77, 3, 2))):
         batch = CpuBatch(model, 2, shortlist)
         batch.join(sources, [SearchParams(longest=1, shortest=1, n_best=1, first=NO_TOKEN)] * 3)
-        found.append(batch.logits(torch.tensor([2, 2, 4, 5, 2, 9])))
-    assert found[0].isfinite().all() and found[0].equal(found[1])
+        found.append(batch.logits([2, 2, 4, 5, 2, 9]))
+    assert np.isfinite(found[0]).all() and np.array_equal(found[0], found[1])
 
 
 def found_by(translator: Translator, texts: Sequence[str]) -> list[Ids]:

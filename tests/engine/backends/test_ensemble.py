@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mt import Translator
-from mt.checkpoint import Confidence, save_confidence
+from mt.checkpoint import Confidence, load_model, save_confidence
 from mt.decoding.scorer import ModelScorer
 from mt.errors import ModelError
 from mt.scoring.pairs import score_targets
@@ -36,6 +36,7 @@ def test_each_token_has_the_mean_of_its_probabilities(small_model: Path, other: 
     one, two = Translator.load(small_model, "cpu"), Translator.load(other, "cpu")
     ensemble = Translator.load(small_model, "cpu", others=[other])
     translations = {each: each.translate(TEXTS, protect=False) for each in (one, two, ensemble)}
+    members = [load_model(folder).model for folder in (small_model, other)]
     texts = {each: [found.text for found in translations[each]] for each in translations}
     assert texts[ensemble] != texts[one] and texts[ensemble] != texts[two]
     for text, found in zip(TEXTS, translations[ensemble], strict=True):
@@ -43,7 +44,7 @@ def test_each_token_has_the_mean_of_its_probabilities(small_model: Path, other: 
         asked = ensemble.request(text)
         assert asked is not None
         tokens = [ensemble.tokenizer._pieces.index(piece) for piece in written.pieces]
-        each = [score_targets(ModelScorer(member.model), [asked.source], [tokens])[0] for member in (one, two)]
+        each = [score_targets(ModelScorer(member), [asked.source], [tokens])[0] for member in members]
         probabilities = [[math.exp(value) for value in pair.token_log_probabilities] for pair in each]
         expected = [math.log((a + b) / 2) for a, b in zip(*probabilities, strict=True)]
         assert written.piece_log_probabilities == pytest.approx(expected, abs=1e-4)

@@ -6,7 +6,7 @@ import logging
 import math
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -17,8 +17,8 @@ from mt import Translator
 from mt.checkpoint import CalibrationPair, Int8Check, load_model, save_int8_check
 from mt.data.check_sentences import SENTENCES, check_sentences
 from mt.decoding.options import SpecialIds
-from mt.engine.backends.calibration import LARGEST_DECILE, LARGEST_DIVERGENCE, NOT_FINITE, accepts, divergence
-from mt.engine.backends.int8_check import measure_int8
+from mt.engine.backends.calibration import LARGEST_DECILE, LARGEST_DIVERGENCE, accepts
+from mt.engine.backends.int8_check import NOT_FINITE, divergence, measure_int8
 from mt.errors import ModelError
 from mt.interop.int8 import check_int8
 from mt.tokenizer import EOS
@@ -63,7 +63,7 @@ def pair(source: str) -> CalibrationPair:
 
 
 def test_the_divergence_by_hand() -> None:
-    loaded = load_model(FROZEN, CPU)
+    loaded = load_model(FROZEN)
     pairs = [pair(""), pair("a dog"), pair("a dog, a dog")]
     expected = 0.9 * math.log(0.9 / 0.6) + 0.1 * math.log(0.1 / 0.4)
     found = divergence(TableScorer(0.9), TableScorer(0.6), loaded, pairs)
@@ -91,7 +91,7 @@ def test_the_kernels_of_a_trained_model_are_accepted(library: ctypes.CDLL, tmp_p
     folder = Path(shutil.copytree(FROZEN, tmp_path / "model"))
     assert Translator.load(folder, "cpu").dtype == "float32"
     check = check_int8(folder)
-    assert check is not None and load_model(folder, CPU).int8_check == check
+    assert check is not None and load_model(folder).int8_check == check
     assert check.sentences == len(SENTENCES["en"]) and 1e-6 < check.divergence < LARGEST_DIVERGENCE
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert card.startswith((FROZEN / "README.md").read_text(encoding="utf-8"))
@@ -100,7 +100,8 @@ def test_the_kernels_of_a_trained_model_are_accepted(library: ctypes.CDLL, tmp_p
 
 
 def test_a_model_that_int8_spoils_is_not(library: ctypes.CDLL) -> None:
-    loaded = load_model(FROZEN, CPU)
+    loaded = load_model(FROZEN)
+    loaded = replace(loaded, weights=loaded.model)
     with torch.no_grad():
         loaded.model.embedding.tokens.weight[:, 0] = 100 * loaded.model.embedding.tokens.weight.abs().max()
     assert not accepts(measure_int8(loaded))
@@ -124,9 +125,9 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str) -> None:
     folder = Path(shutil.copytree(FROZEN, tmp_path / "model"))
     (folder / "int8.json").write_text(text, encoding="utf-8")
     with pytest.raises(ModelError, match=r"int8\.json: not written by `mt-service import`"):
-        load_model(folder, CPU)
+        load_model(folder)
 
 
 def test_several_directions_share_the_sentences(library: ctypes.CDLL, several_directions: Path) -> None:
-    check = measure_int8(load_model(several_directions, CPU))
+    check = measure_int8(load_model(several_directions))
     assert check.sentences == 2 * len(SENTENCES["en"]) + len(SENTENCES["fr"])

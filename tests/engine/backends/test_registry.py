@@ -10,8 +10,8 @@ import torch
 from mt import Translator
 from mt.checkpoint import CalibrationPair, load_model, save_model
 from mt.decoding.scorer import ModelScorer
-from mt.engine.backends.calibration import mean_log_probability
-from mt.engine.backends.cpu import CompiledDecoder, CompiledScorer, compile_model
+from mt.engine.backends.calibration import encode_pair, mean_log_probability
+from mt.engine.backends.cpu import CompiledDecoder, compile_model
 from mt.engine.backends.protocol import Dtype
 from mt.engine.backends.registry import load_backend
 from mt.engine.backends.torch import SearchDecoder
@@ -36,7 +36,7 @@ def pairs() -> list[CalibrationPair]:
 
 def with_calibration(folder: Path, outlier: float = 0) -> Path:
     """A copy of the frozen model with a calibration text; one number in it may be an outlier that changes nothing."""
-    loaded = load_model(FROZEN / "model", CPU)
+    loaded = load_model(FROZEN / "model")
     if outlier:
         layer = loaded.model.decoder.layers[0]
         assert isinstance(layer, DecoderLayer)
@@ -70,7 +70,7 @@ def test_an_outlier_is_noticed(library: ctypes.CDLL, tmp_path: Path) -> None:
     translator = Translator.load(folder, "cpu")
     assert translator.dtype == "float32"
     texts = [pair.source for pair in pairs()]
-    plain = Translator(load_model(folder, CPU))
+    plain = Translator(load_model(folder))
     assert [each.text for each in translator.translate(texts)] == [each.text for each in plain.translate(texts)]
     with pytest.raises(ModelError, match=r"calibration text by \d+\.\d{3} nats .* at most 0\.01") as caught:
         Translator.load(folder, "cpu", dtype="int8")
@@ -78,16 +78,14 @@ def test_an_outlier_is_noticed(library: ctypes.CDLL, tmp_path: Path) -> None:
 
 
 def test_what_is_compared_is_the_mean_of_forced_tokens(library: ctypes.CDLL, tmp_path: Path) -> None:
-    loaded = load_model(with_calibration(tmp_path / "model"), CPU)
+    loaded = load_model(with_calibration(tmp_path / "model"))
     encode = loaded.tokenizer.encode
     targets = [encode(pair.target) for pair in loaded.calibration]
     plain = ModelScorer(loaded.model)
     scores = score_targets(plain, [(*encode(pair.source), EOS) for pair in loaded.calibration], targets)
     expected = sum(each.log_probability for each in scores) / sum(len(target) + 1 for target in targets)
-    assert mean_log_probability(plain, loaded) == pytest.approx(expected, abs=1e-4)
-    exact = CompiledScorer(compile_model(loaded, int8=False))
+    exact, rounded = (compile_model(loaded, int8) for int8 in (False, True))
     assert mean_log_probability(exact, loaded) == pytest.approx(expected, abs=1e-4)
-    rounded = CompiledScorer(compile_model(loaded, int8=True))
     assert 1e-6 < abs(mean_log_probability(rounded, loaded) - expected) < 0.01
 
 
@@ -103,11 +101,15 @@ def test_what_is_compared_is_the_mean_of_forced_tokens(library: ctypes.CDLL, tmp
 def test_calibration_texts_in_any_direction_and_length(
     library: ctypes.CDLL, several_directions: Path, direction: str, texts: list[tuple[str, str]]
 ) -> None:
-    loaded = load_model(several_directions, CPU)
+    loaded = load_model(several_directions)
     calibration = tuple(CalibrationPair(direction=direction, source=one, target=other) for one, other in texts)
     loaded = replace(loaded, calibration=calibration)
-    expected = mean_log_probability(ModelScorer(loaded.model), loaded)
-    found = mean_log_probability(CompiledScorer(compile_model(loaded, int8=False)), loaded)
+    pairs = [encode_pair(loaded, pair) for pair in calibration]
+    scores = score_targets(
+        ModelScorer(loaded.model), [source for source, _ in pairs], [target[:-1] for _, target in pairs]
+    )
+    expected = sum(each.log_probability for each in scores) / sum(len(target) for _, target in pairs)
+    found = mean_log_probability(compile_model(loaded, int8=False), loaded)
     assert found == pytest.approx(expected, abs=1e-4)
 
 
@@ -118,7 +120,7 @@ def test_what_decodes(library: ctypes.CDLL, small_model: Path) -> None:
         (Dtype.INT8, CompiledDecoder, Dtype.INT8),
         (Dtype.BFLOAT16, SearchDecoder, Dtype.BFLOAT16),
     ]:
-        backend = load_backend([load_model(small_model, CPU)], CPU, dtype)
+        backend = load_backend([load_model(small_model)], "cpu", dtype)
         assert isinstance(backend.decoder, kind) and backend.dtype is chosen
 
 

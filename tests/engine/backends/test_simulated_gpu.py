@@ -218,7 +218,7 @@ def test_logits_of_bfloat16_states_are_exact(simulated: SimulatedDevice) -> None
 
 
 def loaded(folder: Path, simulated: SimulatedDevice | None = None) -> LoadedModel:
-    model = load_model(folder, CPU)
+    model = load_model(folder)
     if simulated:
         model.model.to(simulated.device)
     return model

@@ -1,0 +1,26 @@
+"""Checks of forced prefixes."""
+
+from collections.abc import Sequence
+
+from mt.decoding.options import SearchOptions, SpecialIds
+from mt.errors import RequestError, problems
+
+
+def check_prefixes(prefixes: Sequence[Sequence[int]], options: Sequence[SearchOptions], special: SpecialIds) -> None:
+    """Check that no prefix contains a special id, and that each prefix leaves room for EOS.
+
+    Raises:
+        RequestError: A prefix is invalid. The message lists every sentence with an invalid prefix.
+    """
+    outside = {special.pad, special.bos, special.eos}
+    invalid = []
+    for number, (prefix, sentence) in enumerate(zip(prefixes, options, strict=True)):
+        if bad := outside.intersection(prefix):
+            invalid.append(f"sentence {number}: the prefix contains the special ids {sorted(bad)}; accepted: other ids")
+        if len(prefix) >= sentence.max_length:
+            most = sentence.max_length
+            invalid.append(
+                f"sentence {number}: the prefix has {len(prefix)} ids; accepted: fewer than max_length, {most}"
+            )
+    if invalid:
+        raise RequestError(problems("the forced prefixes cannot be used", invalid))

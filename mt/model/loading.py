@@ -1,0 +1,37 @@
+"""Construction of modules from the arrays of a model directory."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+
+from mt.arrays import Arrays
+from mt.config import ModelConfig
+from mt.model.skip_initialization import SkipInitialization
+from mt.model.transformer import AnyModel, LanguageModel, Transformer
+
+Model = TypeVar("Model", bound=AnyModel)
+
+
+def load_transformer(
+    weights: Arrays, config: ModelConfig, vocabulary_size: int, source_vocabulary_size: int | None, device: str
+) -> Transformer:
+    """Return a Transformer with these float weights, in evaluation mode on a device."""
+    return _load(
+        lambda: Transformer(config, vocabulary_size, source_vocabulary_size=source_vocabulary_size), weights, device
+    )
+
+
+def load_language_model(weights: Arrays, config: ModelConfig, vocabulary_size: int, device: str) -> LanguageModel:
+    """Return a language model with these float weights, in evaluation mode on a device."""
+    return _load(lambda: LanguageModel(config, vocabulary_size), weights, device)
+
+
+def _load(build: Callable[[], Model], weights: Arrays, device: str) -> Model:
+    model: Model
+    with torch.device("cpu"), SkipInitialization():
+        model = build()
+    model.load_state_dict({name: torch.tensor(array).float() for name, array in weights.items()}, assign=True)
+    model.to(torch.device(device))
+    model.eval()
+    return model

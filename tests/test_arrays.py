@@ -1,0 +1,29 @@
+"""Files of arrays."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from mt.arrays import load_arrays, save_arrays
+from mt.weights import save_weights
+
+
+def test_arrays_round_trip(tmp_path: Path) -> None:
+    arrays = {"a": np.arange(6, dtype=np.int8).reshape(2, 3), "b": np.ones((4, 3), np.float32).T}
+    save_arrays(tmp_path / "a.safetensors", arrays)
+    found = load_arrays(tmp_path / "a.safetensors")
+    assert found.keys() == arrays.keys()
+    assert all(np.array_equal(found[name], arrays[name]) for name in arrays)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_float_tensors_of_torch_are_read(tmp_path: Path, dtype: torch.dtype) -> None:
+    values = torch.tensor([[0.0, -1.5, 3.140625], [1e-30, 65504.0, -0.0]]).to(dtype)
+    tensors: dict[str, Tensor] = {"x": values, "scale": torch.ones(2), "small": torch.tensor([-128], dtype=torch.int8)}
+    save_weights(tmp_path / "a.safetensors", tensors)
+    found = load_arrays(tmp_path / "a.safetensors")
+    assert found["x"].tolist() == values.tolist()
+    assert found["scale"].dtype == np.float32 and found["small"].tolist() == [-128]

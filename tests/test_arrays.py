@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.arrays import load_arrays, save_arrays
+from mt.arrays import Array, load_arrays, save_arrays
 from mt.weights import save_weights
 
 
 def test_arrays_round_trip(tmp_path: Path) -> None:
-    arrays = {"a": np.arange(6, dtype=np.int8).reshape(2, 3), "b": np.ones((4, 3), np.float32).T}
+    arrays: dict[str, Array] = {"a": np.arange(6, dtype=np.int8).reshape(2, 3), "b": np.ones((4, 3), np.float32).T}
     save_arrays(tmp_path / "a.safetensors", arrays)
     found = load_arrays(tmp_path / "a.safetensors")
     assert found.keys() == arrays.keys()

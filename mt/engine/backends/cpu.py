@@ -1,4 +1,7 @@
-"""CPU backend: beam search and greedy search in the compiled kernels, other searches in torch with their scores."""
+"""CPU backend: beam search and greedy search in the compiled kernels, other searches in torch with their scores.
+
+Only these other searches import torch.
+"""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -23,7 +26,7 @@ from mt.engine.backends.calibration import (
 from mt.engine.backends.protocol import Backend, Batch, Dtype
 from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKind, Limits
-from mt.errors import ModelError
+from mt.errors import ModelError, RequestError
 from mt.kernels.library import NO_TOKEN, CpuBatch, CpuModel, CpuShortlist, SearchParams, load_library
 from mt.model.positions import positions_of
 
@@ -113,8 +116,7 @@ class CompiledDecoder:
 
     def begin(self, requests: Sequence[Request]) -> Batch:
         if not is_supported(requests[0]):
-            searching: Batch = import_module("mt.engine.backends.compiled_scorer").begin(self.model, requests)
-            return searching
+            return _begin_in_torch(self.model, requests)
         prefixes = [request.prefix for request in requests]
         check_prefixes(prefixes, [request.options for request in requests], SpecialIds())
         batch = CpuBatch(self.model, requests[0].options.rows, self.shortlist)
@@ -123,6 +125,18 @@ class CompiledDecoder:
             [search_params(request.options, len(request.source), request.prefix) for request in requests],
         )
         return CompiledBatch(batch)
+
+
+def _begin_in_torch(model: CpuModel, requests: Sequence[Request]) -> Batch:
+    """Return the batch of a search that the kernels do not implement. Raises: RequestError without torch."""
+    try:
+        batch: Batch = import_module("mt.engine.backends.compiled_scorer").begin(model, requests)
+    except ModuleNotFoundError as error:
+        raise RequestError(
+            f"sampling, long prefixes, limits of repetition and required terms need {error.name}, which is not "
+            "installed; accepted: beam search and greedy search"
+        ) from error
+    return batch
 
 
 def with_positions(weights: Arrays, config: ModelConfig) -> Arrays:

@@ -15,7 +15,7 @@ FLOORS = (
     ("mt.errors",),
     ("mt.languages", "mt.section"),
     ("mt.data_config",),
-    ("mt.config", "mt.files", "mt.bundled"),
+    ("mt.config", "mt.files", "mt.bundled", "mt.arrays"),
     ("mt.recipe", "mt.distributed"),
     ("mt.tokenizer", "mt.evaluation", "mt.text", "mt.model"),
     ("mt.kernels", "mt.weights"),

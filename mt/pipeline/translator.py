@@ -143,6 +143,7 @@ class Translator:
         """
         if loaded.device != "cpu":
             return cls(loaded)
+        loaded = replace(loaded, weights=loaded.model)
         decoding = load_backend([loaded], loaded.device, Dtype.FLOAT32)
         return cls(loaded, start_engine(decoding, None), attend=decoding.attend)
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mt.decoding.options import SpecialIds
+from mt.engine.backends.one_thread import one_torch_thread
 from mt.engine.backends.torch import SearchBatch, SearchDecoder
 from mt.engine.requests import Request
 from mt.kernels.library import NO_TOKEN, CpuBatch, CpuModel, SearchParams
@@ -46,6 +47,15 @@ class CompiledScorer:
         return torch.from_numpy(state.batch.logits(tokens.numpy()))
 
 
-def begin(model: CpuModel, requests: Sequence[Request]) -> SearchBatch[CompiledState]:
+class CompiledSearchBatch(SearchBatch[CompiledState]):
+    """A search in torch with the scores of the kernels. Engines in several threads may each run one."""
+
+    def advance(self) -> list[int]:
+        with one_torch_thread():
+            return super().advance()
+
+
+def begin(model: CpuModel, requests: Sequence[Request]) -> CompiledSearchBatch:
     """Return the batch of a search in torch, with the scores of the kernels."""
-    return SearchDecoder(CompiledScorer(model)).begin(requests)
+    batch = SearchDecoder(CompiledScorer(model)).begin(requests)
+    return CompiledSearchBatch(batch.scorer, batch.search, batch.state)

@@ -19,7 +19,8 @@ def one_torch_thread() -> Iterator[None]:
     former number for the process.
     """
     with _lock:
-        _users.append(_users[0] if _users else torch.get_num_threads())
+        threads = torch.get_num_threads()  # sets the number in a new thread, which would happen later otherwise
+        _users.append(_users[0] if _users else threads)
         torch.set_num_threads(1)
     try:
         yield

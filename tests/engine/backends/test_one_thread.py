@@ -19,8 +19,10 @@ def threads() -> Iterator[int]:
 
 
 def test_the_number_is_restored(threads: int) -> None:
-    with pytest.raises(ValueError, match="stop"), one_torch_thread():
+    with one_torch_thread():
         assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == threads
+    with pytest.raises(ValueError, match="stop"), one_torch_thread():
         raise ValueError("stop")
     assert torch.get_num_threads() == threads
 

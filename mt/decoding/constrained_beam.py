@@ -182,7 +182,10 @@ class ConstrainedBeamSearch(SentenceTable):
         """Return the sum of `place` and `agreement` of each row and word, [B, K, A]; the class defines both terms."""
         cued = (self.cues > 0).any(2)[:, None]
         cue, first = self._any_of(log_probs, self.cues), self._any_of(log_probs, self.begins)
-        kin = (self.grandparents[:, :, None] == self.grandparents[:, None]) & (self.word < 0)[:, None]  # [B, K, K]
+        alive = (self.beam.alive_totals > -torch.inf)[:, None]
+        kin = (
+            (self.grandparents[:, :, None] == self.grandparents[:, None]) & (self.word < 0)[:, None] & alive
+        )  # [B, K, K]
         kin_cue = cue[:, None].masked_fill(~kin[..., None], -torch.inf).amax(2)
         place = cue.maximum(kin_cue + BORROWED_CUE).clamp(min=MIN_CUE)
         joint = (self.beam.alive_totals[..., None] + place + first)[:, None].masked_fill(~kin[..., None], -torch.inf)
@@ -224,7 +227,7 @@ class ConstrainedBeamSearch(SentenceTable):
         onward = _at(self.proposals, under_way) * ~free[:, :, None]  # [B, K, P]
         following = log_probs.gather(1, onward.flatten(0, 1)).view(onward.shape)
         whole = following.logsumexp(2)
-        alike = under_way[:, :, None] == under_way[:, None]
+        alike = (under_way[:, :, None] == under_way[:, None]) & (self.beam.alive_totals > -torch.inf)[:, None]
         whole = whole[:, None].masked_fill(~(alike & ~free[:, None]), -torch.inf).amax(2)
         steps = (following - whole[:, :, None]).masked_fill(following == -torch.inf, -torch.inf)
 

@@ -47,8 +47,8 @@ class Limits:
 class BatchKind:
     """Properties that are equal for all requests of a batch: the rows per sentence and the search.
 
-    `compiled` is true if the compiled kernels run the search; they support no sampling, prefixes, constraints or
-    repetition penalties. `constrained` is true for requests with TermConstraints. `cost` is the time of a row's step
+    `compiled` is true if the compiled kernels run the search; they support no sampling, long prefixes or repetition
+    penalties. `constrained` is true for requests with TermConstraints. `cost` is the time of a row's step
     relative to the fastest kind of the backend.
     """
 

@@ -21,8 +21,8 @@ from mt.config import ModelConfig
 from mt.kernels.build import find_libraries
 from mt.kernels.shortlist import Shortlist
 
-INTERFACE = 6
-QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results")
+INTERFACE = 7
+QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results", "mt_batch_require")
 """Short functions, which are called without releasing Python's interpreter lock."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
 NO_TOKEN = -1
@@ -52,6 +52,34 @@ class SearchParams(ctypes.Structure):
     ]
 
 
+TABLE_TYPES = {
+    "column": np.int16,
+    "following": np.int32,
+    "counts": np.uint8,
+    "proposed": np.int32,
+    "completing": np.int32,
+    "full": np.uint8,
+    "begin": np.int32,
+    "cost": np.float32,
+    "cue": np.int32,
+    "start": np.int32,
+    "needed": np.int32,
+    "allowed": np.int32,
+    "ending": np.float32,
+}
+"""Types of the arrays of TermTables, in order."""
+
+
+class TermTables(ctypes.Structure):
+    """Words that a translation must or must not contain: struct TermTables of cpu/terms.hpp."""
+
+    _fields_ = [
+        *((name, c_int32) for name in ("automata", "nodes", "columns", "proposals", "completions", "begins", "cues")),
+        ("patience", c_int32),
+        *((name, c_void_p) for name in TABLE_TYPES),
+    ]
+
+
 HypothesisFields = tuple[tuple[int, ...], float, float, tuple[float, ...]]
 """Fields of a Hypothesis: tokens, score, log_probability, token_log_probabilities."""
 
@@ -71,6 +99,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "mt_batch_new": (c_void_p, [c_void_p, c_int, c_void_p]),
     "mt_batch_free": (None, [c_void_p]),
     "mt_batch_join": (c_int, [c_void_p, c_int, c_void_p, c_void_p, POINTER(SearchParams)]),
+    "mt_batch_require": (c_int, [c_void_p, c_int, POINTER(TermTables)]),
     "mt_batch_extend": (c_int, [c_void_p, c_void_p]),
     "mt_batch_select": (c_int, [c_void_p, c_int, c_void_p]),
     "mt_batch_logits": (c_int, [c_void_p, c_void_p, c_void_p]),
@@ -243,6 +272,27 @@ class CpuBatch:
         )
         self._longest += [sentence.longest for sentence in params]
         self._n_best += [sentence.n_best for sentence in params]
+
+    def require(self, index: int, arrays: Arrays, patience: int) -> None:
+        """Require and forbid words in the translation of a sentence that has just joined.
+
+        `arrays` has the arrays of TermTables, by name. All sentences of a batch, or none, have such tables.
+        """
+        typed = {name: np.ascontiguousarray(arrays[name], dtype) for name, dtype in TABLE_TYPES.items()}
+        assert len(typed["column"]) == self.model.vocabulary_size
+        nodes, columns = typed["following"].shape
+        tables = TermTables(
+            automata=len(typed["start"]),
+            nodes=nodes,
+            columns=columns,
+            proposals=typed["proposed"].shape[1],
+            completions=typed["completing"].shape[1],
+            begins=typed["begin"].shape[1],
+            cues=typed["cue"].shape[1],
+            patience=patience,
+            **{name: array.ctypes.data for name, array in typed.items()},
+        )
+        self.model.library.mt_batch_require(self._handle, index, byref(tables))
 
     def extend(self, other: "CpuBatch") -> None:
         """Move the sentences of another batch to the end of this batch."""

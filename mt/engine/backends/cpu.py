@@ -1,4 +1,4 @@
-"""CPU backend: beam search and greedy search in the compiled kernels, other searches in torch with their scores.
+"""CPU backend: beam search and greedy search in the compiled kernels, also with terms; other searches in torch.
 
 Only these other searches import torch.
 """
@@ -10,12 +10,15 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Self
 
+import numpy as np
+
 from mt.arrays import Arrays
 from mt.checkpoint import LoadedModel
 from mt.config import ModelConfig
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
 from mt.decoding.prefixes import check_prefixes
+from mt.decoding.term_constraints import TermConstraints
 from mt.engine.backends.calibration import (
     LARGEST_DECILE,
     LARGEST_DIVERGENCE,
@@ -34,6 +37,10 @@ logger = logging.getLogger(__name__)
 
 TORCH_COST = 8
 """Time of a row's step of a search in torch, relative to the kernels: 4 to 18 with d_model 32 to 128."""
+
+
+TERMS_COST = 2
+"""Time of a row's step of a search with terms in the kernels, relative to a search without terms."""
 
 
 def search_params(options: SearchOptions, source_length: int, prefix: Sequence[int] = ()) -> SearchParams:
@@ -55,7 +62,7 @@ SUPPORTED_OPTIONS = {
 """Fields of SearchOptions that the kernels implement or that affect only sampling."""
 
 OPTION_DEFAULTS = {f.name: f.default for f in fields(SearchOptions) if f.name not in SUPPORTED_OPTIONS}
-SUPPORTED_FIELDS = {"id", "source", "options", "caller", "prefix"}
+SUPPORTED_FIELDS = {"id", "source", "options", "caller", "prefix", "constraints"}
 REQUEST_DEFAULTS = {f.name: f.default for f in fields(Request) if f.name not in SUPPORTED_FIELDS}
 
 
@@ -111,7 +118,8 @@ class CompiledDecoder:
 
     def kind(self, request: Request) -> BatchKind:
         if is_supported(request):
-            return BatchKind(request.options.rows, request.options.beams, compiled=True)
+            kind = BatchKind.of(request)
+            return replace(kind, compiled=True, cost=TERMS_COST if kind.constrained else 1)
         return replace(BatchKind.of(request), cost=TORCH_COST)
 
     def begin(self, requests: Sequence[Request]) -> Batch:
@@ -124,7 +132,29 @@ class CompiledDecoder:
             [request.source for request in requests],
             [search_params(request.options, len(request.source), request.prefix) for request in requests],
         )
+        for index, request in enumerate(requests):
+            if request.constraints is not None:
+                batch.require(index, _tables(request.constraints), request.constraints.patience)
         return CompiledBatch(batch)
+
+
+def _tables(constraints: TermConstraints) -> Arrays:
+    """Return the arrays of constraints under their names in the kernels."""
+    return {
+        "column": constraints.columns,
+        "following": constraints.following,
+        "counts": constraints.counts,
+        "proposed": constraints.proposals,
+        "completing": constraints.completions,
+        "full": constraints.full,
+        "begin": constraints.begins,
+        "cost": constraints.costs,
+        "cue": constraints.cues,
+        "start": np.asarray(constraints.starts),
+        "needed": np.asarray(constraints.needed),
+        "allowed": np.asarray(constraints.allowed),
+        "ending": np.asarray(constraints.endings),
+    }
 
 
 def _begin_in_torch(model: CpuModel, requests: Sequence[Request]) -> Batch:
@@ -133,7 +163,7 @@ def _begin_in_torch(model: CpuModel, requests: Sequence[Request]) -> Batch:
         batch: Batch = import_module("mt.engine.backends.compiled_scorer").begin(model, requests)
     except ModuleNotFoundError as error:
         raise RequestError(
-            f"sampling, long prefixes, limits of repetition and required terms need {error.name}, which is not "
+            f"sampling, long prefixes and limits of repetition need {error.name}, which is not "
             "installed; accepted: beam search and greedy search"
         ) from error
     return batch

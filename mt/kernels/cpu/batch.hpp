@@ -4,6 +4,7 @@
 #include "encoder.hpp"
 #include "search.hpp"
 #include "shortlist.hpp"
+#include "terms.hpp"
 
 namespace mt {
 
@@ -63,6 +64,7 @@ struct Sentence {
     History history;
     int step = 0;
     BeamSearch search;
+    std::unique_ptr<TermSearch> terms;  // if the translation must contain some words, or must not contain others
 };
 
 // A row of the decoder: one beam of one sentence.
@@ -91,6 +93,14 @@ class Batch {
         }
     }
 
+    // Require and forbid words in the translation of a sentence that has just joined. All sentences of a batch, or
+    // none, have such words.
+    void require(int place, const TermTables& tables) {
+        Sentence& sentence = *sentences_[place];
+        sentence.terms = std::make_unique<TermSearch>(tables, beams_, model_.config);
+        if (sentence.search.forced()) sentence.terms->force(sentence.search.params().first);
+    }
+
     // Take another batch's sentences.
     void extend(Batch& other) {
         for (auto& sentence : other.sentences_) sentences_.push_back(std::move(sentence));
@@ -113,6 +123,7 @@ class Batch {
                     if (sentence->search.alive(b)) rows_.push_back({sentence.get(), b, sentence->search.token(b), 0});
         if (rows_.empty()) return;
         const float* states = decode();
+        if (sentences_.front()->terms) return advance_with_terms(states);
         candidates_.resize(std::max(candidates_.size(), rows_.size()));
         for (size_t r = 0; r < rows_.size(); r++) candidates_[r].reset(beams_);
         offer(shortlist_ ? shortlist_->always : model_.output, states, 0, rows_.size());
@@ -134,14 +145,7 @@ class Batch {
         rows_.clear();
         for (auto& sentence : sentences_)
             for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, known(*tokens++, model_.target()), 0});
-        const int vocabulary = model_.config.vocabulary;
-        model_.output.linear.apply(decode(), model_.width, int(rows_.size()), workspace().quantised,
-                            [&](int row, int first, const Floats* values) {
-                                float line[PANEL];
-                                for (int v = 0; v < PANEL / W; v++) simd::store(line + v * W, values[v]);
-                                std::copy(line, line + std::min(PANEL, vocabulary - first),
-                                          out + size_t(row) * vocabulary + first);
-                            });
+        write_logits(decode(), out, model_.config.vocabulary);
         for (auto& sentence : sentences_) sentence->step++;
     }
 
@@ -155,9 +159,39 @@ class Batch {
     }
 
     Sentence& sentence(int place) { return *sentences_[place]; }
+    std::vector<Hypothesis> results(int place) const {
+        return sentences_[place]->search.results(sentences_[place]->terms != nullptr);
+    }
     int size() const { return int(sentences_.size()); }
 
   private:
+    // The logits of all rows, each at a multiple of `stride`, which is at least the size of the vocabulary.
+    void write_logits(const float* states, float* out, int stride) {
+        const int vocabulary = model_.config.vocabulary;
+        model_.output.linear.apply(states, model_.width, int(rows_.size()), workspace().quantised,
+                                   [&](int row, int first, const Floats* values) {
+                                       float line[PANEL];
+                                       for (int v = 0; v < PANEL / W; v++) simd::store(line + v * W, values[v]);
+                                       std::copy(line, line + std::min(PANEL, vocabulary - first),
+                                                 out + size_t(row) * stride + first);
+                                   });
+    }
+
+    void advance_with_terms(const float* states) {
+        const int stride = padded(model_.config.vocabulary);
+        float* logits = logits_.reserve(rows_.size() * stride);
+        write_logits(states, logits, stride);
+        std::vector<float*> rows(beams_);
+        for (size_t r = 0; r < rows_.size();) {
+            Sentence& sentence = *rows_[r].sentence;
+            std::fill(rows.begin(), rows.end(), nullptr);
+            for (; r < rows_.size() && rows_[r].sentence == &sentence; r++) rows[rows_[r].beam] = logits + r * stride;
+            sentence.terms->advance(sentence.search, rows);
+            sentence.step++;
+            sentence.history.reorder(sentence.step, sentence.search.parents());
+        }
+    }
+
     // Rows [begin, end) of the states through an output layer, and what comes of it to their candidates.
     void offer(const Outputs& outputs, const float* states, size_t begin, size_t end) {
         Candidates* candidates = &candidates_[begin];
@@ -252,6 +286,7 @@ class Batch {
     std::vector<Row> rows_;
     std::vector<const float*> places_;
     std::vector<Candidates> candidates_;
+    Buffer<float> logits_;  // of a search with terms
 };
 
 }  // namespace mt

@@ -36,7 +36,7 @@ int done(Work&& work) {
 extern "C" {
 
 // Changes with every change of this interface.
-int mt_interface() { return 6; }
+int mt_interface() { return 7; }
 
 const char* mt_problem() { return problem; }
 
@@ -83,6 +83,9 @@ void mt_batch_free(Batch* batch) { delete batch; }
 int mt_batch_join(Batch* batch, int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params) {
     return done([&] { batch->join(count, ids, lengths, params); });
 }
+int mt_batch_require(Batch* batch, int place, const TermTables* tables) {
+    return done([&] { batch->require(place, *tables); });
+}
 int mt_batch_extend(Batch* batch, Batch* other) {
     return done([&] { batch->extend(*other); });
 }
@@ -115,7 +118,7 @@ int mt_batch_advance(Batch* batch, int steps, uint8_t* finished) {
 int mt_batch_results(Batch* batch, int place, int room, int32_t* lengths, int32_t* tokens,
                      float* token_log_probabilities, float* scores, float* log_probabilities) {
     return guarded(-1, [&] {
-        const std::vector<Hypothesis> hypotheses = batch->sentence(place).search.results();
+        const std::vector<Hypothesis> hypotheses = batch->results(place);
         for (size_t i = 0; i < hypotheses.size(); i++) {
             const auto& [ids, log_probs, score, log_probability] = hypotheses[i];
             lengths[i] = int32_t(ids.size());

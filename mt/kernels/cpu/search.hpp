@@ -103,6 +103,22 @@ class BeamSearch {
         steps_++;
     }
 
+    // A step whose candidates were found elsewhere. `leading` is the best total of those that can keep the search
+    // running; `enough` is one less than the number of finished hypotheses after which the search can end.
+    void go_on(std::vector<float> totals, std::vector<int> tokens, std::vector<int> parents, std::vector<float> ends,
+               float leading, int enough) {
+        totals_ = std::move(totals), tokens_ = std::move(tokens), parents_ = std::move(parents);
+        record(std::move(ends), leading, enough, steps_ < params_.longest - 1);
+        steps_++;
+    }
+
+    // The scores are not numbers.
+    void fail() { failed_ = finished_ = true; }
+
+    const SearchParams& params() const { return params_; }
+    int steps() const { return steps_; }
+    float total(int beam) const { return totals_[beam]; }
+    float best_finished() const { return pool_[0]; }
     bool forced() const { return params_.first >= 0; }
     bool finished() const { return finished_; }
     bool failed() const { return failed_; }
@@ -138,8 +154,9 @@ class BeamSearch {
         return used;
     }
 
-    // The best of the finished hypotheses; of equals, the one that was finished first.
-    std::vector<Hypothesis> results() const {
+    // The best of the finished hypotheses; of equals, the one that was finished first. If `distinct`, each translation
+    // occurs once.
+    std::vector<Hypothesis> results(bool distinct) const {
         std::vector<Hypothesis> hypotheses;
         if (failed_) return hypotheses;
         std::vector<End> ends;
@@ -148,8 +165,13 @@ class BeamSearch {
                 if (const float total = trail_[step].ends[b]; total > -INFINITY)
                     ends.push_back({total / penalty(step), step, b});
         std::stable_sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.score > b.score; });
-        ends.resize(std::min(ends.size(), size_t(params_.n_best)));
-        for (const End& end : ends) hypotheses.push_back(follow(end));
+        ends.resize(std::min(ends.size(), size_t(distinct ? beams_ : params_.n_best)));
+        for (const End& end : ends) {
+            Hypothesis hypothesis = follow(end);
+            const auto same = [&](const Hypothesis& other) { return other.tokens == hypothesis.tokens; };
+            if (distinct && std::any_of(hypotheses.begin(), hypotheses.end(), same)) continue;
+            if (hypotheses.size() < size_t(params_.n_best)) hypotheses.push_back(std::move(hypothesis));
+        }
         return hypotheses;
     }
 
@@ -172,7 +194,7 @@ class BeamSearch {
         return float(std::pow(params_.gnmt ? (5 + n) / 6 : n, params_.length_penalty));
     }
 
-    // Which ends count, and whether anything alive can still come among the n best (mt/decoding/beam.py says why).
+    // Which ends count.
     void settle(std::vector<float> ends, bool may_go_on) {
         if (may_go_on) {
             std::vector<float> both(totals_);
@@ -181,14 +203,19 @@ class BeamSearch {
             for (float& end : ends)
                 if (end < both[beams_ - 1]) end = -INFINITY;
         }
+        record(std::move(ends), totals_[0], beams_ - 1, may_go_on);
+    }
+
+    // Whether anything alive can still come among the n best (mt/decoding/beam.py says why).
+    void record(std::vector<float> ends, float leading, int enough, bool may_go_on) {
         const float divisor = penalty(steps_);
         for (const float end : ends) pool_.push_back(end / divisor);
         std::sort(pool_.begin(), pool_.end(), std::greater<float>());
         pool_.resize(beams_);
         const float worst = pool_[params_.n_best - 1];
-        const bool hopeful = totals_[0] / penalty(params_.longest - 1) > worst;
-        const bool room = pool_.back() == -INFINITY;
-        finished_ = !may_go_on || !hopeful || !(room || totals_[0] / divisor > worst);
+        const bool hopeful = leading / penalty(params_.longest - 1) > worst;
+        const bool room = pool_[enough] == -INFINITY;
+        finished_ = !may_go_on || !hopeful || !(room || leading / divisor > worst);
         trail_.push_back({parents_, tokens_, totals_, std::move(ends)});
     }
 

@@ -1,0 +1,111 @@
+"""The kernels' search with required and forbidden words finds what the search in torch finds."""
+
+import ctypes
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from mt.decoding.options import Normalization, SearchOptions
+from mt.decoding.scorer import ModelScorer
+from mt.decoding.term_constraints import TermConstraints
+from mt.engine.backends.cpu import CompiledBatch, CompiledDecoder
+from mt.engine.backends.protocol import BatchDecoder
+from mt.engine.backends.torch import SearchDecoder
+from mt.engine.engine import Engine
+from mt.engine.requests import Request, Result
+from mt.engine.scheduler import Limits
+from mt.model.cache import DecoderCache
+from tests.decoding.test_constrained_beam import wording
+from tests.kernels.conftest import Ids, compile_model, odd_model, some_sources
+
+SHORT = SearchOptions(beam_size=8, n_best=3, max_length_factor=1.0, max_length_offset=16)
+VOCABULARY = 77
+
+
+def random_word(random: Random) -> Ids:
+    return tuple(random.sample(range(4, 40), random.randint(1, 3)))
+
+
+def random_constraints(random: Random) -> TermConstraints:
+    """One or two required words, some twice, some with cues, and up to three forbidden ones, over few ids."""
+    words = list({random_word(random) for _ in range(random.randint(1, 5))})
+    needed = {word: random.choice([1, 1, 1, 2]) for word in words[: random.randint(1, 2)]}
+    cues: dict[Ids, Sequence[int]] = {
+        word: random.sample(range(4, VOCABULARY), random.randint(0, 4)) for word in needed
+    }
+    joined = random.sample(range(4, VOCABULARY), random.randint(0, 20))
+    return wording(VOCABULARY, needed, [word for word in words[2:] if len(word) > 1], cues, joined)
+
+
+def requests(options: SearchOptions, count: int = 40, seed: int = 0, prefix: Ids = ()) -> list[Request]:
+    random = Random(seed)
+    sources = some_sources(count, VOCABULARY, seed=seed + 1)
+    return [
+        Request(id, source, options, prefix, constraints=random_constraints(random))
+        for id, source in enumerate(sources)
+    ]
+
+
+def run(decoder: BatchDecoder, wanted: list[Request], limits: Limits | None = None) -> dict[int, Result]:
+    engine = Engine(decoder, limits)
+    for request in wanted:
+        engine.submit(request)
+    return {result.id: result for result in engine.drain()}
+
+
+@pytest.mark.parametrize(
+    ("options", "prefix"),
+    [
+        (SHORT, ()),
+        (SHORT, (50,)),  # such as the token of a language, with which no word begins
+        (SearchOptions(beam_size=16, n_best=1, max_length_factor=1.0, max_length_offset=16), ()),
+        (SearchOptions(beam_size=1, max_length_factor=1.0, max_length_offset=16), ()),
+        (SearchOptions(beam_size=5, n_best=5, min_length=9, max_length_factor=1.0, max_length_offset=16), ()),
+        (SearchOptions(beam_size=8, n_best=2, max_length=3), ()),
+        (
+            SearchOptions(
+                beam_size=6, length_penalty=0.6, normalization=Normalization.GNMT, max_length_factor=1.0,
+                max_length_offset=16,
+            ),
+            (),
+        ),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_equal_to_the_search_in_torch(library: ctypes.CDLL, options: SearchOptions, prefix: Ids) -> None:
+    model = odd_model()
+    wanted = requests(options, prefix=prefix)
+    found = run(CompiledDecoder(compile_model(library, model)), wanted)
+    expected = run(SearchDecoder[DecoderCache](ModelScorer(model)), wanted)
+    for request in wanted:
+        ours, theirs = found[request.id].hypotheses, expected[request.id].hypotheses
+        assert [one.tokens for one in ours] == [one.tokens for one in theirs]
+        for one, other in zip(ours, theirs, strict=True):
+            assert one.score == pytest.approx(other.score, abs=1e-4)
+            assert one.token_log_probabilities == pytest.approx(other.token_log_probabilities, abs=1e-3)
+    successes = sum(bool(result.hypotheses) for result in expected.values())
+    assert successes >= (0 if options.max_length == 3 else 2 if options.beam_size == 1 else 10)
+
+
+def test_the_kernels_run_the_search(library: ctypes.CDLL) -> None:
+    decoder = CompiledDecoder(compile_model(library, odd_model()))
+    (request,) = requests(SHORT, 1)
+    assert decoder.kind(request).compiled and decoder.kind(request).constrained
+    assert isinstance(decoder.begin([request]), CompiledBatch)
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_a_sentence_does_not_depend_on_its_neighbours(library: ctypes.CDLL, int8: bool) -> None:
+    decoder, wanted = CompiledDecoder(compile_model(library, odd_model(), int8)), requests(SHORT, 30, seed=5)
+    alone = {request.id: run(decoder, [request])[request.id] for request in wanted}
+    assert run(decoder, wanted, Limits(rows=100)) == alone
+    assert run(decoder, wanted[::-1], Limits(rows=24)) == alone
+
+
+def test_tables_that_cannot_be_used(library: ctypes.CDLL) -> None:
+    (request,) = requests(SHORT, 1)
+    assert request.constraints is not None
+    request.constraints.following[1, 1] = len(request.constraints.following)
+    result = run(CompiledDecoder(compile_model(library, odd_model())), [request])[0]
+    assert "invalid entry" in result.problem

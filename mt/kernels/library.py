@@ -21,7 +21,7 @@ from mt.config import ModelConfig
 from mt.kernels.build import find_libraries
 from mt.kernels.shortlist import Shortlist
 
-INTERFACE = 7
+INTERFACE = 8
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results", "mt_batch_require")
 """Short functions, which are called without releasing Python's interpreter lock."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
@@ -43,11 +43,11 @@ class KernelConfig(ctypes.Structure):
 class SearchParams(ctypes.Structure):
     """Search parameters of one sentence: struct SearchParams of cpu/search.hpp. Lengths include EOS.
 
-    `first` is the first token of every hypothesis, or NO_TOKEN.
+    `first` is the first token of every hypothesis, or NO_TOKEN. No n-gram of `ngram` tokens occurs twice; 0 allows all.
     """
 
     _fields_ = [
-        *((name, c_int32) for name in ("longest", "shortest", "n_best", "gnmt", "first")),
+        *((name, c_int32) for name in ("longest", "shortest", "n_best", "gnmt", "first", "ngram")),
         ("length_penalty", c_double),
     ]
 

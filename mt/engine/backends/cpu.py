@@ -52,12 +52,13 @@ def search_params(options: SearchOptions, source_length: int, prefix: Sequence[i
         gnmt=options.normalization is Normalization.GNMT,
         length_penalty=options.length_penalty,
         first=prefix[0] if prefix else NO_TOKEN,
+        ngram=options.no_repeat_ngram,
     )
 
 
 SUPPORTED_OPTIONS = {
     *("beam_size", "n_best", "length_penalty", "normalization", "max_length_factor", "max_length_offset"),
-    *("max_length", "min_length_factor", "min_length", "temperature", "top_k", "top_p", "seed"),
+    *("max_length", "min_length_factor", "min_length", "no_repeat_ngram", "temperature", "top_k", "top_p", "seed"),
 }
 """Fields of SearchOptions that the kernels implement or that affect only sampling."""
 
@@ -73,7 +74,7 @@ def is_supported(request: Request) -> bool:
     kernels do not implement has its default value. A field that is added to SearchOptions or Request therefore makes
     torch search, without a change here.
     """
-    if len(request.prefix) > 1:
+    if len(request.prefix) > 1 or (request.constraints is not None and request.options.no_repeat_ngram):
         return False
     return _are_defaults(request, REQUEST_DEFAULTS) and _are_supported(request.options)
 
@@ -163,7 +164,7 @@ def _begin_in_torch(model: CpuModel, requests: Sequence[Request]) -> Batch:
         batch: Batch = import_module("mt.engine.backends.compiled_scorer").begin(model, requests)
     except ModuleNotFoundError as error:
         raise RequestError(
-            f"sampling, long prefixes and limits of repetition need {error.name}, which is not "
+            f"sampling, long prefixes and repetition penalties need {error.name}, which is not "
             "installed; accepted: beam search and greedy search"
         ) from error
     return batch

@@ -125,7 +125,8 @@ class Batch {
         const float* states = decode();
         if (sentences_.front()->terms) return advance_with_terms(states);
         candidates_.resize(std::max(candidates_.size(), rows_.size()));
-        for (size_t r = 0; r < rows_.size(); r++) candidates_[r].reset(beams_);
+        for (size_t r = 0; r < rows_.size(); r++)
+            candidates_[r].reset(beams_, rows_[r].sentence->search.repeats(rows_[r].beam));
         offer(shortlist_ ? shortlist_->always : model_.output, states, 0, rows_.size());
         for (size_t r = 0; r < rows_.size();) {
             Sentence& sentence = *rows_[r].sentence;

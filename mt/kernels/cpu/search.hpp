@@ -11,9 +11,9 @@
 namespace mt {
 
 // Search parameters of a sentence; as SearchParams of mt/kernels/library.py. Lengths count tokens with the final EOS.
-// `first` is the token that every hypothesis begins with, or -1.
+// `first` is the token that every hypothesis begins with, or -1. No n-gram of `ngram` tokens occurs twice, unless it is 0.
 struct SearchParams {
-    int32_t longest, shortest, n_best, gnmt, first;
+    int32_t longest, shortest, n_best, gnmt, first, ngram;
     double length_penalty;
 };
 
@@ -21,8 +21,9 @@ struct SearchParams {
 // the best that may come next. Where the row has a shortlist, its tokens are all that there are.
 class Candidates {
   public:
-    void reset(int wanted) {
-        peak_ = -INFINITY, total_ = Floats{}, eos_ = -INFINITY, wanted_ = wanted;
+    // `banned` are tokens that must not come next.
+    void reset(int wanted, std::vector<int32_t> banned) {
+        peak_ = -INFINITY, total_ = Floats{}, eos_ = -INFINITY, wanted_ = wanted, banned_ = std::move(banned);
         scores_.assign(wanted, -INFINITY), tokens_.assign(wanted, 0);
     }
 
@@ -43,8 +44,10 @@ class Candidates {
             for (unsigned bits = simd::above(values[c], simd::all(scores_.back())); bits; bits &= bits - 1) {
                 const int place = c * W + __builtin_ctz(bits);
                 const auto* end = std::end(outputs.never);
-                if (std::find(std::begin(outputs.never), end, first + place) == end)
-                    insert(at(values, place), outputs.ids[first + place]);
+                const int token = outputs.ids[first + place];
+                if (std::find(std::begin(outputs.never), end, first + place) == end &&
+                    std::find(banned_.begin(), banned_.end(), token) == banned_.end())
+                    insert(at(values, place), token);
             }
     }
 
@@ -80,6 +83,7 @@ class Candidates {
     Floats total_{};
     std::vector<float> scores_;
     std::vector<int> tokens_;
+    std::vector<int32_t> banned_;
 };
 
 struct Hypothesis {
@@ -114,6 +118,19 @@ class BeamSearch {
 
     // The scores are not numbers.
     void fail() { failed_ = finished_ = true; }
+
+    // The tokens that would repeat an n-gram of what a beam has written (Paulus et al. 2018, section 2.5).
+    std::vector<int32_t> repeats(int beam) const {
+        std::vector<int32_t> written, banned;
+        const int n = params_.ngram;
+        if (n == 0 || steps_ < n) return banned;
+        for (int step = steps_; step-- > 0; beam = trail_[step].parents[beam])
+            written.push_back(trail_[step].tokens[beam]);  // the newest first
+        for (int at = 0; at + n <= steps_; at++)
+            if (std::equal(written.begin(), written.begin() + n - 1, written.begin() + at + 1))
+                banned.push_back(written[at]);
+        return banned;
+    }
 
     const SearchParams& params() const { return params_; }
     int steps() const { return steps_; }

@@ -68,6 +68,9 @@ def run(
         SearchOptions(beam_size=4, n_best=4, length_penalty=2.5, **SHORT),
         SearchOptions(beam_size=4, n_best=4, length_penalty=0.6, normalization=Normalization.GNMT, **SHORT),
         SearchOptions(beam_size=9, n_best=9, **SHORT),
+        SearchOptions(beam_size=2, no_repeat_ngram=1, max_length_factor=1.0, max_length_offset=3),
+        SearchOptions(beam_size=4, n_best=4, no_repeat_ngram=2, max_length_factor=1.0, max_length_offset=30),
+        SearchOptions(beam_size=1, no_repeat_ngram=3, max_length_factor=1.0, max_length_offset=40),
     ],
     ids=str,
 )
@@ -186,11 +189,11 @@ def test_a_first_token_without_room_is_refused(library: ctypes.CDLL) -> None:
     ("options", "prefix"),
     [
         (SearchOptions(sample=True, n_best=3, seed=5, top_k=10, **SHORT), ()),
-        (SearchOptions(beam_size=3, n_best=3, no_repeat_ngram=2, **SHORT), ()),
+        (SearchOptions(beam_size=3, n_best=3, no_repeat_ngram=2, repetition_penalty=1.1, **SHORT), ()),
         (SearchOptions(beam_size=3, n_best=3, repetition_penalty=1.3, **SHORT), ()),
         (SearchOptions(beam_size=3, n_best=3, **SHORT), PREFIX),
         (SearchOptions(beam_size=1, **SHORT), PREFIX),
-        (SearchOptions(beam_size=1, no_repeat_ngram=1, **SHORT), ()),
+        (SearchOptions(beam_size=1, no_repeat_ngram=1, repetition_penalty=1.1, **SHORT), ()),
     ],
     ids=str,
 )

@@ -55,7 +55,8 @@ class UnitLinks:
         self._source = source
         self._begins, self._ends = [begin for begin, _ in self.left], [end for _, end in self.left]
         self._weights = self._by_units(attention)
-        self._sums = np.pad(self._weights.cumsum(1), ((0, 0), (1, 0)))
+        self._sums = np.zeros((len(self.right), len(self.left) + 1))
+        np.cumsum(self._weights, 1, out=self._sums[:, 1:])
 
     def gap(self, place: int) -> int:
         """Return where to insert into the target a text that was removed from the source at character `place`.
@@ -71,8 +72,11 @@ class UnitLinks:
             return units
         follows = self._source[self.left[before][0]]
         across = self._sums[:, -1] - 2 * self._sums[:, before]  # change when a target unit moves before the gap
-        crossed = self._sums[:, before].sum() + np.pad(across.cumsum(), (1, 0))  # gap 0 is before all target units
-        near = np.pad(self._weights[:, before - 1], (1, 0)) + np.pad(self._weights[:, before], (0, 1))
+        crossed = np.full(units + 1, self._sums[:, before].sum())  # gap 0 is before all target units
+        crossed[1:] += across.cumsum()
+        near = np.zeros(units + 1)
+        near[1:] += self._weights[:, before - 1]
+        near[:-1] += self._weights[:, before]
         best_first = np.argsort(crossed - near, kind="stable").tolist()
         return next((at for at in best_first if self._may_part(at, follows)), 0)
 
@@ -106,9 +110,9 @@ class UnitLinks:
         """Return the link weights [target unit][source unit]. The weights of a target unit sum to 1, or are all 0."""
         rows = np.zeros((len(self.right), len(self.left)))
         if rows.size:
-            lefts = _units_of(attention.source, self.left, self._source)
-            rights = _units_of(attention.target, self.right, self.target)
-            np.add.at(rows, np.ix_(rights, lefts), np.asarray(attention.weights, np.float64))
+            lefts = np.array(_units_of(attention.source, self.left, self._source))
+            rights = np.array(_units_of(attention.target, self.right, self.target))
+            np.add.at(rows, (rights[:, None], lefts), np.asarray(attention.weights, np.float64))
         totals = rows.sum(1, keepdims=True)
         np.divide(rows, totals, out=rows, where=totals != 0)
         return rows

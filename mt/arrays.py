@@ -17,17 +17,21 @@ Arrays = Mapping[str, Array]
 
 FLOATS = ("float16", "float32", "float64")
 BFLOAT16 = "BF16"
+TYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", BFLOAT16: "<u2", "I8": "<i1", "I32": "<i4", "I64": "<i8"}
+"""Types of numpy that hold the bytes of an array, by the type's name in a file."""
 
 
 def load_arrays(path: Path) -> dict[str, Array]:
     """Return the arrays of a safetensors file. Arrays in bfloat16, which numpy lacks, become float32.
 
-    Raises: ModelError if the file is missing, truncated or of another format.
+    Raises: ModelError if the file is missing, truncated or of another format, or has arrays of another type.
     """
     with opened(path), safe_open(path, "np") as file:
-        names = list(file.keys())
-        if all(file.get_slice(name).get_dtype() != BFLOAT16 for name in names):
-            return {name: file.get_tensor(name) for name in names}
+        types = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118 (not a dict)
+        if wrong := [f"{name} has the type {kind}" for name, kind in types.items() if kind not in TYPES]:
+            raise ModelError(problems(f"{path} cannot be read; accepted types: {', '.join(TYPES)}", wrong))
+        if BFLOAT16 not in types.values():
+            return {name: file.get_tensor(name) for name in types}
         return {name: _decode(fields) for name, fields in deserialize(path.read_bytes())}  # type: ignore[no-untyped-call]
 
 
@@ -74,11 +78,8 @@ def check_arrays(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]], path: Pa
 
 def _decode(fields: Mapping[str, Any]) -> Array:
     """Return an array from its bytes. bfloat16 is the upper half of float32."""
-    if fields["dtype"] != BFLOAT16:
-        types = {"F16": "f2", "F32": "f4", "F64": "f8", "I8": "i1", "I32": "i4", "I64": "i8"}
-        return np.frombuffer(fields["data"], f"<{types[fields['dtype']]}").reshape(fields["shape"])
-    halves = np.frombuffer(fields["data"], "<u2").astype(np.uint32)
-    return (halves << 16).view(np.float32).reshape(fields["shape"])
+    array = np.frombuffer(fields["data"], TYPES[fields["dtype"]]).reshape(fields["shape"])
+    return (array.astype(np.uint32) << 16).view(np.float32) if fields["dtype"] == BFLOAT16 else array
 
 
 def _is_pickle(path: Path) -> bool:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mt.arrays import Array, load_arrays, save_arrays
+from mt.errors import ModelError
 from mt.weights import save_weights
 
 
@@ -27,3 +28,9 @@ def test_float_tensors_of_torch_are_read(tmp_path: Path, dtype: torch.dtype) -> 
     found = load_arrays(tmp_path / "a.safetensors")
     assert found["x"].tolist() == values.tolist()
     assert found["scale"].dtype == np.float32 and found["small"].tolist() == [-128]
+
+
+def test_other_types_are_refused(tmp_path: Path) -> None:
+    save_weights(tmp_path / "a.safetensors", {"x": torch.ones(2), "y": torch.ones(2, dtype=torch.float8_e4m3fn)})
+    with pytest.raises(ModelError, match=r"accepted types: F16, F32.*\n  - y has the type F8_E4M3"):
+        load_arrays(tmp_path / "a.safetensors")

@@ -72,7 +72,7 @@ class BuildConfig(Section):
 
     @property
     def is_synthetic(self) -> bool:
-        """Whether teachers are trained on synthetic text."""
+        """True if teachers are trained on synthetic text."""
         return self.diversify or bool(self.monolingual)
 
 

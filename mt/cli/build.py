@@ -42,9 +42,9 @@ from mt.build.runner import Runner
 from mt.build.stage import Stage
 from mt.cli.command import CommandParser, command, count, stderr_console
 from mt.cli.prepare import RUNS, recipe_path
-from mt.cli.train import MAX_PROCESSES, available_cores
+from mt.cli.train import MAX_PROCESSES
 from mt.config import Recipe
-from mt.engine.devices import select_device
+from mt.engine.devices import available_cores, select_device
 from mt.errors import BuildError
 from mt.files import atomic_file, try_lock
 

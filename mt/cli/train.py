@@ -28,7 +28,7 @@ from mt.data.corpus import SentencePair
 from mt.data.dataset import PreparedData, load_prepared
 from mt.data.preparation import language_pairs, prepared_folder, read_corpus
 from mt.distributed import SEPARATE_STORES, World, barrier, join_process_group, restarts, reuses_store, spawn_ranks
-from mt.engine.devices import select_device
+from mt.engine.devices import available_cores, select_device
 from mt.errors import DataError, TrainingError, problems
 from mt.files import atomic_file, try_lock
 from mt.languages import Direction
@@ -129,11 +129,6 @@ def share_cores(device: torch.device, processes: int | None, threads: int | None
     if threads is not None:
         torch.set_num_threads(threads)
     return processes
-
-
-def available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def train(

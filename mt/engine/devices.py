@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NO_DRIVER = "no NVIDIA driver is installed"
-USUAL_REASONS = (NO_DRIVER, "no NVIDIA driver", "No CUDA GPUs", "built without CUDA", "torch is not installed")
+USUAL_REASONS = ("no NVIDIA driver", "No CUDA GPUs", "built without CUDA", "torch is not installed")
 """Parts of the reasons why a machine without GPU has no GPU."""
 
 
@@ -33,7 +33,6 @@ def select_device(name: str) -> str:
         name = "cpu" if reason else "cuda"
     if name == "cpu":
         return name
-    accepted = "accepted: auto, cpu, cuda, cuda:N"
     try:
         torch = import_module("torch")
         device = torch.device(name)
@@ -45,7 +44,7 @@ def select_device(name: str) -> str:
     except ModuleNotFoundError as error:
         raise ModelError(f"device {name!r} needs torch, which is not installed; accepted: auto, cpu") from error
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ModelError(f"device {name!r} cannot be used ({error}); {accepted}") from error
+        raise ModelError(f"device {name!r} cannot be used ({error}); accepted: auto, cpu, cuda, cuda:N") from error
     if device.type == "cuda":
         # torch prefers cuDNN on GPUs since Hopper. It takes about a second to plan each new shape, and a decoder has a
         # new shape at each step.
@@ -53,10 +52,15 @@ def select_device(name: str) -> str:
     return str(device)
 
 
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def cpu_threads() -> int:
-    """Return the number of threads that this process may use for computation."""
+    """Return the number of threads for computation: OMP_NUM_THREADS, or one for each core."""
     limit = os.environ.get("OMP_NUM_THREADS", "")
-    return int(limit) if limit.isdigit() and int(limit) else len(os.sched_getaffinity(0))
+    return int(limit) if limit.isdigit() and int(limit) else available_cores()
 
 
 def has_driver() -> bool:

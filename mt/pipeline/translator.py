@@ -10,7 +10,7 @@ from typing import overload
 from mt.checkpoint import Confidence, LoadedModel
 from mt.decoding.options import Normalization, SearchOptions
 from mt.engine.backends.ensemble import load_ensemble
-from mt.engine.backends.protocol import Backend, Dtype
+from mt.engine.backends.protocol import Attend, Backend, Dtype
 from mt.engine.backends.registry import BACKENDS, load_backend
 from mt.engine.devices import cpu_threads, select_device
 from mt.engine.engine import Engine
@@ -24,7 +24,7 @@ from mt.pipeline.explain import Explainer
 from mt.pipeline.results import ExplainOptions, Failure, Translation
 from mt.pipeline.text_task import Choose, TextPlanner
 from mt.pipeline.variants import SentenceContext
-from mt.scoring.attention import Attend, AttentionPass
+from mt.scoring.attention import AttentionPass
 from mt.text.terms import Terms
 
 CHUNK_TEXTS = 2048

@@ -1,10 +1,12 @@
 """Cross-attention of given pairs from one teacher-forced pass, for alignment and attention maps."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mt.engine.backends.protocol import Attend
 
 Pair = tuple[Sequence[int], Sequence[int]]
 """A source, ids with tag and EOS, and a target, ids without BOS and EOS."""
@@ -14,9 +16,6 @@ MAX_PAIRS = 16
 
 MAX_WEIGHTS = 2**24
 """Maximum number of attention weights in a pass. A single pair may have more."""
-
-Attend = Callable[[Sequence[Pair]], Sequence[NDArray[np.float32]]]
-"""Function that returns the cross-attention weights [L, H, T + 1, S] of each pair."""
 
 
 @dataclass(frozen=True)

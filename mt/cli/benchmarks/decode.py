@@ -25,6 +25,7 @@ from rich.table import Table
 from mt import evaluation
 from mt.cli.command import CommandParser
 from mt.data.corpus import read_lines
+from mt.engine.devices import available_cores
 from mt.errors import DataError, MTError
 from mt.languages import Direction
 
@@ -33,7 +34,7 @@ from .grid import Trial, Variant, best_variant, known_variant
 from .harness import PeerJob, PeerResult
 from .measure import QUIET_LOAD, Ratio, alternate, noise, percentile, ratio, spread, watching
 from .peers import DEVICES, OUR_DTYPES, Metric, PeerEntry, PeerModels, entries, export, one_direction
-from .report import Bar, Panel, conditions, cores, plot_bars, table, write_json, write_table
+from .report import Bar, Panel, conditions, plot_bars, table, write_json, write_table
 from .untrained import SIZES, untrained_models
 
 COLUMNS = (
@@ -111,7 +112,9 @@ def add_arguments(parser: CommandParser) -> None:
         metavar="JSON",
         help="decode.json of an earlier run, whose settings are used without a search",
     )
-    parser.more.add_argument("--cores", type=int, default=cores(), help="cores of each contender (default: all)")
+    parser.more.add_argument(
+        "--cores", type=int, default=available_cores(), help="cores of each contender (default: all)"
+    )
     parser.more.add_argument(
         "--only", nargs="+", help="run only contenders whose names begin with one of these (default: all)"
     )

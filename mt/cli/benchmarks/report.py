@@ -17,6 +17,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from mt.engine.devices import available_cores
+
 from .contender import ROOT
 
 PACKAGES = ("torch", "ctranslate2", "transformers", "sentencepiece", "numpy")
@@ -46,17 +48,12 @@ def conditions() -> dict[str, Any]:
     return {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "processor": _processor(),
-        "cores": cores(),
+        "cores": available_cores(),
         "load_average": list(os.getloadavg()),
         "python": platform.python_version(),
         "commit": _commit(),
         "versions": {name: number for name in PACKAGES if (number := _version(name))},
     }
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", left: int = 2) -> Table:

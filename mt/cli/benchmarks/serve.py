@@ -29,6 +29,7 @@ from rich.table import Table
 
 from mt.cli.command import CommandParser
 from mt.data.corpus import read_lines, read_tsv
+from mt.engine.devices import available_cores
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.errors import DataError, MTError, RequestError
@@ -38,7 +39,7 @@ from .harness import cpu_seconds
 from .measure import Ratio, noise, ratio, watching
 from .policies import StaticBatches, policies
 from .queueing import Bisection, Drive, Probe, poisson_arrivals
-from .report import conditions, cores, table, write_json, write_table
+from .report import conditions, table, write_json, write_table
 from .untrained import SIZES, untrained_model
 
 READ = 20_000  # lines of each file from which the sample is drawn
@@ -103,7 +104,7 @@ def add_arguments(parser: CommandParser) -> None:
     parser.more.add_argument("--seconds", type=float, default=20.0, help="shortest duration of a probe (default: 20)")
     parser.more.add_argument("--beam-size", type=int, default=5)
     parser.more.add_argument("--dtype", default="auto")
-    parser.more.add_argument("--cores", type=int, default=cores(), help="cores that translate (default: all)")
+    parser.more.add_argument("--cores", type=int, default=available_cores(), help="cores that translate (default: all)")
     parser.more.add_argument(
         "--precision", type=float, default=1.05, help="precision of the rate, as a factor (default: 1.05)"
     )

@@ -35,14 +35,14 @@ from mt.data.batching import Position, UpdateStream
 from mt.data.dataset import load_prepared
 from mt.data.preparation import prepare
 from mt.distributed import World
-from mt.engine.devices import select_device
+from mt.engine.devices import available_cores, select_device
 from mt.errors import DataError, MTError
 from mt.recipe import load_recipe, save_recipe
 from mt.training.precision import choose_precision
 
 from .contender import ROOT, ContenderError
 from .measure import Ratio, alternate, noise, ratio, spread, watching
-from .report import Bar, Panel, conditions, cores, plot_bars, table, write_json, write_table
+from .report import Bar, Panel, conditions, plot_bars, table, write_json, write_table
 from .train_contender import TrainResult, TrainSettings, TrainTask
 
 COLUMNS = (
@@ -181,7 +181,7 @@ def list_entries(device: str) -> list[TrainEntry]:
 
     On a GPU, each trains in one process.
     """
-    count = cores()
+    count = available_cores()
     precision = choose_precision("auto", torch.device(select_device(device)), World())
     if device != "cpu":
         on_gpu = [TrainSettings(precision, threads=count, attention=name, device=device) for name in ("eager", "sdpa")]

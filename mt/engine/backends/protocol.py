@@ -69,7 +69,7 @@ GPU_THREADS = 2
 
 
 Attend = Callable[[Sequence[tuple[Sequence[int], Sequence[int]]]], Sequence[NDArray[np.float32]]]
-"""Function that returns the cross-attention weights [L, H, T + 1, S] of pairs of source and target ."""
+"""Function that returns the cross-attention weights [L, H, T + 1, S] of pairs of a source and a target."""
 
 
 @dataclass(frozen=True)

@@ -78,11 +78,10 @@ def test_bf16_logits_give_an_fp32_loss() -> None:
 def test_the_projected_loss_and_its_gradients_are_those_of_the_plain_one(
     monkeypatch: pytest.MonkeyPatch, smoothing: float, chunk: int
 ) -> None:
-    monkeypatch.setattr(loss_module, "CHUNK", chunk)  # one token at a time, four, or all
+    monkeypatch.setattr(loss_module, "CPU_CHUNK", chunk)  # one token at a time, four, or all
     generator = torch.Generator().manual_seed(1)
     states, weight = torch.randn(7, 5, generator=generator), torch.randn(12, 5, generator=generator)
     labels = torch.tensor([0, 11, 2, 3, 3, 3, 9])
-    states[1] *= 100  # a label with a probability of 0 in float32
     found: list[torch.Tensor | None] = []
     expected: list[torch.Tensor | None] = []
     for into, projected in ((found, True), (expected, False)):
@@ -95,6 +94,18 @@ def test_the_projected_loss_and_its_gradients_are_those_of_the_plain_one(
         into += [loss, x.grad, w.grad]
     for ours, plain in zip(found, expected, strict=True):
         torch.testing.assert_close(ours, plain, atol=1e-5, rtol=1e-5)
+
+
+def test_a_label_without_probability_counts_87_and_has_the_gradients_of_the_plain_loss() -> None:
+    states, weight, labels = torch.tensor([[300.0, 0.0]]), torch.eye(2), torch.tensor([1])
+    gradients = []
+    for loss_of in (projected_cross_entropy, lambda x, w, y, e: smoothed_cross_entropy(x @ w.t(), y, e)):
+        x, w = states.clone().requires_grad_(), weight.clone().requires_grad_()
+        loss = loss_of(x, w, labels, 0.0)
+        loss.backward()
+        gradients.append((x.grad, w.grad))
+        assert loss.item() == pytest.approx(87.34 if len(gradients) == 1 else 300.0, abs=0.01)
+    torch.testing.assert_close(*gradients)
 
 
 def test_in_bf16_the_projected_loss_is_near_that_in_fp32() -> None:

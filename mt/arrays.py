@@ -17,7 +17,16 @@ Arrays = Mapping[str, Array]
 
 FLOATS = ("float16", "float32", "float64")
 BFLOAT16 = "BF16"
-TYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", BFLOAT16: "<u2", "I8": "<i1", "I32": "<i4", "I64": "<i8"}
+TYPES = {
+    "F16": "<f2",
+    "F32": "<f4",
+    "F64": "<f8",
+    BFLOAT16: "<u2",
+    "I8": "<i1",
+    "U8": "<u1",
+    "I32": "<i4",
+    "I64": "<i8",
+}
 """Types of numpy that hold the bytes of an array, by the type's name in a file."""
 
 

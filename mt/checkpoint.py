@@ -1,9 +1,9 @@
 """Writing and reading of model directories.
 
 A directory holds `config.json`, `model.safetensors`, `tokenizer.model` and `README.md`; optionally `calibration.json`,
-`confidence.json` and `shortlist.safetensors`; for an imported model, `int8.json`, `vocabulary.json` and
-`tokenizer.target.model`. If the weights in `model.safetensors` are int8, `float.safetensors` may hold the float weights
-that they were rounded from.
+`confidence.json`, `source_bigrams.safetensors` and `shortlist.safetensors`; for an imported model, `int8.json`,
+`vocabulary.json` and `tokenizer.target.model`. If the weights in `model.safetensors` are int8, `float.safetensors` may
+hold the float weights that they were rounded from.
 
 A directory is written atomically: a reader never sees an incomplete one, even if the writer is killed. Loading runs no
 code: weights are safetensors and metadata is JSON. Both are checked before the model is used. Loading does not import
@@ -30,6 +30,7 @@ from mt.kernels.shortlist import Shortlist, flaws
 from mt.languages import Direction, DirectionSet
 from mt.model.shapes import Shapes, language_model_shapes, transformer_shapes
 from mt.section import Section
+from mt.source_bigrams import SourceBigrams, load_source_bigrams, save_source_bigrams
 from mt.tokenizer import EOS, Tokenizer, load_tokenizer
 
 if TYPE_CHECKING:
@@ -109,13 +110,20 @@ class CalibrationPair(Section):
 
 
 class Confidence(Section):
-    """`confidence.json`: an estimate of chrF / 100 of a translation: slope * (mean token probability) + intercept.
+    """`confidence.json`: parameters of an estimate of chrF / 100 of a translation (mt/scoring/confidence.py).
 
-    The line was fitted to the translations of `sentences` sentences on which the model was not trained.
+    intercept + slope * (mean token probability) + length * ln(tokens of the translation)
+    + length_ratio * ln((characters of the translation + 5) / (characters of the source + 5))
+
+    It was fitted to the translations of `sentences` sentences on which the model was not trained.
     """
 
     slope: float = Field(ge=0)
     intercept: float
+    length: float = 0.0
+    length_ratio: float = 0.0
+    max_novelty: float = Field(1.0, ge=0, le=1)
+    """Novelty of a source (SourceBigrams) above which there is no estimate, because nothing like it was fitted."""
     sentences: int = Field(ge=1)
 
 
@@ -150,6 +158,7 @@ class LoadedModel:
     shortlist: Shortlist | None = None
     confidence: Confidence | None = None
     int8_check: Int8Check | None = None
+    bigrams: SourceBigrams | None = None
 
     @cached_property
     def model(self) -> "Transformer":
@@ -200,8 +209,9 @@ def save_model(
     description: Description | LanguageModelDescription,
     card: str,
     calibration: Sequence[CalibrationPair] = (),
-    confidence: Confidence | None = None,
     *,
+    confidence: Confidence | None = None,
+    bigrams: SourceBigrams | None = None,
     keep_float: bool = False,
 ) -> None:
     """Write a model directory, or replace it.
@@ -223,6 +233,8 @@ def save_model(
             (temporary / "calibration.json").write_bytes(CALIBRATION.dump_json(tuple(calibration), indent=1))
         if confidence:
             (temporary / "confidence.json").write_text(_json(confidence), encoding="utf-8")
+        if bigrams:
+            save_source_bigrams(temporary, bigrams, tokenizer)
 
 
 def load_model(folder: Path, device: str = "cpu") -> LoadedModel:
@@ -252,6 +264,7 @@ def _load_model(folder: Path, device: str) -> LoadedModel:
         _read_shortlist(folder / "shortlist.safetensors", tokenizer),
         _read_optional(folder / "confidence.json", Confidence, "calibrate"),
         _read_optional(folder / "int8.json", Int8Check, "import"),
+        load_source_bigrams(folder, tokenizer),
     )
 
 

@@ -249,6 +249,9 @@ class SegmentResponse(BaseModel):
     source: TextRange
     target: TextRange
     quality: float | None = Field(None, description="From 0 to 100.")
+    unfamiliar: bool | None = Field(
+        None, description="True if `quality` is absent because the sentence is unlike the model's training text."
+    )
     alternatives: tuple[str, ...] | None = None
     alignment: tuple[tuple[TextRange, TextRange], ...] | None = Field(None, description="Pairs of aligned ranges.")
     attention: SegmentAttention | None = None

@@ -18,7 +18,7 @@ FLOORS = (
     ("mt.config", "mt.files", "mt.bundled", "mt.arrays"),
     ("mt.recipe", "mt.distributed"),
     ("mt.tokenizer", "mt.evaluation", "mt.text", "mt.model"),
-    ("mt.kernels", "mt.weights"),
+    ("mt.kernels", "mt.weights", "mt.source_bigrams"),
     ("mt.data", "mt.decoding", "mt.checkpoint"),
     ("mt.engine",),
     ("mt.scoring",),

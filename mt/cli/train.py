@@ -36,6 +36,7 @@ from mt.model.transformer import LanguageModel
 from mt.pipeline.translator import Translator
 from mt.recipe import save_recipe
 from mt.scoring.language_model import LanguageModelScorer, perplexity
+from mt.source_bigrams import SourceBigrams
 from mt.training.card import Perplexity, Published, write_card, write_language_model_card
 from mt.training.confidence import CONFIDENCE_PAIRS, fit_confidence
 from mt.training.memory import keep_freed_memory
@@ -253,9 +254,10 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
             report.print(f"{row.text}: perplexity {row.value:.2f} of {row.tokens:,} tokens")
     else:
         assert isinstance(about, Description) and isinstance(trainer.validation, TranslationValidation)
-        translator = Translator.from_loaded(
-            LoadedModel(model, data.tokenizer, about, str(next(model.parameters()).device))
-        )
+        languages = [source or "" for source, _ in language_pairs(recipe)]
+        bigrams = SourceBigrams.build(data.train.source, data.train.direction, languages)
+        device = str(next(model.parameters()).device)
+        translator = Translator.from_loaded(LoadedModel(model, data.tokenizer, about, device, bigrams=bigrams))
         scores = score_tests(tests, translator)
         card = write_card(recipe, data, trainer.progress, published, scores)
         confidence: Confidence | None = None
@@ -264,7 +266,7 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
         except DataError as error:  # the model can still be looked at
             report.print(f"no confidence.json: {error}")
         calibration = trainer.validation.pairs(CALIBRATION_PAIRS)
-        save_model(folder, weights, data.tokenizer, about, card, calibration, confidence)
+        save_model(folder, weights, data.tokenizer, about, card, calibration, confidence=confidence, bigrams=bigrams)
         for direction, scored in scores.items():
             for score in scored.scores:
                 report.print(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")

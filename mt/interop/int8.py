@@ -66,7 +66,8 @@ def export_int8(model: Path, out: Path, keep_float: bool = False) -> None:
         loaded.description.with_weights("int8"),
         f"{card}\n\n{HEADING}\n\n" + CARD.format(exact=KEPT if keep_float else NOT_KEPT),
         loaded.calibration,
-        loaded.confidence,
+        confidence=loaded.confidence,
+        bigrams=loaded.bigrams,
         keep_float=keep_float,
     )
     if loaded.shortlist is not None:

@@ -52,8 +52,9 @@ class SentenceTranslation:
 
     All ranges, including those in `links`, count characters of the whole source text or the whole translation. `links`
     are in target order. `confidence` is the expected sentence chrF from 0 to 1, or None if the model has no confidence
-    data. `links` and `attention` are set only if ExplainOptions request them. If the model wrote nothing, or knows no
-    letter of the sentence, `untranslated` is true and `text` is the source.
+    data. It is also None if the source is unlike the training text of the model; `unfamiliar` is true then. `links` and
+    `attention` are set only if ExplainOptions request them. If the model wrote nothing, or knows no letter of the
+    sentence, `untranslated` is true and `text` is the source.
     """
 
     source: str
@@ -66,6 +67,7 @@ class SentenceTranslation:
     links: tuple[Link, ...] = ()
     attention: AttentionMap | None = None
     untranslated: bool = False
+    unfamiliar: bool = False
 
 
 @dataclass(frozen=True)

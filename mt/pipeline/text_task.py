@@ -9,7 +9,6 @@ from itertools import accumulate
 from math import inf
 from time import monotonic
 
-from mt.checkpoint import Confidence
 from mt.engine.requests import Request, Result
 from mt.errors import MTError, RequestError
 from mt.pipeline.driver import DecodeCall, Routine
@@ -18,7 +17,7 @@ from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTr
 from mt.pipeline.sentence import is_untranslatable, split_ranges, translate_raw, translate_sentence
 from mt.pipeline.variants import SentenceContext, join_alternatives
 from mt.scoring.attention import CrossAttention
-from mt.scoring.confidence import expected_quality
+from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, segment
 from mt.text.alignment import Range
 from mt.text.segment import TextPart
@@ -120,7 +119,7 @@ class TextTask:
                     self._gaps[number],
                     best.text,
                     after,
-                    self.planner.confidence_of(best),
+                    self.planner.expectation(self._sources[number], best).quality,
                 )
             )
         return reports
@@ -138,6 +137,7 @@ class TextTask:
         sentences, end = [], 0
         for number, (source, alternatives) in enumerate(self._translated()):
             best, source_range = alternatives[0], self._source_ranges[number]
+            expectation = self.planner.expectation(source, best)
             begin = end + len(self._gaps[number])
             end = begin + len(best.text)
             sentences.append(
@@ -148,13 +148,14 @@ class TextTask:
                     alternatives,
                     source_range,
                     (begin, end),
-                    confidence=self.planner.confidence_of(best),
+                    confidence=expectation.quality,
                     links=tuple(
                         (_move(left, source_range[0]), _move(right, begin))
                         for left, right in explanations[number].links
                     ),
                     attention=explanations[number].attention,
                     untranslated=not best.pieces,
+                    unfamiliar=expectation.unfamiliar,
                 )
             )
         ranks = max((len(sentence.alternatives) for sentence in sentences), default=1)
@@ -223,7 +224,7 @@ class TextPlanner:
     sentences: bool = False  # whether each text is one sentence
     protect: bool = True  # whether to protect spans and capitals, and to repair translations
     explainer: Explainer | None = None
-    confidence: Confidence | None = None
+    estimator: QualityEstimator | None = None
     choose: Choose = tuple
 
     def task(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
@@ -250,12 +251,14 @@ class TextPlanner:
             return self.choose(await translate_sentence(sentence, self.context, kept))
         return self.choose(await translate_raw(sentence, self.context))
 
-    def confidence_of(self, alternative: Alternative) -> float | None:
-        """Return the expected quality of an alternative, or None without confidence data or without decoded pieces."""
-        log_probabilities = alternative.piece_log_probabilities
-        if self.confidence is None or not log_probabilities:
-            return None
-        return expected_quality(self.confidence, log_probabilities)
+    def expectation(self, source: str, alternative: Alternative) -> Expectation:
+        """Return the expected quality of an alternative of a source, if the model has an estimator."""
+        log_probabilities, context = alternative.piece_log_probabilities, self.context
+        if self.estimator is None or not log_probabilities:
+            return Expectation(None)
+        tokens = context.encode(source)[len(context.tag) : -1]
+        observation = Observation(log_probabilities, len(source), len(alternative.text))
+        return self.estimator.expectation(context.source, tokens, observation)
 
     def _steps(self, text: str, kept: Sequence[Range]) -> Iterator[PlannedPart | None]:
         """Yield the parts of a text with their kept ranges, and None between other steps of bounded time."""

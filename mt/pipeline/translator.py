@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import overload
 
-from mt.checkpoint import Confidence, LoadedModel
+from mt.checkpoint import LoadedModel
 from mt.decoding.options import Normalization, SearchOptions
 from mt.engine.backends.ensemble import load_ensemble
 from mt.engine.backends.protocol import Attend, Backend, Dtype
@@ -25,6 +25,7 @@ from mt.pipeline.results import ExplainOptions, Failure, Translation
 from mt.pipeline.text_task import Choose, TextPlanner
 from mt.pipeline.variants import SentenceContext
 from mt.scoring.attention import AttentionPass
+from mt.scoring.confidence import QualityEstimator
 from mt.text.terms import Terms
 
 CHUNK_TEXTS = 2048
@@ -73,7 +74,8 @@ class Translator:
         """
         self.tokenizer = loaded.tokenizer
         self.description = loaded.description
-        self.confidence: Confidence | None = loaded.confidence
+        self.bigrams = loaded.bigrams
+        self.estimator = QualityEstimator(loaded.confidence, loaded.bigrams) if loaded.confidence else None
         self.device = loaded.device
         self.dtype = dtype
         self.shortlist = shortlist
@@ -357,7 +359,7 @@ class Translator:
                 self._max_length,
                 explain,
             )
-        return TextPlanner(context, self._max_length, sentences, protect, explainer, self.confidence, choose)
+        return TextPlanner(context, self._max_length, sentences, protect, explainer, self.estimator, choose)
 
     def request(
         self,

@@ -1,4 +1,4 @@
-"""Calibration of confidence: predict the quality of a translation from the mean probability of its tokens."""
+"""Calibration of confidence on parallel text that the model was not trained on."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -7,7 +7,7 @@ from mt import evaluation
 from mt.checkpoint import CalibrationPair, Confidence
 from mt.errors import DataError
 from mt.pipeline.translator import Translator
-from mt.scoring.confidence import fit
+from mt.scoring.confidence import Observation, fit
 
 CONFIDENCE_PAIRS = 1000
 
@@ -18,17 +18,20 @@ def fit_confidence(translator: Translator, pairs: Sequence[CalibrationPair]) -> 
     The model must not have been trained on the pairs. Raises: DataError if no source has text to translate, or the
     model writes no word for any source.
     """
-    log_probabilities, quality, searches = [], [], 0
+    observations, quality, novelty, searches = [], [], [], 0
     for direction, group in groupby(sorted(pairs, key=lambda pair: pair.direction), key=lambda pair: pair.direction):
         texts = list(group)
         source, target = direction.source, direction.target
         results = translator.translate([pair.source for pair in texts], source=source, target=target, sentences=True)
         scores = evaluation.sentence_chrf([result.text for result in results], [pair.target for pair in texts])
         searches += sum(bool(result.sentences) for result in results)
-        for result, score in zip(results, scores, strict=True):
+        for pair, result, score in zip(texts, results, scores, strict=True):
             if probabilities := result.sentences and result.alternatives[0].piece_log_probabilities:
-                log_probabilities.append(probabilities)
+                observations.append(Observation(probabilities, len(pair.source), len(result.text)))
                 quality.append(score)
+                if translator.bigrams:
+                    tokens = translator.tokenizer.encode(pair.source)
+                    novelty.append(translator.bigrams.novelty(str(source), tokens))
     if not quality and searches:
         raise DataError(
             f"the model writes no word for any of {searches:,} sentences; it has not learned to translate. Train it "
@@ -38,4 +41,4 @@ def fit_confidence(translator: Translator, pairs: Sequence[CalibrationPair]) -> 
         raise DataError(
             f"none of the {len(pairs)} pairs has a source to translate; accepted: at least one source that is not empty"
         )
-    return fit(log_probabilities, quality)
+    return fit(observations, quality, novelty)

@@ -253,6 +253,7 @@ def _segment(body: TranslateRequest, sentence: SentenceTranslation) -> SegmentRe
         source=sentence.source_range,
         target=sentence.target_range,
         quality=percent(sentence.confidence),
+        unfamiliar=sentence.unfamiliar or None,
         alternatives=others if body.alternatives else None,
         alignment=sentence.links if body.alignment else None,
         attention=SegmentAttention(source=maps.source, target=maps.target, weights=maps.weights) if maps else None,

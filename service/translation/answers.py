@@ -185,6 +185,7 @@ def _bridged_sentence(first: SentenceTranslation, second: Answer, begin: int) ->
         confidence=_product(first.confidence, second.confidence),
         links=compose_links(first.links, links),
         attention=None,
+        unfamiliar=first.unfamiliar or second.sentences[0].unfamiliar,
     )
 
 

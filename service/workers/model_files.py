@@ -15,7 +15,7 @@ MAX_NAME_LENGTH = 100
 MAX_CARD_LENGTH = 100_000
 FILES = (
     *("config.json", "model.safetensors", "float.safetensors", *TOKENIZER_FILES),
-    *("calibration.json", "confidence.json", "int8.json", "shortlist.safetensors"),
+    *("calibration.json", "confidence.json", "int8.json", "shortlist.safetensors", "source_bigrams.safetensors"),
 )
 
 

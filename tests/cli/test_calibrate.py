@@ -39,7 +39,7 @@ def test_a_model_is_given_its_confidence(
 ) -> None:
     assert main([str(model), *files]) == 0
     written = json.loads((model / "confidence.json").read_text(encoding="utf-8"))
-    assert written.keys() == {"slope", "intercept", "sentences"}
+    assert written.keys() == {"slope", "intercept", "length", "length_ratio", "max_novelty", "sentences"}
     decoded = written["sentences"]  # a sentence for which the model writes nothing has no confidence
     assert len(SOURCES) / 2 < decoded <= len(SOURCES)
     plot = tmp_path / "plot.png"
@@ -47,7 +47,7 @@ def test_a_model_is_given_its_confidence(
     found = json.loads(capsys.readouterr().out)["reliability"]
     assert sum(row["sentences"] for row in found["bins"]) == decoded
     means = [sum(row[name] * row["sentences"] for row in found["bins"]) for name in ("confidence", "chrf")]
-    assert means[0] == pytest.approx(means[1])  # as least squares keep the mean
+    assert means[0] == pytest.approx(means[1], rel=0.01)  # least squares keep the mean, except for limits 0 and 1
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 

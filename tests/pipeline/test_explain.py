@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +18,8 @@ from mt.pipeline import explain as module
 from mt.pipeline.explain import ReducedText
 from mt.pipeline.results import ExplainOptions, Translation
 from mt.scoring.attention import AttentionPass, CrossAttention, Pair
+from mt.scoring.confidence import QualityEstimator
+from mt.source_bigrams import SourceBigrams
 from tests.conftest import sentences
 from tests.pipeline.test_text_task import ODD, Table
 
@@ -225,14 +228,25 @@ def test_a_text_without_its_spans(
 def test_confidence_is_the_mean_of_the_sentences_by_their_lengths(small_model: Path) -> None:
     translator = Translator.load(small_model, device="cpu")
     text = "The dog sees the cat and the river. The man draws."
-    assert translator.confidence is None
+    assert translator.estimator is None
     assert translator.translate([text])[0].confidence is None
-    translator.confidence = Confidence(slope=1, intercept=-0.1, sentences=9)
+    translator.estimator = QualityEstimator(Confidence(slope=1, intercept=-0.1, sentences=9))
     found = translator.translate([text, " ", "12"])
     long, short = (each.confidence for each in found[0].sentences)
     assert long is not None and short is not None and long != short
     assert found[0].confidence == pytest.approx((35 * long + 14 * short) / 49)
     assert [each.confidence for each in found[1:]] == [None, None]
+
+
+def test_text_unlike_the_training_text_has_no_confidence(small_model: Path) -> None:
+    loaded = load_model(small_model)
+    known = np.array(loaded.tokenizer.encode("The dog sees the cat."))
+    bigrams = SourceBigrams.build([known, known], np.array([0, 0]), ["en"])
+    confidence = Confidence(slope=0, intercept=0.25, max_novelty=0.2, sentences=9)
+    translator = Translator.from_loaded(replace(loaded, confidence=confidence, bigrams=bigrams))
+    translation = translator.translate("The dog sees the cat. The river draws a man.")
+    assert [(each.confidence, each.unfamiliar) for each in translation.sentences] == [(0.25, False), (None, True)]
+    assert translation.confidence == 0.25
 
 
 def test_a_translator_has_the_confidence_of_its_model(small_model: Path, tmp_path: Path) -> None:

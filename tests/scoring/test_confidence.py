@@ -1,36 +1,63 @@
-"""Confidence: the mean probability of tokens, and the line from it to quality."""
+"""Confidence: its features, the fit to quality, and text that is too unlike the training text."""
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.checkpoint import Confidence
-from mt.scoring.confidence import expected_quality, fit, mean_probability
+from mt.scoring.confidence import (
+    Expectation,
+    Observation,
+    QualityEstimator,
+    expected_quality,
+    fit,
+    mean_probability,
+)
+from mt.source_bigrams import SourceBigrams
 
 LOGS = st.lists(st.floats(-30, 0), min_size=1, max_size=9)
 
 
-def logs(*probabilities: float) -> list[float]:
-    return [math.log(each) for each in probabilities]
+def observed(*probabilities: float, source: int = 10, target: int = 10) -> Observation:
+    return Observation([math.log(probability) for probability in probabilities], source, target)
 
 
 def test_mean_probability() -> None:
-    assert mean_probability(logs(1, 0.5, 0.3)) == pytest.approx(0.6)
+    assert mean_probability(observed(1, 0.5, 0.3).log_probabilities) == pytest.approx(0.6)
     assert mean_probability([]) == 0
 
 
 @pytest.mark.parametrize(("probability", "expected"), [(0.2, 0), (0.4, 0), (0.5, 0.2), (0.7, 0.6), (0.9, 1), (1, 1)])
 def test_quality_on_the_line_within_its_bounds(probability: float, expected: float) -> None:
     line = Confidence(slope=2, intercept=-0.8, sentences=1)
-    assert expected_quality(line, logs(probability)) == pytest.approx(expected)
+    assert expected_quality(line, observed(probability)) == pytest.approx(expected)
+
+
+def test_lengths_count() -> None:
+    parameters = Confidence(slope=0.5, intercept=0, length=0.1, length_ratio=-0.2, sentences=1)
+    quality = expected_quality(parameters, observed(1, 1, source=15, target=5))
+    assert quality == pytest.approx(0.5 + 0.1 * math.log(2) - 0.2 * math.log(10 / 20))
 
 
 def test_the_line_goes_through_points_on_one() -> None:
-    found = fit([logs(0.5), logs(0.7), logs(0.9)], [20, 60, 100])
-    assert (found.slope, found.intercept) == pytest.approx((2, -0.8))
-    assert found.sentences == 3
+    fitted = fit([observed(0.5), observed(0.7), observed(0.9)], [20, 60, 100])
+    assert (fitted.slope, fitted.intercept) == pytest.approx((2, -0.8))
+    assert (fitted.length, fitted.length_ratio, fitted.sentences) == (0, 0, 3)
+
+
+def test_the_fit_recovers_its_parameters() -> None:
+    random = np.random.default_rng(1)
+    parameters = Confidence(slope=0.6, intercept=-0.1, length=0.05, length_ratio=0.2, sentences=1)
+    observations = [
+        observed(*random.uniform(0.5, 0.9, random.integers(1, 20)), source=int(random.integers(5, 50)), target=20)
+        for _ in range(50)
+    ]
+    fitted = fit(observations, [100 * expected_quality(parameters, each) for each in observations])
+    for name in ("slope", "intercept", "length", "length_ratio"):
+        assert getattr(fitted, name) == pytest.approx(getattr(parameters, name))
 
 
 @pytest.mark.parametrize(
@@ -41,15 +68,32 @@ def test_the_line_goes_through_points_on_one() -> None:
 def test_where_nothing_can_be_told_apart_all_have_the_mean(
     sure: list[float], quality: list[float], mean: float
 ) -> None:
-    found = fit([logs(each) for each in sure], quality)
-    assert found.slope == 0
-    assert found.intercept == pytest.approx(mean)
+    fitted = fit([observed(each) for each in sure], quality)
+    assert fitted.slope == 0
+    assert fitted.intercept == pytest.approx(mean)
+
+
+def test_97_of_100_fitted_sentences_are_familiar() -> None:
+    observations = [observed(0.5 + number / 400) for number in range(101)]
+    fitted = fit(observations, list(range(101)), novelty=[number / 100 for number in range(101)])
+    assert fitted.max_novelty == pytest.approx(0.97)
+    assert fit(observations, list(range(101))).max_novelty == 1  # a model without bigrams
+
+
+@pytest.mark.parametrize(("language", "tokens"), [("en", [5, 7, 6]), ("de", [5, 6, 7])], ids=["domain", "language"])
+def test_text_unlike_the_training_text_has_no_value(language: str, tokens: list[int]) -> None:
+    bigrams = SourceBigrams.build([np.array([5, 6, 7])] * 2, np.array([0, 0]), ["en"])
+    estimator = QualityEstimator(Confidence(slope=1, intercept=0, max_novelty=0.5, sentences=1), bigrams)
+    assert estimator.expectation("en", [5, 6, 7], observed(1.0)) == Expectation(1.0)
+    assert estimator.expectation(language, tokens, observed(0.75)) == Expectation(None, unfamiliar=True)
 
 
 @given(st.lists(st.tuples(LOGS, st.floats(0, 100)), min_size=1, max_size=20), LOGS, LOGS)
 def test_surer_is_never_expected_to_be_worse(
     points: list[tuple[list[float], float]], one: list[float], other: list[float]
 ) -> None:
-    line = fit([each for each, _ in points], [quality for _, quality in points])
+    fitted = fit([Observation(logs, 10, 10) for logs, _ in points], [quality for _, quality in points])
+    parameters = fitted.model_copy(update={"length": 0.0})
     low, high = sorted((one, other), key=mean_probability)
-    assert 0 <= expected_quality(line, low) <= expected_quality(line, high) <= 1
+    qualities = [expected_quality(parameters, Observation(logs, 10, 10)) for logs in (low, high)]
+    assert 0 <= qualities[0] <= qualities[1] <= 1

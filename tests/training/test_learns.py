@@ -35,6 +35,7 @@ def test_it_learns_to_reverse_sentences(place: Any) -> None:
         "confidence.json",
         "config.json",
         "model.safetensors",
+        "source_bigrams.safetensors",
         "tokenizer.model",
     ]
     texts, references = (

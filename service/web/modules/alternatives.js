@@ -36,7 +36,7 @@ export class Alternatives {
     this.index = index;
     this.#anchor = anchor;
     anchor.classList.add("open");
-    setText(byId("alternatives-confidence"), describe(sentence.quality));
+    setText(byId("alternatives-confidence"), describe(sentence.quality, sentence.unfamiliar));
     const known = sentence.original ?? sentence;
     this.#offer(known, known.alternatives, sentence);
     this.popover.showPopover();

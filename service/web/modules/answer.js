@@ -61,7 +61,7 @@ export function withWording(answer, index, wording) {
 
 function withChosenWording(original, wording, target) {
   if (wording !== original.wording) {
-    return { ...original, target, quality: null, links: [], attention: null, original, wording };
+    return { ...original, target, quality: null, unfamiliar: false, links: [], attention: null, original, wording };
   }
   const shift = (range) => moved(range, target[0] - original.target[0]);
   return { ...moveSentence(original, shift), original: null };
@@ -87,11 +87,12 @@ function sentences(response, source, text) {
   return [withText(sentence(trimmedRange(source), trimmedRange(text), whole), text)];
 }
 
-function sentence(source, target, { quality, alternatives, attention }) {
+function sentence(source, target, { quality, unfamiliar, alternatives, attention }) {
   return {
     source,
     target,
     quality: number(quality),
+    unfamiliar: unfamiliar === true,
     alternatives: alternatives ?? [],
     links: [],
     attention: attention ?? null,

@@ -3,16 +3,18 @@
 
 const SURE = 55;
 const DOUBTFUL = 45;
+const UNFAMILIAR = "Confidence unknown: this text is unlike the text that the model was trained on.";
 
-/** Returns the class of a sentence: "", "unsure" or "doubtful". */
-export function level(quality) {
+/** Returns the class of a sentence: "", "unsure", "doubtful" or "unfamiliar". */
+export function level(quality, unfamiliar = false) {
+  if (quality === null && unfamiliar) return "unfamiliar";
   if (quality === null || quality >= SURE) return "";
   return quality >= DOUBTFUL ? "unsure" : "doubtful";
 }
 
-/** Returns a text such as "Confidence 48 of 100, less sure". */
-export function describe(quality) {
-  if (quality === null) return "";
+/** Returns a text such as "Confidence 48 of 100, less sure". `unfamiliar`: the text is unlike the training text. */
+export function describe(quality, unfamiliar = false) {
+  if (quality === null) return unfamiliar ? UNFAMILIAR : "";
   const words = { "": "", unsure: ", less sure", doubtful: ", doubtful" };
   return `Confidence ${Math.round(quality)} of 100${words[level(quality)]}`;
 }

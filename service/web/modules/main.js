@@ -230,8 +230,9 @@ class Page {
     this.source.show(answer.source, this.output.show(answer, this.languages.target));
     byId("copy").hidden = !answer.text;
     const quality = overall(answer);
-    setText(byId("confidence"), describe(quality));
-    byId("confidence").dataset.level = level(quality);
+    const unfamiliar = answer.sentences.some((sentence) => sentence.unfamiliar);
+    setText(byId("confidence"), describe(quality, unfamiliar));
+    byId("confidence").dataset.level = level(quality, unfamiliar);
     byId("legend").hidden = answer.sentences.every((sentence) => !level(sentence.quality));
   }
 

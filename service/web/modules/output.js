@@ -29,7 +29,7 @@ export class OutputPane {
       ...interleaved(answer.text, answer.sentences, "target", (sentence, index) => this.#sentence(answer, sentence, index, links)),
     );
     this.notes.replaceChildren(
-      ...answer.sentences.map(({ quality }, index) => element("p", { id: `note-${index}` }, describe(quality))),
+      ...answer.sentences.map(({ quality, unfamiliar }, index) => element("p", { id: `note-${index}` }, describe(quality, unfamiliar))),
     );
     this.placeholder.hidden = answer.text !== "";
     const bySource = [...answer.sentences].sort((left, right) => left.source[0] - right.source[0]);
@@ -56,7 +56,7 @@ export class OutputPane {
       tabindex: index === this.current ? 0 : -1,
       "data-index": index,
       "aria-haspopup": "dialog",
-      "aria-describedby": sentence.quality === null ? null : `note-${index}`,
+      "aria-describedby": sentence.quality === null && !sentence.unfamiliar ? null : `note-${index}`,
     };
     return element("span", attributes, ...pieces(answer.text, sentence.target, own));
   }

@@ -21,6 +21,7 @@ NAMES = {"ar": "Arabic", "de": "German", "en": "English", "fr": "French"}
 TARGETS = {"ar": ["en"], "de": ["en"], "en": ["ar", "de", "fr"], "fr": ["de"]}
 KEY = "secret"
 LIMIT = 2000
+UNFAMILIAR = "mortgage"  # a sentence with this word is unlike the training text
 
 WORDS = {
     ("en", "de"): {
@@ -74,7 +75,8 @@ class Double:
         if body.get("alternatives"):
             answer["alternatives"] = [f"{start}{translation}" for start in ("Nun: ", "Also: ", "Ja, ")]
         if body.get("quality") and not self.plain:
-            answer["quality"] = sum(each["quality"] for each in segments) / max(len(segments), 1)
+            known = [each["quality"] for each in segments if each["quality"] is not None]
+            answer["quality"] = sum(known) / len(known) if known else None
         if body.get("segments") and not self.plain:
             answer["segments"] = segments
         return answer
@@ -97,11 +99,14 @@ class Double:
             read = word.end()
         written += found.group()[read:]
         quality = min((UNSURE.get(word.lower(), 88) for word, _ in pieces), default=88)
+        unfamiliar = any(word.lower() == UNFAMILIAR for word, _ in pieces)
         segment: dict[str, Any] = {
             "source": [found.start(), found.end()],
             "target": [start, start + len(written)],
-            "quality": quality,
+            "quality": None if unfamiliar else quality,
         }
+        if unfamiliar:
+            segment["unfamiliar"] = True
         if body.get("alignment"):
             segment["alignment"] = links
         if body.get("attention"):

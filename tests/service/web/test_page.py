@@ -305,6 +305,17 @@ def test_confidence_in_words_and_lines(visit: Callable[..., Visit]) -> None:
     expect(seen.page.locator("#result")).to_contain_text("(2 of 3 sentences less sure)")
 
 
+def test_text_unlike_the_training_text_has_no_value_and_no_colour(visit: Callable[..., Visit]) -> None:
+    seen = visit()
+    seen.type("The mortgage sleeps.", "der mortgage schläft.")
+    unknown = "Confidence unknown: this text is unlike the text that the model was trained on."
+    expect(seen.page.locator("#confidence")).to_have_text(unknown)
+    marker = "getComputedStyle(document.querySelector('#confidence'), '::before').display"
+    assert seen.page.evaluate(marker) == "none"
+    sentence = seen.page.locator("#output .sentence")
+    assert seen.page.locator(f"#{sentence.get_attribute('aria-describedby')}").text_content() == unknown
+
+
 def test_attention(visit: Callable[..., Visit]) -> None:
     seen = visit()
     seen.type(TEXT, TRANSLATION)

@@ -1,0 +1,126 @@
+"""The pairs of neighbouring source tokens that occur in the training text of a model.
+
+A source with many other pairs is unlike the training text: another domain, another language, or noise. How probable a
+model finds its translation then says little about the quality of the translation.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+
+from mt.arrays import Array, load_arrays, save_arrays
+from mt.errors import ModelError, problems
+from mt.tokenizer import EOS, Tokenizer
+
+MAX_TOKENS = 20_000_000  # tokens of the training text that are read; the texts are evenly spaced in the corpora
+MIN_COUNT = 2  # occurrences of a pair in the training text; a single one may be an error
+BITS_PER_PAIR = 8  # at least; a pair that is not in the set is then taken for a member at most once in eight times
+MIN_BITS, MAX_BITS = 1 << 12, 1 << 24
+FILE = "source_bigrams.safetensors"
+
+# Multipliers of a multiply-shift hash of 64 bits (Dietzfelbinger et al. 1997): any odd numbers without a pattern.
+LANGUAGE, FIRST, SECOND, MIX = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93
+ALL_ONES = (1 << 64) - 1
+
+
+class TextsOfTokens(Protocol):
+    """N texts as sequences of token ids."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> Array: ...
+
+
+@dataclass(frozen=True)
+class SourceBigrams:
+    """A set of pairs (token, next token) for each source language, as a Bloom filter with one hash function.
+
+    A pair with hash h belongs to the set if bit h & 7 of `bits`[h >> 3] is 1. EOS precedes and follows each text.
+    """
+
+    bits: NDArray[np.uint8]  # [2 ** n]
+
+    @classmethod
+    def build(cls, texts: TextsOfTokens, directions: Array, languages: Sequence[str]) -> "SourceBigrams":
+        """Build the set from the sources of a training text.
+
+        `languages`[`directions`[i]] is the language of text i. Pairs that occur only once are left out.
+        """
+        keys = list(_frequent_keys(texts, directions, languages))
+        members = np.concatenate(keys) if keys else np.empty(0, np.uint64)
+        size = min(max(MIN_BITS, 1 << (BITS_PER_PAIR * len(members)).bit_length()), MAX_BITS)
+        hashes = (members >> np.uint64(64 - (size.bit_length() - 1))).astype(np.int64)
+        bits = np.zeros(size // 8, np.uint8)
+        np.bitwise_or.at(bits, hashes >> 3, np.uint8(1) << (hashes & 7).astype(np.uint8))
+        return cls(bits)
+
+    def novelty(self, language: str, tokens: Sequence[int]) -> float:
+        """Return the share of the pairs of a text, without tags and EOS, that are not in the set."""
+        bits, shift = self._bytes, 64 - (8 * len(self.bits)).bit_length() + 1
+        first, unknown = EOS, 0
+        salt = _salt(language)
+        for second in (*tokens, EOS):
+            key = (salt + first * FIRST + second * SECOND) & ALL_ONES
+            place = (((key ^ (key >> 32)) * MIX) & ALL_ONES) >> shift
+            unknown += not bits[place >> 3] >> (place & 7) & 1
+            first = second
+        return unknown / (len(tokens) + 1)
+
+    @property
+    def _bytes(self) -> memoryview:
+        return self.bits.data  # elements of a memoryview are ints of Python, which are faster here than those of numpy
+
+
+def save_source_bigrams(folder: Path, bigrams: SourceBigrams, tokenizer: Tokenizer) -> None:
+    """Write a set into a model directory, marked with the digest of `tokenizer`."""
+    save_arrays(folder / FILE, {"bits": bigrams.bits}, {"tokenizer": tokenizer.digest})
+
+
+def load_source_bigrams(folder: Path, tokenizer: Tokenizer) -> SourceBigrams | None:
+    """Return the set of a model directory, or None if there is none.
+
+    Raises:
+        ModelError: The file is not a set of bigrams for `tokenizer`.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return None
+    bits = load_arrays(path).get("bits")
+    with safe_open(path, "np") as file:
+        digest = (file.metadata() or {}).get("tokenizer")
+    wrong = []
+    if bits is None or bits.dtype != np.uint8 or bits.ndim != 1 or len(bits) & (len(bits) - 1) or not len(bits):
+        wrong.append("bits is missing or invalid; accepted: a 1-D array of uint8, whose length is a power of two")
+    if digest != tokenizer.digest:
+        wrong.append("the file is for another tokenizer; accepted: a file that training wrote for this model")
+    if wrong or bits is None:
+        raise ModelError(problems(f"{path} cannot be used (the file is optional)", wrong))
+    return SourceBigrams(bits)
+
+
+def _salt(language: str) -> int:
+    return crc32(language.encode()) * LANGUAGE & ALL_ONES
+
+
+def _frequent_keys(texts: TextsOfTokens, directions: Array, languages: Sequence[str]) -> Iterator[NDArray[np.uint64]]:
+    """Yield the mixed 64-bit keys of the pairs that occur at least MIN_COUNT times, language by language."""
+    step = max(1, -(-sum(len(texts[index]) for index in range(0, len(texts), 100)) * 100 // MAX_TOKENS))
+    eos = np.array([EOS], np.uint64)
+    for language in dict.fromkeys(languages):
+        of_language = [number for number, other in enumerate(languages) if other == language]
+        chosen = np.flatnonzero(np.isin(directions, of_language))[::step]
+        parts = [part for index in chosen for part in (texts[index].astype(np.uint64), eos)]
+        if not parts:
+            continue
+        tokens = np.concatenate([eos, *parts])
+        keys = (tokens[:-1] * np.uint64(FIRST) + tokens[1:] * np.uint64(SECOND) + np.uint64(_salt(language))).view(
+            np.uint64
+        )
+        mixed, counts = np.unique((keys ^ (keys >> np.uint64(32))) * np.uint64(MIX), return_counts=True)
+        yield mixed[counts >= MIN_COUNT]

@@ -129,7 +129,7 @@ async def _explain_request(request: Request) -> ExplainRequest:
     return parse_body(ExplainRequest, await read_fields(request))
 
 
-TranslateBody = Annotated[TranslateRequest, Depends(_translate_request)]
+TranslateRequestBody = Annotated[TranslateRequest, Depends(_translate_request)]
 FileBody = Annotated[FileRequest, Depends(_file_request)]
 DetectBody = Annotated[DetectRequest, Depends(_detect_request)]
 ExplainBody = Annotated[ExplainRequest, Depends(_explain_request)]

@@ -27,7 +27,7 @@ CONVERTER = "SFconvertbot"
 """Account of the hub that opens pull requests with the weights as safetensors. Anybody can open other ones."""
 LARGE = 10_000_000  # bytes; the download of a larger file is reported
 
-Report = Callable[[str], None]
+OnReport = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Listing:
     reference: str = ""  # branch of the commit if it is not that of the user's revision
 
 
-def fetch_model(source: str, options: ImportOptions, folder: Path, report: Report = lambda line: None) -> Origin:
+def fetch_model(source: str, options: ImportOptions, folder: Path, report: OnReport = lambda line: None) -> Origin:
     """Download a model into `folder`.
 
     `source` is owner/model or owner/model@REVISION; without a revision, the newest is taken. A file that is in the

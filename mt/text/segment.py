@@ -14,6 +14,7 @@ from itertools import accumulate, chain
 import sentencex
 
 from mt.languages import primary_language
+from mt.text.alignment import Range
 
 LONGEST_SENTENCE = 4000
 """Maximum number of characters of a sentence; longer ones, which exceed the maximum length of any model, are cut."""
@@ -27,10 +28,14 @@ _JOINER = "\u200d"
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A part of a text: text that stays unchanged if `kept` is true, otherwise a sentence or clause to translate."""
+    """A part of a text: text that stays unchanged if `kept` is true, otherwise a sentence or clause to translate.
+
+    The translation of a part that is not kept contains its `kept_ranges` unchanged.
+    """
 
     text: str
     kept: bool
+    kept_ranges: tuple[Range, ...] = ()
 
 
 def split_text(text: str, language: str) -> Iterator[TextPart]:

@@ -17,7 +17,7 @@ from mt.errors import MTError
 from service.errors import StorageFull, StorageUnavailable
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
+DatabaseWork = Callable[[sqlite3.Connection], T]
 
 OPEN_SECONDS = 5.0  # longest wait for the lock of another process, when the database is opened
 BUSY_MILLISECONDS = 250  # longest wait for this lock in a transaction of a request
@@ -120,7 +120,7 @@ class _Connection:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by caller
         self._failed = False  # whether the last transaction failed
 
-    async def run(self, work: Work[T], caller: str) -> T:
+    async def run(self, work: DatabaseWork[T], caller: str) -> T:
         """Run `work` in one transaction. A caller has at most one transaction in the thread's queue.
 
         Raises: StorageUnavailable if the database is locked or cannot be used, StorageFull if the disk is full.
@@ -132,7 +132,7 @@ class _Connection:
             full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
             raise (StorageFull() if full else StorageUnavailable()) from error
 
-    def submit(self, work: Work[T]) -> Future[T]:
+    def submit(self, work: DatabaseWork[T]) -> Future[T]:
         def within() -> T:
             try:
                 with self._transaction():
@@ -206,7 +206,7 @@ class Database:
         except (OSError, sqlite3.Error, DatabaseError) as error:
             raise _unusable(path, error) from error
 
-    async def write(self, work: Work[T], caller: str = "") -> T:
+    async def write(self, work: DatabaseWork[T], caller: str = "") -> T:
         """Run `work` in one transaction and return its result. If `work` raises, the transaction is rolled back.
 
         Callers take turns, one transaction each.
@@ -215,11 +215,11 @@ class Database:
         """
         return await self._writer.run(work, caller)
 
-    async def read(self, work: Work[T], caller: str = "") -> T:
+    async def read(self, work: DatabaseWork[T], caller: str = "") -> T:
         """Run `work`, which only reads, like `write`, but without waiting for a writer in this or another process."""
         return await self._reader.run(work, caller)
 
-    async def read_keys(self, work: Work[T]) -> T:
+    async def read_keys(self, work: DatabaseWork[T]) -> T:
         """Run `work`, which only reads API keys, like `read`, but on the connection for keys."""
         return await self._key_reader.run(work, "")
 
@@ -227,7 +227,7 @@ class Database:
         """Truncate the write-ahead log, which may still contain deleted rows."""
         await self._writer.truncate_log()
 
-    def run_sync(self, work: Work[T]) -> T:
+    def run_sync(self, work: DatabaseWork[T]) -> T:
         """Run `work` like `write`, but block until it ends (for programs without event loop). Raises: DatabaseError."""
         try:
             return self._writer.submit(work).result()

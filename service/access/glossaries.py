@@ -20,7 +20,7 @@ from mt.text.terms import Terms
 from service.access.control import KEY_PREFIX, is_anonymous
 from service.access.database import Database
 from service.access.eviction import evicted
-from service.access.glossary_entries import Entry
+from service.access.glossary_entries import GlossaryEntry
 from service.errors import InvalidRequest, NotFound, StorageFull, shorten
 
 MAX_NAME_LENGTH = 500  # characters
@@ -42,7 +42,7 @@ class Dictionary:
     """The entries of a glossary for one pair of languages."""
 
     direction: Direction
-    entries: tuple[Entry, ...]
+    entries: tuple[GlossaryEntry, ...]
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class GlossaryStore:
 
         return await self._database.read(read, owner)
 
-    async def entries(self, owner: str, id: str, direction: Direction) -> tuple[Entry, ...]:
+    async def entries(self, owner: str, id: str, direction: Direction) -> tuple[GlossaryEntry, ...]:
         """Return the entries for one pair of languages."""
         read = partial(_read_entries, owner=owner, id=id, direction=direction)
         return _parse(await self._database.read(read, owner))
@@ -248,7 +248,7 @@ def _read_entries(connection: sqlite3.Connection, owner: str, id: str, direction
     return entries
 
 
-def _parse(entries: str) -> tuple[Entry, ...]:
+def _parse(entries: str) -> tuple[GlossaryEntry, ...]:
     return tuple((term, translation) for term, translation in json.loads(entries))
 
 

@@ -12,7 +12,7 @@ from mt.pipeline.results import SentenceTranslation
 from mt.text.terms import Terms
 from service.access.control import AccessControl, Caller
 from service.access.glossaries import GlossaryStore
-from service.bodies import TranslateBody, documented_body
+from service.bodies import TranslateRequestBody, documented_body
 from service.dependencies import (
     AccessDependency,
     GlossariesDependency,
@@ -87,7 +87,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     openapi_extra=documented_body(TranslateRequest),
 )
 async def translate(
-    body: TranslateBody,
+    body: TranslateRequestBody,
     request: Request,
     translations: TranslationsDependency,
     access: AccessDependency,

@@ -19,7 +19,7 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from mt.text.terms import Terms
-from service.access.database import Database, Work
+from service.access.database import Database, DatabaseWork
 from service.access.eviction import evicted
 from service.errors import (
     CannotTranslate,
@@ -307,7 +307,7 @@ class DocumentJobs:
             if undone:
                 await self._callbacks.refund(owner, created, characters)
 
-    async def _write(self, work: Work[T]) -> T:
+    async def _write(self, work: DatabaseWork[T]) -> T:
         """Write to the database; try again while the disk is full or another process locks the database."""
         while True:
             try:

@@ -1,5 +1,6 @@
 """Messages between the service and its worker processes. All are picklable."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -44,6 +45,10 @@ class SourceText:
         """Estimated number of sentences."""
         return 1 + len(self.text) // CHARACTERS_PER_SENTENCE
 
+    def key(self, context: bytes) -> bytes:
+        """Return a key: equal for equal texts in equal contexts, such as the same options."""
+        return blake2b(context + repr(self).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
 
 @dataclass(frozen=True)
 class TranslateOptions:
@@ -59,7 +64,7 @@ class TranslateOptions:
 
     @cached_property
     def digest(self) -> bytes:
-        """Cache key: equal for equal options.
+        """Key of the options: equal for equal options.
 
         The first access takes time linear in the size of the glossary. Pickling keeps the computed value.
         """
@@ -90,7 +95,7 @@ class Translate:
     @property
     def key(self) -> bytes:
         """Key of the text and its options, without the caller: equal keys mean equal work for the model."""
-        return blake2b(repr(self.text).encode("utf-8", "surrogatepass") + self.options.digest, digest_size=16).digest()
+        return self.text.key(self.options.digest)
 
 
 @dataclass(frozen=True)
@@ -197,3 +202,5 @@ class WorkerStopped:
 TextAnswer = TextProgress | TextDone | TextFailed
 ToWorker = Translate | Cancel | Ping | Close
 FromWorker = Ready | LoadFailed | TextAnswer | Heartbeat | WorkerStopped
+Deliver = Callable[[Sequence[FromWorker]], None]
+"""Function that gets the messages of a worker."""

@@ -15,6 +15,7 @@ from service.errors import InternalError, error_location
 from service.workers.messages import (
     Cancel,
     Close,
+    Deliver,
     FromWorker,
     Heartbeat,
     LoadFailed,
@@ -28,7 +29,6 @@ from service.workers.messages import (
     WorkCounts,
     WorkerStopped,
 )
-from service.workers.transport import Deliver
 
 RETRY_SECONDS = 0.1  # pause before a text goes to another replica
 

@@ -16,9 +16,7 @@ from io import BytesIO
 from typing import Any, Protocol
 
 from service.errors import error_location
-from service.workers.messages import Close, FromWorker, ModelSetup, ToWorker, TranslateOptions, WorkerStopped
-
-Deliver = Callable[[Sequence[FromWorker]], None]
+from service.workers.messages import Close, Deliver, ModelSetup, ToWorker, TranslateOptions, WorkerStopped
 
 LENGTH = struct.Struct("!Q")  # number of bytes of a pickle, written before the pickle
 MAX_KNOWN_BYTES = 1 << 24  # pickled options that a worker keeps; the latest options are kept whatever their size

@@ -25,6 +25,7 @@ from service.errors import CannotTranslate, DeadlineExceeded, InternalError, err
 from service.workers.messages import (
     Cancel,
     Close,
+    Deliver,
     FromWorker,
     Heartbeat,
     LoadFailed,
@@ -43,7 +44,6 @@ from service.workers.model_files import model_version
 Load = Callable[[ModelSetup], Translator]
 Receive = Callable[[bool], Sequence[ToWorker]]
 """Function that returns the messages that have arrived. If its argument is true, it waits for at least one message."""
-Deliver = Callable[[Sequence[FromWorker]], None]
 
 TRIAL_TEXT = "The cat sat on the mat."
 MAX_TRIALS = 8  # number of directions in which a new model is tried

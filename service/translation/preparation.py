@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from service.languages import TranslationRoute, TranslationRoutes, describe, pivot_order
-from service.translation.answers import mean_confidence, unchanged_answer
+from service.translation.answers import unchanged_answer
 from service.translation.jobs import Answer, DetectedSource, Job
 from service.workers.messages import SourceText
 
@@ -36,8 +36,7 @@ class PreparedText:
                 source=self.source,
                 bridge=self.route[0].target if len(self.route) > 1 else "",
                 alternatives=tuple(written[1:]),
-                confidence=mean_confidence(sentence for answer in answers for sentence in answer.sentences),
-                untranslated=tuple(sentence for answer in answers for sentence in answer.untranslated),
+                segments=tuple(answers),
             )
         return replace(answer, detected=self.detected)
 

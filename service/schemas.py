@@ -296,7 +296,7 @@ class TranslateResponse(TargetResponse):
 
 
 class StreamedSegment(BaseModel):
-    """A translated sentence. Joined together, the `translatedText` of all sentences are the whole translation."""
+    """A translated sentence. The concatenation of `translatedText` of all sentences is the whole translation."""
 
     text: int | None = Field(None, description="Index of the text in the list; absent for a single text.")
     index: int

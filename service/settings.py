@@ -235,7 +235,7 @@ class Settings(BaseSettings):
 
     @property
     def broad_proxies(self) -> tuple[str, ...]:
-        """Entries of trusted_proxies that are * or large enough to contain clients, who could forge addresses."""
+        """Entries of trusted_proxies that may contain clients, who could forge addresses: * and large networks."""
         return tuple(
             entry for entry in self.trusted_proxies if entry == "*" or ip_network(entry).num_addresses > BROAD_NETWORK
         )

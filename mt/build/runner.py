@@ -33,7 +33,7 @@ DATA_PLACEHOLDER = "{data}"
 
 
 class Record(Section):
-    """The record of a stage. `seconds` are those of all attempts, `figures` the scores of a model."""
+    """The record of a stage. `seconds` is the time of all attempts, and `figures` are the scores of a model."""
 
     digest: str
     state: Literal["started", "done", "skipped"] = "started"

@@ -121,7 +121,7 @@ class Drawing:
         return f"<svg {self._head}{body}</svg>" if theme is None else _file(self._head, css(theme), body)
 
     def adaptive_svg(self) -> str:
-        """Return a file of its own with the colours of the reader's theme, light or dark."""
+        """Return an SVG file that has the colours of the reader's theme, light or dark."""
         style = f"{css(LIGHT)}@media (prefers-color-scheme:dark){{{css(DARK)}}}"
         return _file(self._head, style, "".join(_element(shape, data=False) for shape in self.shapes))
 

@@ -94,7 +94,7 @@ def attention_layer(record: AttentionRecord, queries: Sequence[str], keys: Seque
 
 
 def query_steps(record: AttentionRecord, head: int, query: int, keys: Sequence[str]) -> Drawing:
-    """Draw how one query attends: q, k, weights, v and the weighted sum of v. `head` and `query` count from 0."""
+    """Draw the attention of one query: q, k, weights, v and the weighted sum of v. `head` and `query` count from 0."""
     q, k, v = record.q[head, query], record.k[head], record.v[head]
     weights = record.weights[head, query]
     scores = record.scores[head, query].masked_fill(~record.mask[query], 0)

@@ -96,8 +96,8 @@ class SentenceReport:
 class Translation:
     """The best translation of a text, and its n-best list.
 
-    For a text of several sentences, alternative n of the text consists of alternative n of each sentence, or of its
-    last alternative if it has fewer. `sentences` omits sentences that contain nothing to translate.
+    Alternative n of a text of several sentences consists of alternative n of each sentence. A sentence with fewer
+    alternatives contributes its last alternative. `sentences` omits sentences that contain nothing to translate.
     """
 
     text: str

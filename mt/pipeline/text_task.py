@@ -268,7 +268,7 @@ class TextPlanner:
             yield from self._split(part, [_move(place, -begin) for place in ranges])
 
     def _split(self, part: TextPart, kept: Sequence[Range]) -> Iterator[TextPart]:
-        """Yield the parts of a part: its list marker, and its text, which is split if it is too long for the model."""
+        """Yield the list marker of a part and its text. A text that is too long for the model is split."""
         if part.kept:
             yield part
             return
@@ -301,7 +301,7 @@ class TextPlanner:
 
 
 def _merge_divided(parts: Iterable[TextPart], kept: Sequence[Range]) -> Iterator[TextPart]:
-    """Yield the parts of a text, with all parts that a range of `kept` overlaps merged into one. `kept` is sorted."""
+    """Yield the parts of a text. Parts that the same range of `kept` overlaps are merged. `kept` is sorted."""
     begins = [begin for begin, _ in kept]
     last_ends = [0, *accumulate((end for _, end in kept), max)]  # last_ends[n] is the maximum end of the first n ranges
     group: list[TextPart] = []

@@ -216,11 +216,11 @@ class Database:
         return await self._writer.run(work, caller)
 
     async def read(self, work: DatabaseWork[T], caller: str = "") -> T:
-        """Run `work`, which only reads, like `write`, but without waiting for a writer in this or another process."""
+        """Run `work`, which must only read, and return its result. No writer, in any process, delays it."""
         return await self._reader.run(work, caller)
 
     async def read_keys(self, work: DatabaseWork[T]) -> T:
-        """Run `work`, which only reads API keys, like `read`, but on the connection for keys."""
+        """Run `work`, which must only read API keys, on the connection for keys, and return its result."""
         return await self._key_reader.run(work, "")
 
     async def truncate_log(self) -> None:
@@ -228,7 +228,7 @@ class Database:
         await self._writer.truncate_log()
 
     def run_sync(self, work: DatabaseWork[T]) -> T:
-        """Run `work` like `write`, but block until it ends (for programs without event loop). Raises: DatabaseError."""
+        """Run `work` as `write` does, but block until it ends. Raises: DatabaseError."""
         try:
             return self._writer.submit(work).result()
         except sqlite3.OperationalError as error:
@@ -253,7 +253,7 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 
 
 def _make_private(path: Path) -> None:
-    """Create the database file if necessary. Let only its owner read it and the files that SQLite adds to it."""
+    """Create the database file if necessary. Only its owner can read it and the files that SQLite creates beside it."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     for file in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
         with suppress(FileNotFoundError, PermissionError):  # a file of another user stays as it is
@@ -265,7 +265,7 @@ def _migrate(connection: sqlite3.Connection) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):
         raise DatabaseError(
-            f"the schema has version {version}, of a later release; accepted: versions up to {len(MIGRATIONS)}"
+            f"a later release wrote version {version} of the schema; accepted: versions up to {len(MIGRATIONS)}"
         )
     for statement in (statement for script in MIGRATIONS[version:] for statement in script):
         connection.execute(statement)

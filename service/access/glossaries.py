@@ -1,7 +1,8 @@
 """Stored glossaries. A glossary belongs to one caller and has a dictionary for each pair of languages.
 
-Many people may share an address. Therefore everybody who knows the id of a glossary of a caller without a key can use
-it. The id cannot be guessed, no list contains the glossary, and the glossary expires.
+A caller without a key is known only by its address, which many people may share. Therefore a glossary of such a caller
+can be used by everybody who knows its id. The id cannot be guessed, no list contains the glossary, and the glossary
+expires.
 """
 
 import json
@@ -59,11 +60,11 @@ class Glossary:
 class GlossaryLimits:
     """Limits of the stored glossaries."""
 
-    glossaries: int = 1000  # of one caller
-    entries: int = 10_000  # of one glossary
+    glossaries: int = 1000  # limit for one caller
+    entries: int = 10_000  # limit for one glossary
     bytes_per_caller: int = 20_000_000
-    bytes: int = 200_000_000  # of all callers with a key
-    anonymous_bytes: int = 50_000_000  # of all callers without a key; beyond it, `evicted` selects what is deleted
+    bytes: int = 200_000_000  # limit for all callers with a key together
+    anonymous_bytes: int = 50_000_000  # limit for all callers without a key; `evicted` selects glossaries to delete
     anonymous_seconds: float = 7 * 86_400.0  # a glossary of a caller without a key is deleted after this time
 
 
@@ -184,7 +185,8 @@ class GlossaryStore:
     def _measure(self, connection: sqlite3.Connection, id: str) -> None:
         """Store the size in bytes of a glossary that has been written; delete others if its group is over the limit.
 
-        Raises: InvalidRequest if a limit of the caller is exceeded, StorageFull if the limit of all callers is.
+        Raises: InvalidRequest if a limit of one caller is exceeded, StorageFull if the limit of all callers is
+        exceeded.
         """
         query = "SELECT coalesce(sum(count), 0) FROM dictionaries WHERE glossary = ?"
         (entries,) = connection.execute(query, (id,)).fetchone()

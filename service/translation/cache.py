@@ -1,4 +1,4 @@
-"""Cache of translations; equal requests of a caller in progress share one computation.
+"""Cache of translations. If a caller sends equal requests at a time, one computation answers all of them.
 
 Nothing is shared between callers: the time of an answer would tell one caller which texts another has had translated.
 """
@@ -154,7 +154,7 @@ class TranslationCache(Generic[K, V]):
 
 
 def _landed(flight: Flight[K, V], owned: bool) -> dict[K, V]:
-    """Return the results of a flight by key; {} if it is unfinished, or failed with an error that is not shared.
+    """Return the results of a flight by key; {} if the flight is unfinished, or has failed with an error of its own.
 
     Raises: the error of the flight if this request started the flight (`owned`) or the flight shares its error.
     """

@@ -10,7 +10,7 @@ from service.translation.jobs import Answer, DetectedSource, Job
 from service.workers.messages import SourceText
 
 DETECTION_CHARACTERS = 4000  # language detection reads only these first characters of a text
-SURE = 0.8  # from this confidence on, an unsupported language is an error; below, a supported guess replaces it
+SURE = 0.8  # from this confidence on, an unsupported language is an error; below it, a supported guess is used
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class TextPreparer:
     detector: SupportsDetect | None  # None if every job names its source language
 
     def prepare(self, job: Job, segments: Sequence[Sequence[SourceText]] | None) -> list[PreparedText]:
-        """Prepare all texts of a job; `segments` are those of each text if it is markup.
+        """Prepare all texts of a job. `segments` lists the segments of each text, or is None if the texts are plain.
 
         Raises: UnsupportedLanguage if no models translate a text.
         """

@@ -28,7 +28,7 @@ from service.workers.served_models import ServedModel, unknown_model
 
 DETECTION_CHARACTERS = 100  # detection of a text takes as long as this many characters of other work
 TERM_CHARACTERS = 30  # average length of a glossary entry
-MAX_BRIDGED = 16  # sentences of a stream that the second model has at a time
+MAX_BRIDGED = 16  # maximum number of sentences of a stream that the second model has at a time
 
 
 class TranslationBackend(Protocol):
@@ -110,7 +110,7 @@ class TranslationService:
         )
 
     async def warm_up(self) -> None:
-        """Load the language detector and start a parser in advance, to not delay the first detection and document."""
+        """Load the language detector and start a parser, so that the first detection and document are not delayed."""
         await self._preparer(detecting=True)
         await self._parsers.documents.start()
 
@@ -167,7 +167,7 @@ class TranslationService:
     async def open_document(
         self, caller: str, name: str, content: bytes, columns: tuple[str, ...] = ()
     ) -> OpenedDocument:
-        """Parse a file, of a table only the `columns`, unless they are empty.
+        """Parse a file. If `columns` are given and the file is a table, only these columns are parsed.
 
         Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be parsed.
         """
@@ -376,7 +376,7 @@ class TranslationService:
 
 
 def bridge_sentence(text: SourceText, first: SentenceReport) -> SourceText:
-    """Return the bridge-language sentence of report `first`; it protects the same characters as `text`."""
+    """Return a sentence of the first model as a text for the second model, with the protected ranges of `text`."""
     begin, end = first.source_range
     protected = [(max(a, begin) - begin, min(b, end) - begin) for a, b in text.protected if a < end and b > begin]
     return SourceText(first.text, moved_ranges(protected, text.text[begin:end], first.text), text.aligned)

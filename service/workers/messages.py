@@ -46,13 +46,13 @@ class SourceText:
         return 1 + len(self.text) // CHARACTERS_PER_SENTENCE
 
     def key(self, context: bytes) -> bytes:
-        """Return a key: equal for equal texts in equal contexts, such as the same options."""
+        """Return the key of the text in a context, such as options. Equal texts in equal contexts have equal keys."""
         return blake2b(context + repr(self).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 @dataclass(frozen=True)
 class TranslateOptions:
-    """How to translate texts. None stands for the search option of the model."""
+    """Options of a translation. None stands for the search option of the model."""
 
     direction: Direction
     beam_size: int | None = None
@@ -64,7 +64,7 @@ class TranslateOptions:
 
     @cached_property
     def digest(self) -> bytes:
-        """Key of the options: equal for equal options.
+        """Digest of the options, which is equal for equal options.
 
         The first access takes time linear in the size of the glossary. Pickling keeps the computed value.
         """
@@ -94,7 +94,7 @@ class Translate:
 
     @property
     def key(self) -> bytes:
-        """Key of the text and its options, without the caller: equal keys mean equal work for the model."""
+        """Key of the text and its options. Messages with equal keys are equal work for the model, whoever sent them."""
         return self.text.key(self.options.digest)
 
 
@@ -154,7 +154,7 @@ class TextDone:
 
 @dataclass(frozen=True)
 class TextFailed:
-    """Sent for a text that could not be translated. `message` is for the client, except of an internal error."""
+    """Sent for a text that could not be translated. `message` is for the client, unless the error is internal."""
 
     id: int
     code: str

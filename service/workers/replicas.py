@@ -143,5 +143,5 @@ class ReplicasTransport:
 
 
 def _detached_task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """Start a task with an empty context. Ray Serve would cancel a task with the context of a request at its end."""
+    """Start a task without the context of the request, because Ray Serve cancels tasks of a finished request."""
     return asyncio.get_running_loop().create_task(work, context=Context())

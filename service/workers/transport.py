@@ -192,7 +192,7 @@ class ProcessTransport:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a worker: that of this process, without settings such as the admin key."""
+    """Return the environment of this process without the service's settings, such as the admin key."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
     return kept | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 

@@ -12,7 +12,7 @@ from .measure import percentile
 Item = TypeVar("Item", contravariant=True)
 ItemType = TypeVar("ItemType")
 
-PATIENCE = 4.0  # in multiples of the bound: if a request waits longer, the rate is too high and the probe ends
+PATIENCE = 4.0  # multiple of the bound: if a request waits longer, the rate is too high and the probe ends
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from service.access.glossaries import Glossary
 from service.access.glossary_entries import EntriesFormat
 from service.routes.deepl.body import AsChoice, Body, FormFlag, FormText, FormTexts, OptionalText, Words
 
-MAX_GLOSSARIES = 5  # in one request
+MAX_GLOSSARIES = 5  # limit for one request
 UNSUPPORTED_FIELDS = ("style_id", "translation_memory_id", "custom_instructions")
 
 Formality = Literal["default", "less", "more", "prefer_less", "prefer_more"]
@@ -121,7 +121,7 @@ class ResourceLanguage(BaseModel):
 
 
 class ResourceFeature(BaseModel):
-    """A feature of a resource, and the languages of a translation that must support it."""
+    """A feature of a resource, and whether the source, the target or both languages must support the feature."""
 
     name: str
     needs_source_support: bool

@@ -301,7 +301,7 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
         status = folder.stat()
     except OSError:
         return None
-    return status.st_dev, status.st_ino, status.st_mtime_ns  # with the time, because systems reuse inode numbers
+    return status.st_dev, status.st_ino, status.st_mtime_ns  # the time is necessary because systems reuse inode numbers
 
 
 def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
@@ -364,7 +364,7 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
         )
     if kind is LanguageModelDescription and language is None:
         raise ModelError(
-            f"{folder}: a translation model; accepted: a language model, which a recipe with data.language trains"
+            f"{folder} is a translation model; accepted: a language model, which a recipe with data.language trains"
         )
     try:
         return kind.model_validate(values)
@@ -409,7 +409,7 @@ def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:
 
 
 def _read_optional(path: Path, kind: type[Optional], verb: str) -> Optional | None:
-    """Return the content of a file that `mt-service` with this verb writes, or None if it does not exist."""
+    """Return the content of an optional file, or None if it does not exist. The verb `verb` writes this file."""
     try:
         return kind.model_validate_json(path.read_bytes())
     except FileNotFoundError:

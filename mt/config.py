@@ -25,7 +25,7 @@ SIZES: dict[Size, dict[str, Any]] = {
     "big": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3},
 }
 
-LONGEST_NAME = 100  # most characters of the directions in a folder's name; file systems allow 255 for the whole name
+LONGEST_NAME = 100  # limit for the directions in a folder's name; file systems allow 255 characters for the name
 
 
 class ModelConfig(Section):
@@ -249,7 +249,7 @@ class Recipe(Section):
 
     @property
     def directions(self) -> DirectionSet:
-        """Directions of the final model: those of the model that is fine-tuned, then the new ones of the data."""
+        """Directions of the final model: of the model that is fine-tuned, then new directions of the data."""
         before, trained = self.tuning.directions if self.tuning else DirectionSet(), self.data.directions
         if not len(before):
             return trained

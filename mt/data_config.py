@@ -62,7 +62,7 @@ class CorpusConfig(Section):
         return self
 
     def may_have(self, direction: Direction) -> bool:
-        """Return whether the corpus may have both languages: true if it has no columns, or a column for each."""
+        """Return whether the corpus may have both languages: it has no columns, or a column for each language."""
         return not self.columns or {direction.source, direction.target} <= {*self.columns}
 
     def file(self, root: Path, language: str) -> Path:
@@ -81,7 +81,7 @@ def _check_held_out(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ..
 
 
 def _expand_corpora(value: Any, info: ValidationInfo) -> Any:
-    """Return a list of corpora for paths or tables. For a language model, a plain file has the language as column."""
+    """Return the corpora of paths or tables. A plain file for a language model gets the language as its column."""
     if isinstance(value, str | Mapping):
         value = [value]
     if not isinstance(value, Sequence):
@@ -175,7 +175,7 @@ class DataConfig(Section):
         for one, other in (("directions", "language"), ("valid", "split_validation")):
             if bool(getattr(self, one)) == bool(getattr(self, other)):
                 given = "both are" if getattr(self, one) else "neither is"
-                raise ValueError(f"of data.{one} and data.{other}, {given} given; accepted: exactly one")
+                raise ValueError(f"data.{one} and data.{other}: {given} given; accepted: exactly one of them")
         wrong = [
             f"{corpus.path} has the direction {direction}"
             for corpus in self.train

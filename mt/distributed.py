@@ -17,10 +17,10 @@ from torch._C._distributed_c10d import TCPStore
 
 T = TypeVar("T")
 
-UPDATE_TIMEOUT = timedelta(minutes=30)  # of a collective operation within an update, so that lost processes are noticed
+UPDATE_TIMEOUT = timedelta(minutes=30)  # limit of a collective operation in an update, to notice lost processes
 SEPARATE_STORES = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"
 EXISTING_STORE = {"TORCHELASTIC_USE_AGENT_STORE": "True"}  # tells torch that rank 0 finds a running store
-BARRIER_TIMEOUT = timedelta(hours=24)  # of processes that wait while rank 0 prepares the data or validates
+BARRIER_TIMEOUT = timedelta(hours=24)  # limit for processes that wait while rank 0 prepares the data or validates
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class World:
 def spawn_ranks(command: Sequence[str], processes: int) -> Iterator[None]:
     """Start `command` as ranks 1, 2, ... on this machine, and make this process rank 0, as torchrun would.
 
-    If this process fails, the other ranks are terminated. The output of the other ranks repeats that of rank 0, so it
-    is shown only if one of the other ranks failed first.
+    If this process fails, the other ranks are terminated. The other ranks print the same as rank 0. Their output is
+    shown only if one of them failed first.
     """
     if processes == 1:
         yield
@@ -113,7 +113,7 @@ def all_reduce(world: World, values: Tensor) -> Tensor:
 
 
 def all_reduce_gradients(world: World, parameters: Iterable[torch.nn.Parameter], dtype: torch.dtype) -> None:
-    """Sum gradients over all processes in place. All are sent as one tensor of `dtype`; missing gradients are zeros."""
+    """Sum gradients over all processes in place, in one tensor of `dtype`. Missing gradients count as zeros."""
     if world.size == 1:
         return
     parameters = list(parameters)

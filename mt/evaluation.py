@@ -280,7 +280,7 @@ def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str], *, targe
 
 
 def expected_chrf(candidates: Sequence[str]) -> list[float]:
-    """Return, for each candidate, its mean chrF2 against each other candidate as reference, from 0 to 100.
+    """Return for each candidate the mean of its chrF2, from 0 to 100, with each other candidate as reference.
 
     The scores equal means of `sentence_chrf`, but the n-grams of each candidate are counted only once. A single
     candidate scores 0.

@@ -22,7 +22,7 @@ from pydantic_core import CoreSchema, core_schema
 from mt.errors import LanguageError, problems
 
 _TAG = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2}|-\d{3})?(-[a-z\d]{5,8}|-\d[a-z\d]{3})*")
-_LONGEST_DIRECTION = 80  # most characters of a direction
+_LONGEST_DIRECTION = 80  # maximum number of characters of a direction
 _LIBRETRANSLATE = {"zt": "zh-Hant", "pb": "pt-BR"}
 _STANDARD = dict(
     entry.split(" ")
@@ -188,7 +188,7 @@ class DirectionSet(Collection[Direction]):
         return list(map(str, self.pairs))
 
     def __str__(self) -> str:
-        """Return the directions as text for messages, such as `en-de, de-en` or `from en, de into cs, fr, uk`."""
+        """Return a text for messages, such as `en-de, de-en` or `from en, de into cs, fr, uk`."""
         if self.pairs is None and len(self) > 4:
             return f"from {', '.join(self.sources)} into {', '.join(self.targets)}"
         return ", ".join(map(str, self))

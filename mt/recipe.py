@@ -73,7 +73,7 @@ def validate_recipe(
 
 
 def _language_model_problems(recipe: Recipe) -> Iterator[str]:
-    """Yield problems of keys that a recipe of a language model may not have, or that only it may have."""
+    """Yield a problem for each key that only the recipe of the other kind, translation or language model, may have."""
     data, blocks = recipe.data, recipe.data.block_tokens
     for key, wrong in (
         ("tuning", recipe.tuning is not None),
@@ -125,7 +125,7 @@ def _apply(values: dict[str, Any], override: str) -> str:
 
 
 def _causes(error: ValidationError) -> list[Any]:
-    """Return pydantic's errors, except errors of a list or section in which an item or key has an error itself."""
+    """Return pydantic's errors, without errors of a list or section if one of its items or keys has an error."""
     errors = [cause for cause in error.errors() if cause["type"] != "default_factory_not_called"]
     containers = {cause["loc"][:length] for cause in errors for length in range(len(cause["loc"]))}
     return [cause for cause in errors if cause["loc"] not in containers]

@@ -1,4 +1,4 @@
-"""Base class of recipes and of a model's metadata."""
+"""Base class of the sections of recipes and of the metadata of models."""
 
 from pydantic import BaseModel, ConfigDict
 

@@ -37,7 +37,7 @@ SHOWN = 5  # maximum number of problems of a vocabulary that an error lists
 _TAG, _MARK = "<2", "<from:"  # how language tags and source tags begin
 _CONTROL = re.compile(r"<[^<>]+>")  # matches special pieces, tags and bytes such as <0x20>
 _PRIVATE_USE = range(0xE000, 0xF8FF)
-_BY_TEXT = -1  # in place of an id: the piece must be looked up by its text
+_BY_TEXT = -1  # stands for an id: the piece must be looked up by its text
 
 
 def language_tag(language: str) -> str:
@@ -62,10 +62,9 @@ def train_tokenizer(
 ) -> bytes:
     """Train a SentencePiece model with byte fallback and split digits, and return it in serialised form.
 
-    The pieces of the kind `bpe` are those of byte pair encoding (Sennrich et al. 2016), the pieces of `character` are
-    the most frequent characters, and the pieces of `byte` are only the bytes. Each of `languages` and `source_tags`
-    gets a control symbol. A small corpus gives fewer than `vocabulary_size` pieces. Raises: TokenizerError with the
-    message of SentencePiece.
+    The kind `bpe` is byte pair encoding (Sennrich et al. 2016). With `character`, the pieces are the most frequent
+    characters, and with `byte` only the bytes. Each of `languages` and `source_tags` gets a control symbol. A small
+    corpus gives fewer than `vocabulary_size` pieces. Raises: TokenizerError with the message of SentencePiece.
     """
     model = io.BytesIO()
     try:
@@ -235,7 +234,7 @@ class Tokenizer:
         least = len(proto.pieces) - len(merged)
         if size < least:
             raise TokenizerError(
-                f"a vocabulary of {size} pieces; accepted: at least {least}, the number of characters and symbols"
+                f"vocabulary_size is {size}; accepted: at least {least}, the number of characters and symbols"
             )
         merged.sort(key=lambda piece: -piece.score)
         dropped = {piece.piece for piece in merged[size - least :]}
@@ -260,7 +259,7 @@ class Tokenizer:
         return []
 
     def _named(self, beginning: str) -> tuple[str, ...]:
-        """Return the names of languages or source tags in the control symbols that begin with `beginning`."""
+        """Return the names in the control symbols that begin with `beginning`: languages or source tags."""
         control = (piece for id, piece in enumerate(self._pieces) if id > EOS and self._processor.is_control(id))
         return tuple(piece[len(beginning) : -1] for piece in control if piece.startswith(beginning))
 

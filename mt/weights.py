@@ -53,7 +53,7 @@ def check_weights(weights: Mapping[str, Tensor], model: nn.Module, path: Path) -
 
 
 def average_weights(paths: Sequence[Path], plain: Callable[[Weights], Weights] = dict) -> dict[str, Tensor]:
-    """Return the mean over several weight files, for each tensor (Vaswani et al. 2017, section 6.1).
+    """Return the mean of each tensor over several weight files (Vaswani et al. 2017, section 6.1).
 
     The function `plain` is applied to the weights of each file first. Raises: ModelError if a file cannot be loaded,
     or if its tensors have other names or shapes than those of the first file.

@@ -28,7 +28,7 @@ URLENCODED = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
 FORMS = (URLENCODED, MULTIPART)
 CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})  # other codecs may take quadratic time
-MAX_FIELDS = 1000  # of a query or a form
+MAX_FIELDS = 1000  # limit for a query or a form
 MAX_FILES = 10  # of a form
 MAX_PART_HEAD = 1000  # bytes of a Content-Type, or of a header of a part of a form
 CHUNK = 16_384  # bytes of a form that are parsed without a pause
@@ -129,7 +129,7 @@ async def _explain_request(request: Request) -> ExplainRequest:
     return parse_body(ExplainRequest, await read_fields(request))
 
 
-TranslateBody = Annotated[TranslateRequest, Depends(_translate_request)]
+TranslateRequestBody = Annotated[TranslateRequest, Depends(_translate_request)]
 FileBody = Annotated[FileRequest, Depends(_file_request)]
 DetectBody = Annotated[DetectRequest, Depends(_detect_request)]
 ExplainBody = Annotated[ExplainRequest, Depends(_explain_request)]

@@ -2,7 +2,8 @@
 
 uvicorn waits for ever for the head of a request, and for a client to read. Clients that send or read nothing could
 therefore use up all file descriptors and block all other clients, health checks included. uvicorn's `limit_concurrency`
-would refuse every new connection at the limit; this module closes a connection of the address that has the most.
+would refuse every new connection at the limit. This module instead closes a connection of the address that has the most
+connections.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from uvicorn.server import ServerState
 from service.access.control import caller_network
 
 BACKLOG = 1024  # connections that wait in the kernel to be accepted
-SEND_BYTES = 131_072  # of an answer that the kernel buffers; by default, 4 MB for a client that does not read
+SEND_BYTES = 131_072  # limit for an answer in the kernel's buffers; the default of the kernel is 4 MB
 NO_LINGER = struct.pack("ii", 1, 0)  # value of SO_LINGER that makes the kernel discard unsent bytes
 RESERVE = 16  # connections beyond the limit, only for addresses with at most FEW connections
 FEW = 4

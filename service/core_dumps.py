@@ -1,4 +1,4 @@
-"""Disabling of core dumps, which would write the memory of a process, with texts and keys of clients, to a file."""
+"""Disabling of core dumps: a core dump writes the memory of a process to a file, with texts and keys of clients."""
 
 import ctypes
 import resource

@@ -86,7 +86,7 @@ async def require_admin_unless_public(settings: SettingsDependency, bearer: Bear
 
 
 def client_address(request: Request) -> str:
-    """Return the address of the client. Behind a proxy that the settings do not trust, it is the proxy's address."""
+    """Return the address of the client or, if the settings do not trust the client's proxy, of the proxy."""
     return request.client.host if request.client else ""
 
 

@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 PROBLEM_JSON = "application/problem+json"
-MAX_PROBLEMS = 20  # in one message
+MAX_PROBLEMS = 20  # limit for one message
 MAX_MESSAGE = 4000  # characters; the body of an error contains the message three times
 MAX_PATH = 500  # characters of the path in an error
 _LENGTHS = {"too_short": "must have at least {min_length} item", "too_long": "must have at most {max_length} items"}

@@ -1,4 +1,4 @@
-"""Installation of models of the Hugging Face hub that the setting `model` names, before the service starts.
+"""Installation of Hugging Face models before the service starts, if the setting `model` names them.
 
 `mt-service import` runs as a program: it needs torch and the memory of the whole model, which the service does not.
 """

@@ -132,5 +132,5 @@ def configure_logs(as_json: bool) -> None:
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    for name in ("asyncio", "uvicorn.error"):  # such as "too many open files", for each attempt to connect
+    for name in ("asyncio", "uvicorn.error"):  # they log "too many open files" for each attempt to connect
         logging.getLogger(name).addFilter(RepeatFilter())

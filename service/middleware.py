@@ -276,8 +276,9 @@ class RequestLimitMiddleware:
     def _has_room(self, address: str, body: int, more: int) -> bool:
         """Return whether a body of `body` bytes may grow by `more` bytes.
 
-        An address with one body may use all free bytes. The bodies of an address with several may together have at most
-        as many bytes as remain free: one such address can use half of `buffered_bytes`, two can use two thirds.
+        If the address has no other body, its body may use all free bytes. Otherwise, all bodies of the address together
+        may have at most as many bytes as remain free. One address can therefore use half of `buffered_bytes`, and two
+        addresses two thirds.
         """
         if body + more <= self.limits.small_bytes:
             return True

@@ -4,10 +4,11 @@
     ray start --head --disable-usage-stats                        # on the first; it prints the command for the others
     python -m service.ray_app --model MODEL --max-replicas 8      # on the first machine
 
-The options are those of `python -m service`, except --max-connections and the limits of slow heads, which Ray Serve's
-proxies set. Logs of replicas are always JSON. Model directories need the same path on every machine. The path of
---database must be reachable from every machine, because `front` may run on any of them. Anybody who can connect to a
-Ray cluster can run code on it: allow connections only between its machines, and see Ray's RAY_AUTH_MODE=token.
+The command has the options of `python -m service`, except --max-connections and the time limit of a request's head,
+because the proxies of Ray Serve accept the connections. Logs of replicas are always JSON. Model directories need the
+same path on every machine. The path of --database must be reachable from every machine, because `front` may run on any
+of them. Anybody who can connect to a Ray cluster can run code on it: allow connections only between its machines, and
+see Ray's RAY_AUTH_MODE=token.
 
 Ray Serve runs two deployments. `front` is one process with the application: one queue, fairness between callers, one
 database, one /metrics, and 503 with Retry-After under overload. `models` are replicas with a GPU each, or with
@@ -212,7 +213,7 @@ def _delete() -> None:
 
 
 def problem_of(messages: Iterable[str]) -> str:
-    """Return the message of our own error in `messages`: Ray Serve reports a failed replica only by tracebacks."""
+    """Return the message of this program's error in the tracebacks `messages`, by which Ray Serve reports failures."""
     for message in messages:
         if problems_found := re.findall(r"^(?:mt|service)\.[\w.]+: (.+)", message, re.MULTILINE | re.DOTALL):
             return str(problems_found[-1])

@@ -73,13 +73,13 @@ def _flag(value: Any) -> Any:
     return flag
 
 
-Text = Annotated[str, BeforeValidator(_text)]
+TextField = Annotated[str, BeforeValidator(_text)]
 TextOrTexts = Annotated[str | list[str], BeforeValidator(_text_or_texts)]
-Texts = Annotated[list[str], BeforeValidator(_texts)]
+TextsField = Annotated[list[str], BeforeValidator(_texts)]
 Pairs = Annotated[dict[str, str], BeforeValidator(_pairs)]
 Number = Annotated[int, BeforeValidator(_number)]
 Count = Annotated[int, BeforeValidator(lambda value: max(0, _number(value)))]  # LibreTranslate reads -1 as 0
-Flag = Annotated[bool, BeforeValidator(_flag)]
+FlagField = Annotated[bool, BeforeValidator(_flag)]
 TextRange = tuple[int, int]
 """Begin and end of a range of characters (code points) in a text."""
 
@@ -116,40 +116,42 @@ class TranslateRequest(_Request):
     )
 
     q: TextOrTexts = Field(description="Text, or list of texts.")
-    source: Text = Field(description="Code of GET /languages; or auto, which detects the language of each text.")
-    target: Text = Field(
+    source: TextField = Field(description="Code of GET /languages; or auto, which detects the language of each text.")
+    target: TextField = Field(
         description="Code of GET /languages. Required without `targets`; otherwise, by default the first."
     )
-    format: Annotated[Text, WithJsonSchema({"type": "string", "enum": ["text", "html"]})] = Field(
+    format: Annotated[TextField, WithJsonSchema({"type": "string", "enum": ["text", "html"]})] = Field(
         "text", description="text, or html: tags then stay with their words, and entities stay escaped."
     )
     alternatives: Count = Field(0, description="Largest number of alternative translations of each text.")
-    api_key: Text | None = Field(None, description="API key, if the service requires one.")
-    targets: Texts = Field([], description="Several target languages; `translations` has an answer for each language.")
+    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
+    targets: TextsField = Field(
+        [], description="Several target languages; `translations` has an answer for each language."
+    )
     glossary: Pairs = Field({}, description="Terms and their translations.")
-    glossary_id: Text | None = Field(
+    glossary_id: TextField | None = Field(
         None, description="Id of a glossary stored by POST /v2/glossaries; `glossary` takes precedence."
     )
-    do_not_translate: Texts = Field([], description="Terms that are not translated.")
-    split_sentences: Flag = Field(True, description="False if each text is one sentence.")
+    do_not_translate: TextsField = Field([], description="Terms that are not translated.")
+    split_sentences: FlagField = Field(True, description="False if each text is one sentence.")
     beam_size: Number | None = Field(
         None, ge=1, description="Beam size of the search; the model's default if left out."
     )
-    model: Text | None = Field(None, description=MODEL + " The response then has `models`.")
-    quality: Flag = Field(
+    model: TextField | None = Field(None, description=MODEL + " The response then has `models`.")
+    quality: FlagField = Field(
         False, description="Whether to return the estimated quality of each translation, from 0 to 100."
     )
-    untranslated: Flag = Field(
+    untranslated: FlagField = Field(
         False, description="Whether to list the sentences of which the model translated nothing; they stay unchanged."
     )
-    segments: Flag = Field(
+    segments: FlagField = Field(
         False, description="Whether to return the ranges of each sentence in both texts; for plain text only."
     )
-    alignment: Flag = Field(False, description="Whether to return `segments` with the alignment of words.")
-    attention: Flag = Field(
+    alignment: FlagField = Field(False, description="Whether to return `segments` with the alignment of words.")
+    attention: FlagField = Field(
         False, description="Whether to return `segments` with the model's cross-attention, of at most 500,000 weights."
     )
-    stream: Flag = Field(False, description="Whether to answer with server-sent events, one per sentence.")
+    stream: FlagField = Field(False, description="Whether to answer with server-sent events, one per sentence.")
     timeout_ms: Number | None = Field(
         None, ge=1, le=86_400_000, description="Time after which the request is answered with 504."
     )
@@ -189,7 +191,7 @@ class DetectRequest(_Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"q": "Where is the train station?"}]})
 
     q: TextOrTexts = Field(description="Text, or a list of texts in one language.")
-    api_key: Text | None = Field(None, description="API key, if the service requires one.")
+    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
     @property
     def text(self) -> str:
@@ -204,11 +206,11 @@ class ExplainRequest(_Request):
         json_schema_extra={"examples": [{"q": "Where is the train station?", "source": "en", "target": "de"}]}
     )
 
-    q: Text = Field(description="One sentence of at most 300 characters and 30 words.")
-    source: Text = Field(description="Code of GET /languages, or auto.")
-    target: Text = Field(description="Code of GET /languages.")
-    model: Text | None = Field(None, description=MODEL)
-    api_key: Text | None = Field(None, description="API key, if the service requires one.")
+    q: TextField = Field(description="One sentence of at most 300 characters and 30 words.")
+    source: TextField = Field(description="Code of GET /languages, or auto.")
+    target: TextField = Field(description="Code of GET /languages.")
+    model: TextField | None = Field(None, description=MODEL)
+    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
 class FileRequest(_Request):
@@ -219,13 +221,13 @@ class FileRequest(_Request):
     file: Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})] = Field(
         description="File in a format that GET /frontend/settings lists."
     )
-    source: Text = Field(description="Code of GET /languages, or auto.")
-    target: Text = Field(description="Code of GET /languages.")
-    columns: Text = Field(
+    source: TextField = Field(description="Code of GET /languages, or auto.")
+    target: TextField = Field(description="Code of GET /languages.")
+    columns: TextField = Field(
         "", description="Columns of .csv and .tsv to translate: names in the first row, or numbers, with commas."
     )
-    model: Text | None = Field(None, description=MODEL)
-    api_key: Text | None = Field(None, description="API key, if the service requires one.")
+    model: TextField | None = Field(None, description=MODEL)
+    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
 class DetectedLanguage(BaseModel):
@@ -297,7 +299,7 @@ class TranslateResponse(TargetResponse):
 
 
 class StreamedSegment(BaseModel):
-    """A translated sentence. Joined together, the `translatedText` of all sentences are the whole translation."""
+    """A translated sentence. The concatenation of `translatedText` of all sentences is the whole translation."""
 
     text: int | None = Field(None, description="Index of the text in the list; absent for a single text.")
     index: int

@@ -76,7 +76,7 @@ def _long(value: SecretStr) -> SecretStr:
 Directories = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 Origins = Annotated[tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_split)]
-Hosts = Annotated[tuple[Annotated[str, AfterValidator(_host_name)], ...], NoDecode, BeforeValidator(_split)]
+HostNames = Annotated[tuple[Annotated[str, AfterValidator(_host_name)], ...], NoDecode, BeforeValidator(_split)]
 Networks = Annotated[tuple[Annotated[str, AfterValidator(_host_or_network)], ...], NoDecode, BeforeValidator(_split)]
 
 
@@ -219,7 +219,7 @@ class Settings(BaseSettings):
     trusted_proxies: Networks = Field(
         (), description="Addresses or networks of proxies whose X-Forwarded-For is trusted, separated by commas."
     )
-    allowed_hosts: Hosts = Field(
+    allowed_hosts: HostNames = Field(
         (),
         description="Names by which clients may address the service (Host), separated by commas; * allows all. If left "
         "out: all, or only localhost if `host` is a loopback address. IP addresses are always allowed.",
@@ -235,7 +235,7 @@ class Settings(BaseSettings):
 
     @property
     def broad_proxies(self) -> tuple[str, ...]:
-        """Entries of trusted_proxies that are * or large enough to contain clients, who could forge addresses."""
+        """Entries of trusted_proxies that may contain clients, who could forge addresses: * and large networks."""
         return tuple(
             entry for entry in self.trusted_proxies if entry == "*" or ip_network(entry).num_addresses > BROAD_NETWORK
         )

@@ -1,6 +1,7 @@
 """The rules of the code base, checked by parsing the source. For each rule, one test is a snippet that breaks it."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -55,9 +56,6 @@ OWNERS = {
     "ray": ("service.ray_app", "service.ray_deployments", "mt.cli.ray_cluster"),
     "matplotlib": ("mt.training", "mt.insight", "mt.cli.reliability", "mt.cli.benchmarks"),
 }
-
-SHARED_TYPE_NAMES: frozenset[str] = frozenset()
-"""Public types that two modules define today. This list must become empty."""
 
 TOP_LEVEL = {
     *("mt", "service", "scripts", "tests", "pyproject.toml", "Dockerfile", "README.md"),
@@ -246,13 +244,18 @@ def shared_type_names(sources: Sources) -> list[str]:
     definitions: dict[str, list[str]] = {}
     for module, source in sources.items():
         for node in parsed(source).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                definitions.setdefault(node.name, []).append(module)
-    return [
-        f"{name} is defined in {', '.join(modules)}"
-        for name, modules in definitions.items()
-        if len(modules) > 1 and name not in SHARED_TYPE_NAMES
-    ]
+            match node:
+                case ast.ClassDef(name=name):
+                    pass
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() | ast.BinOp()) if re.search(
+                    r"^[A-Z].*[a-z]", name
+                ):
+                    pass  # an alias of a type
+                case _:
+                    continue
+            if not name.startswith("_"):
+                definitions.setdefault(name, []).append(module)
+    return [f"{name} is defined in {', '.join(modules)}" for name, modules in definitions.items() if len(modules) > 1]
 
 
 def neighbours_named(sources: Sources) -> list[str]:
@@ -315,6 +318,7 @@ def test_the_house_keeps_the_law(rule: Callable[[Sources], list[str]], sources: 
         (open_signatures, {"mt.a": "async def f(a, **kwargs): ..."}),
         (global_statements, {"mt.a": "def f():\n    global x\n    x = 1"}),
         (shared_type_names, {"mt.a": "class Thing: ...", "service.b": "class Thing: ..."}),
+        (shared_type_names, {"mt.a": "Thing = list[int] | str", "service.b": "class Thing: ..."}),
         (neighbours_named, {"mt.a": "path = '../shared/data'"}),
     ],
 )
@@ -339,6 +343,7 @@ def test_each_rule_can_be_broken(rule: Callable[[Sources], list[str]], bad: Sour
         ),
         (ownership_problems, {"mt.tokenizer": "import sentencepiece", "service.routes.health": "import fastapi"}),
         (shared_type_names, {"mt.a": "class _Thing: ...", "mt.b": "class _Thing: ..."}),
+        (shared_type_names, {"mt.a": "T = TypeVar('T')\nWIDTH = A | B", "mt.b": "T = TypeVar('T')\nWIDTH = A | B"}),
         (long_functions, {"mt.a": 'def f():\n    """\n' + "    words\n" * 90 + '    """\n' + "    x = 1\n" * 50}),
         (wide_signatures, {"mt.a": "class A:\n    def f(self, a, b, c, d, e, f, g, *, h, i): ..."}),
     ],

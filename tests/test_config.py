@@ -112,7 +112,7 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
         assert [line for line in found if line.startswith(problem)], (problem, found)
 
 
-VALIDATION = "data: of data.valid and data.split_validation, {} given; accepted: exactly one"
+VALIDATION = "data: data.valid and data.split_validation: {} given; accepted: exactly one of them"
 
 
 @pytest.mark.parametrize(

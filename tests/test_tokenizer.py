@@ -166,7 +166,7 @@ def test_a_shortened_model_is_that_which_fewer_merges_would_have_made(tokenizer:
 
 
 def test_characters_and_symbols_cannot_be_taken_from_it(tokenizer: Tokenizer) -> None:
-    with pytest.raises(TokenizerError, match=r"a vocabulary of 270 pieces; accepted: at least \d+"):
+    with pytest.raises(TokenizerError, match=r"vocabulary_size is 270; accepted: at least \d+"):
         tokenizer.truncated(270)
 
 

@@ -11,7 +11,7 @@ from mt.config import Recipe
 from mt.data_config import CorpusConfig
 from mt.languages import Direction
 
-N_BEST = 5  # translations of each training sentence; the one with the highest sentence BLEU is used
+N_BEST = 5  # translations of each training sentence; the translation with the highest sentence BLEU is used
 MEASURED_UPDATES = 100
 GAINS = {
     "diversify": "+0.5 BLEU (experiment 085)",
@@ -77,7 +77,7 @@ def measuring_stage(recipe: Recipe, build: BuildConfig, machine: Machine) -> Sta
 
 
 def make_plan(recipe: Recipe, build: BuildConfig, machine: Machine, updates: int) -> list[Stage]:
-    """Return the stages of a build. Every model is trained for `updates` updates, except some students."""
+    """Return the stages of a build. Every model, except some students, is trained for `updates` updates."""
     planner = Planner(recipe, build, machine, updates)
     planner.plan()
     return [text_stage(recipe, build), *planner.stages]
@@ -327,7 +327,7 @@ class Planner:
                         self._evaluate(name, model.output, argv, (TEXT, *inputs), files)
 
     def _tests(self, direction: Direction) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
-        """Return options, files and number of each test set of a direction; if there is none, of the validation set."""
+        """Return (options, files, number) of each test set of a direction, or else of its validation set."""
         languages = direction_languages(direction)
         tests: list[tuple[tuple[str, ...], tuple[str, ...], str]] = []
         for number, corpus in enumerate(self.recipe.data.test, 1):

@@ -34,7 +34,7 @@ def all_directions(recipe: Recipe, build: BuildConfig) -> tuple[Direction, ...]:
 
 
 def pair_of(direction: Direction, directions: Iterable[Direction]) -> Direction:
-    """Return the first of `directions` that is `direction` or its reverse; files of exported text have its name."""
+    """Return `direction` or its reverse, whichever comes first in `directions`. It is the name of exported files."""
     return next(known for known in directions if known in (direction, direction.reversed))
 
 

@@ -43,7 +43,7 @@ def write_report(name: str, stages: Sequence[Stage], seconds: Mapping[str, float
 
 
 def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: Path) -> ReportTable:
-    """Return the final models with the scores of each test set, speed and size."""
+    """Return a table of the final models: the scores on each test set, the speed and the size."""
     rows: list[tuple[str, ...]] = []
     signatures: dict[str, None] = {}
     conditions: dict[str, None] = {}
@@ -85,7 +85,7 @@ def models_table(stages: Sequence[Stage], records: Mapping[str, Record], work: P
 
 
 def stages_table(stages: Sequence[Stage], records: Mapping[str, Record], seconds: Mapping[str, float]) -> ReportTable:
-    """Return all stages with estimated and actual minutes."""
+    """Return a table of all stages with estimated and actual minutes."""
     rows = [
         (
             stage.name,

@@ -33,7 +33,7 @@ DATA_PLACEHOLDER = "{data}"
 
 
 class Record(Section):
-    """The record of a stage. `seconds` are those of all attempts, `figures` the scores of a model."""
+    """The record of a stage. `seconds` is the time of all attempts, and `figures` are the scores of a model."""
 
     digest: str
     state: Literal["started", "done", "skipped"] = "started"
@@ -41,7 +41,7 @@ class Record(Section):
     figures: dict[str, Any] = Field(default_factory=dict)
 
 
-Progress = Callable[[Stage, float, float], None]
+OnProgress = Callable[[Stage, float, float], None]
 """Function that is called with a running stage, its seconds so far, and the share of its work that is done (0 to 1)."""
 
 
@@ -72,7 +72,7 @@ class Runner:
         digests = stage_digests(stages, self.root)
         return [stage for stage in stages if not self.is_done(stage, digests[stage.name])]
 
-    def run(self, stages: Sequence[Stage], progress: Progress = lambda stage, seconds, share: None) -> list[str]:
+    def run(self, stages: Sequence[Stage], progress: OnProgress = lambda stage, seconds, share: None) -> list[str]:
         """Run all stages that have not finished, and return their names. Raises: BuildError if a stage fails."""
         digests = stage_digests(stages, self.root)
         executed = []
@@ -104,7 +104,7 @@ class Runner:
         with atomic_file(self.work / stage.folder / "stage.json") as file:
             file.write_text(record.model_dump_json(indent=2), encoding="utf-8")
 
-    def _execute(self, stage: Stage, record: Record, progress: Progress) -> float:
+    def _execute(self, stage: Stage, record: Record, progress: OnProgress) -> float:
         """Run the program of a stage, and return the seconds of this and earlier attempts."""
         folder = self.work / stage.folder
         if stage.recipe is not None:

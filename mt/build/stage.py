@@ -55,7 +55,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage. Paths are relative to the folder of the build, or begin with `{data}/`.
+    """A stage of a build. Paths are relative to the folder of the build, or begin with `{data}/`.
 
     `recipe` is written to `stage.toml` in the folder of the stage. `files` are corpora below the data root. `inputs`
     names stages that must run before; the stages in `gate` and `candidates` must also run before.
@@ -87,7 +87,7 @@ class Stage:
 
 
 def stage_digests(stages: Sequence[Stage], root: Path) -> dict[str, str]:
-    """Return the SHA-256 of each stage: of its arguments, its recipe, its files and the digests of earlier stages.
+    """Return a SHA-256 of each stage, over its arguments, recipe and files and the digests of earlier stages.
 
     The digests do not depend on the folder of the build and the data root, so that both may be moved. Raises:
     BuildError that lists all missing files.

@@ -37,8 +37,7 @@ from mt.build.estimate import (
 )
 from mt.build.plan import Machine, make_plan, measuring_stage, text_stage
 from mt.build.report import write_report
-from mt.build.runner import Progress as Observer
-from mt.build.runner import Runner
+from mt.build.runner import OnProgress, Runner
 from mt.build.stage import Stage
 from mt.cli.command import CommandParser, command, count, stderr_console
 from mt.cli.prepare import RUNS, recipe_path
@@ -160,7 +159,7 @@ def plan_table(
 
 
 @contextmanager
-def progress_display(stages: Sequence[Stage], seconds: Mapping[str, float], console: Console) -> Iterator[Observer]:
+def progress_display(stages: Sequence[Stage], seconds: Mapping[str, float], console: Console) -> Iterator[OnProgress]:
     """Show the running stage, its progress and the time left of all `stages`; yield a function for progress reports."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"))
     numbers = {stage.name: number for number, stage in enumerate(stages, 1)}

@@ -53,7 +53,7 @@ def calibrate(options: argparse.Namespace, console: Console) -> None:
     ]
     texts = [pair for pair in pairs if pair.source.strip()]
     save_calibration(options.model, texts[:: max(1, -(-len(texts) // CALIBRATION_PAIRS))])
-    translator = Translator.load(options.model, options.device)  # in int8, if the calibration text allows it
+    translator = Translator.load(options.model, options.device)  # it decodes in int8 if the calibration text allows it
     with console.status(f"translating {len(pairs):,} sentences in {translator.dtype}"):
         confidence = fit_confidence(translator, pairs)
     save_confidence(options.model, confidence)

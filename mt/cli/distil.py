@@ -8,8 +8,8 @@ Rush 2016, section 3.3), otherwise the first translation (section 3.2). With the
 paired with each distinct translation (Nguyen et al. 2020). --out PATH writes the corpus to PATH.en and PATH.de; a
 recipe with data.root = "data" names the corpus above "ours/distilled.{language}".
 
---backward names a model of the reverse direction. The pairs whose source has the lowest log-probability per token,
-given the translation, are dropped; --drop is their share (round-trip filtering).
+--backward names a model of the reverse direction. Pairs are dropped if their source, given the translation, has the
+lowest log-probabilities per token. --drop is the share of dropped pairs (round-trip filtering).
 """
 
 import argparse

@@ -185,7 +185,7 @@ def load(model: Path, options: argparse.Namespace, others: Sequence[Path] = ()) 
 
 
 def find_direction(options: argparse.Namespace, translator: Translator | None) -> Direction:
-    """Return --direction; without it, the only direction of the model, or else the first two columns of --tsv.
+    """Return --direction or, without this option, the only direction of the model or the first two columns of --tsv.
 
     Raises:
         DataError, LanguageError: if none of the three gives a direction.

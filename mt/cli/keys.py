@@ -98,7 +98,7 @@ def find_database(options: argparse.Namespace) -> Path:
 
 
 def run_action(connection: sqlite3.Connection, options: argparse.Namespace) -> tuple[str, list[dict[str, Any]]]:
-    """Run the action; return the text of a new key ("" if none was created), and descriptions of the keys to show.
+    """Run the action. Return the text of a new key, or "" if none was created, and descriptions of the keys to show.
 
     Raises:
         ApiKeyError: if a key does not exist, or its name is taken or not valid.

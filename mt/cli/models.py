@@ -48,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def matches(entry: Entry, wanted: str) -> bool:
-    """Return whether the name of an entry contains `wanted`, or whether it translates the direction `wanted`."""
+    """Return whether the name of an entry contains `wanted`, or the entry translates the direction `wanted`."""
     if wanted.lower() in entry.repository.lower():
         return True
     try:

@@ -121,7 +121,7 @@ class ChunkDispatcher:
             raise self._problem
 
     def _next_chunk(self) -> tuple[int, Chunk] | None:
-        """Return the number and the lines of the next chunk, or None at the end or at the limit of open chunks."""
+        """Return number and lines of the next chunk; None at the end, or if too many chunks are open."""
         if self._lost:
             return self._lost.popleft()
         if self._problem or self._read - self._yielded >= MAX_OPEN_CHUNKS * self._workers.size:

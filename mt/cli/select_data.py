@@ -129,7 +129,7 @@ def differences(in_domain: LanguageModelScorer, general: LanguageModelScorer, te
 
 
 def select_highest(scores: np.ndarray, keep: int) -> np.ndarray:
-    """Return a boolean mask of the `keep` highest scores, except -inf. Of equal scores, the earlier is selected."""
+    """Return a boolean mask of the `keep` highest scores, except -inf. Earlier scores precede equal later ones."""
     highest = np.argsort(-scores, kind="stable")[:keep]
     selected = np.zeros(len(scores), dtype=bool)
     selected[highest] = True

@@ -120,13 +120,13 @@ def share_cores(device: torch.device, processes: int | None, threads: int | None
     Several processes with one thread each are faster than one process with several threads: processes synchronise once
     per update, but threads synchronise at each operation.
     """
-    started = "RANK" in os.environ  # by torchrun or by rank 0
+    started = "RANK" in os.environ  # torchrun or rank 0 has started this process
     if processes is None or started:
         single = started or threads is not None or device.type != "cpu"
         processes = 1 if single else min(available_cores(), MAX_PROCESSES)
     if threads is None and processes > 1:
         threads = max(1, available_cores() // processes)
-        os.environ["OMP_NUM_THREADS"] = str(threads)  # for the other ranks
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # the other ranks read it
     if threads is not None:
         torch.set_num_threads(threads)
     return processes
@@ -291,7 +291,7 @@ def read_tests(recipe: Recipe, data: PreparedData) -> Tests:
         for pairs in tests.values()
         for pair in pairs
         if (length := len(data.tokenizer.encode(pair.target if monolingual else pair.source)) + 2)
-        > limit  # with tag and EOS
+        > limit  # the length includes tag and EOS
     ]
     if too_long and not recipe.data.block_tokens:
         raise DataError(

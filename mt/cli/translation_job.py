@@ -27,7 +27,7 @@ translations selected among samples at temperature 0.5 had higher BLEU and chrF2
 
 @dataclass(frozen=True)
 class OutputLine:
-    """A line of output, the problem if the line could not be translated, and the size of the input line in bytes."""
+    """A line of output, its problem if it could not be translated, and the size of the input line in bytes."""
 
     text: str
     problem: str

@@ -92,10 +92,10 @@ def plan_batches(
     """Divide the pairs `order` into batches of similar lengths. Each batch is an array of pair indices.
 
     Sources and targets of a batch have at most `batch_tokens` tokens each, including padding and EOS. A pair with more
-    tokens is a batch by itself. Pairs are sorted by the length of their longer text, then by the difference of the two
-    lengths. The order of the differences alternates between ascending and descending from length to length, so that a
-    batch with two lengths still has similar pairs. On Multi30k, this halves the padding, compared with sorting by
-    target and source length. Pairs with equal lengths keep their order.
+    tokens is a batch by itself. Pairs are sorted by the length of their longer text, and pairs with equal lengths by
+    the difference of the two lengths. The differences ascend for one length and descend for the next, so that a batch
+    with two lengths has similar pairs. On Multi30k, this halves the padding, compared with sorting by target and source
+    length. Pairs with equal lengths keep their order.
     """
     longer = np.maximum(source_lengths, target_lengths)
     difference = np.where(longer % 2, source_lengths - target_lengths, target_lengths - source_lengths)
@@ -181,7 +181,7 @@ class UpdateStream:
 
     @property
     def summary(self) -> str:
-        """A sentence with the number of pairs that are short enough, and the size of an epoch if it differs."""
+        """A sentence that tells how many pairs are short enough and, if different, the size of an epoch."""
         usable, epoch = len(self.usable), round(float(self.weights.sum()))
         text = f"{usable:,} of {len(self.dataset):,} pairs are short enough"
         return text + (f", an epoch has about {epoch:,}" if epoch != usable else "")
@@ -266,6 +266,6 @@ def source_prefixes(
 
 
 def direction_prefixes(tokenizer: Tokenizer, recipe: Recipe) -> list[list[int]]:
-    """Return the ids before the sources of each direction: the tag of its target language, if the model needs tags."""
+    """Return the ids that precede the sources of each direction: its target language's tag if the model has tags."""
     pairs = language_pairs(recipe)
     return [tokenizer.source_prefix(source or "", target, recipe.directions) for source, target in pairs]

@@ -76,7 +76,7 @@ class BlockStream(UpdateStream):
     def __init__(self, dataset: ParallelDataset, tokenizer: Tokenizer, recipe: Recipe, world: World) -> None:
         self.blocks = TokenBlocks.over(dataset.target, recipe.data.block_tokens)
         super().__init__(dataset, tokenizer, recipe, world)
-        self.target_lengths = np.broadcast_to(np.int64(self.blocks.size), len(self.blocks))  # by offset, not by line
+        self.target_lengths = np.broadcast_to(np.int64(self.blocks.size), len(self.blocks))  # index: offset
 
     @property
     def summary(self) -> str:

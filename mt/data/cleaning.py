@@ -142,12 +142,12 @@ def _digits(text: str) -> str:
 
 
 def is_repetitive(source: str, target: str, most: int) -> bool:
-    """Return whether the source or the target repeats a phrase of one to four words more than `most` times in a row."""
+    """Return whether source or target has a phrase of one to four words more than `most` times in a row."""
     return any(_repetition(WORD.findall(text), most) > most for text in (source, target))
 
 
 def _repetition(words: list[str], enough: int) -> int:
-    """Return how often the most repeated phrase occurs in a row, or 1 if fewer than `enough` words are repetitions."""
+    """Return how often in a row a phrase occurs at most; 1 if fewer than `enough` words are repetitions."""
     if len(words) - len(set(words)) < enough:
         return 1
     longest = 0
@@ -168,7 +168,7 @@ def script_letters(language: str) -> re.Pattern[str] | None:
 
 
 def is_in_another_script(text: str, letters: re.Pattern[str], least: float) -> bool:
-    """Return whether less than a share `least` of the words of a text have a letter that `letters` matches.
+    """Return whether the share of words with a letter of a script is less than `least`. `letters` matches the letters.
 
     Words without any letter are ignored, and texts of up to FEW_WORDS words are accepted. Words are counted instead of
     letters because Chinese documentation has many long Latin product names.
@@ -228,7 +228,7 @@ class Cleaner:
         """Return the name of the first filter that drops the pair, or None."""
         options = self.options
         if not self.paired:
-            source = target  # then filters that compare source and target do not drop the text
+            source = target  # filters that compare source and target must not drop the text
         if is_empty(source, target):
             return "empty"
         if has_fewer_words(source, target, options.min_words):

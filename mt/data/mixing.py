@@ -1,4 +1,4 @@
-"""Number of occurrences of each training pair in an epoch, by weights of corpora and a temperature of directions."""
+"""Counts of the training pairs in an epoch, from the weights of corpora and the temperature of directions."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def pair_weights(weights: np.ndarray, directions: np.ndarray, temperature: float
 
 
 def epoch_counts(weights: np.ndarray, phases: np.ndarray, epoch: int) -> np.ndarray:
-    """Return the number of occurrences of each pair in epoch `epoch`, [N]: its weight, rounded down or up.
+    """Return the number of occurrences [N] of each pair in an epoch: the weight of the pair, rounded down or up.
 
     The phase of a pair, in [0, 1), determines the epochs in which its weight is rounded up. Over n consecutive epochs,
     a pair of weight w occurs n * w times, to within 1. With weight 0.1, ten epochs thus use every pair of a corpus;

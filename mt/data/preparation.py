@@ -38,7 +38,7 @@ DROPPED_COLUMNS = ("file", "line", "direction", "reason", "source", "target")
 
 Languages = tuple[str | None, str]
 """Source and target language of a direction, or (None, language) for a language model."""
-Progress = Callable[[str, int], None]
+OnStageProgress = Callable[[str, int], None]
 
 
 def language_pairs(recipe: Recipe) -> list[Languages]:
@@ -118,7 +118,9 @@ def prepared_folder(recipe: Recipe, parent: Path) -> Path:
     return parent / f"{recipe.run_name}-{digest[:12]}"
 
 
-def prepare(recipe: Recipe, parent: Path, threads: int = 1, progress: Progress = lambda stage, pairs: None) -> Path:
+def prepare(
+    recipe: Recipe, parent: Path, threads: int = 1, progress: OnStageProgress = lambda stage, pairs: None
+) -> Path:
     """Return the prepared folder of a recipe below `parent`. If the folder does not exist, it is written first.
 
     The folder gets its name only when all its content is on the disk. `progress` is called with the name of a stage and
@@ -148,7 +150,7 @@ def _monitored(recipe: Recipe) -> tuple[CorpusConfig, ...]:
 class _Preparation:
     """The state of one call of `prepare`, which writes to `folder`."""
 
-    def __init__(self, recipe: Recipe, folder: Path, threads: int, progress: Progress) -> None:
+    def __init__(self, recipe: Recipe, folder: Path, threads: int, progress: OnStageProgress) -> None:
         self.recipe = recipe
         self.folder = folder
         self.threads = threads

@@ -52,7 +52,7 @@ def read_memory(path: Path, source: str | None, target: str) -> Iterator[Sentenc
 
 
 def _text_in(language: str, unit: Unit) -> str:
-    """Return the text of a unit in a language, by the same tag or else by the same language and script."""
+    """Return the text of a unit with the same language tag, or else with the same language and script."""
     tags = {_tag(code): text for code, text in unit.items()}
     if language in tags:
         return tags[language]

@@ -103,10 +103,10 @@ def learn_translation_table(
     iterations: int = 5,
     progress: Callable[[int], None] = lambda pairs: None,
 ) -> TranslationTable:
-    """Learn a table from the sentence pairs with the given indices, all of which each iteration reads.
+    """Learn a table from the sentence pairs with these indices. Each iteration reads all of them.
 
     `progress` is called with the number of pairs of each block that was read. If the table would have more than
-    MAX_ENTRIES entries, those with the lowest expected counts are dropped.
+    MAX_ENTRIES entries, the entries with the lowest expected counts are dropped.
     """
     keys, counts = np.empty(0, np.int64), np.empty(0)
     frequencies = np.zeros(vocabulary_size, np.int64)
@@ -166,7 +166,7 @@ class _Block:
 
 
 def _blocks(source: Sequences, target: Sequences, indices: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield `indices`, of sentence pairs, in blocks of about CELLS_PER_BLOCK pairs of a source and a target token."""
+    """Yield the indices of sentence pairs in blocks with about CELLS_PER_BLOCK pairs of a source and a target token."""
     lengths = [np.asarray(side.offsets[indices + 1], np.int64) - side.offsets[indices] for side in (source, target)]
     cells = np.cumsum((lengths[0] + 1) * lengths[1])
     at = 0

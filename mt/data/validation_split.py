@@ -15,11 +15,10 @@ SIDES = ("source_text", "target_text")
 def split_validation(train: Path, valid: Path, count: int, seed: int, eligible: Sequence[bool]) -> None:
     """Move `count` pairs of each direction from the folder `train` to the new folder `valid`.
 
-    Pairs of corpus i are eligible if `eligible[i]` is true. The different sources of eligible pairs are sorted by a
-    hash that depends on `seed`, and one pair for each of the first `count` sources is moved. Training pairs whose
-    source or target equals a moved source are dropped, so that training uses no validation sentence in either
-    direction. For a language model, targets take the role of sources. Raises: DataError if a direction has too few
-    different sources.
+    Pairs of corpus i are eligible if `eligible[i]` is true. The different sources of the eligible pairs are sorted by a
+    hash that depends on `seed`. One pair is moved for each of the first `count` sources. Training pairs whose source or
+    target equals a moved source are dropped, so that training uses no validation sentence in either direction. For a
+    language model, targets take the role of sources. Raises: DataError if a direction has too few different sources.
     """
     texts = [Ragged(train / side) for side in SIDES]
     direction, corpus = np.load(train / "direction.npy"), np.load(train / "corpus.npy")

@@ -65,9 +65,10 @@ class RunningBatch:
 class Engine:
     """Decodes many requests together. Requests join and leave running batches between decoder steps.
 
-    Each kind of requests has a batch; the batches take turns by decoder step. Interactive batches take turns with all
-    others, by work. One thread owns an engine and calls `step` while the engine is `busy`. If a batch raises an
-    exception, each of its requests runs again alone, so that only the request that causes the exception fails.
+    Requests of one kind form a batch, and the batches take turns after each decoder step. Interactive batches and all
+    other batches take turns by amount of work. One thread owns an engine and calls `step` while the engine is `busy`.
+    If a batch raises an exception, each of its requests runs again alone, so that only the request that causes the
+    exception fails.
     """
 
     def __init__(self, decoder: BatchDecoder, limits: Limits | None = None) -> None:
@@ -134,7 +135,7 @@ class Engine:
             self._batches[key] = RunningBatch(batch, requests)
 
     def _next_turn(self) -> tuple[BatchKey, RunningBatch]:
-        """Choose the batch of the next step, which moves behind the other batches. Return it with its key.
+        """Choose the batch of the next step, and move it behind the other batches. Return its key and the batch.
 
         After a step of another batch, the interactive batches may do as much work as this step. A step with few rows
         is counted as a step with as many rows as the interactive share may have, because it takes hardly less time.
@@ -158,7 +159,7 @@ class Engine:
         return key, running
 
     def _fail(self, key: BatchKey, joining: Sequence[Request], error: Exception) -> list[Result]:
-        """Drop a batch that raised an exception, with joining requests. Isolate the requests if there are several.
+        """Drop a batch that raised an exception. If it has several requests, with `joining` ones, isolate them.
 
         Raises: `error` if the accelerator has failed; the process must be replaced.
         """

@@ -8,7 +8,7 @@ ROUNDING = 32  # lengths are counted in these steps, so that few different lengt
 
 
 class MemoryUse:
-    """Cells of the running requests, each padded to the longest: rows x target columns + sentences x source tokens."""
+    """Cells of the running requests, padded to the longest: rows x target columns + sentences x source tokens."""
 
     def __init__(self) -> None:
         self._rows = self._sentences = 0

@@ -95,7 +95,7 @@ class WaitingRequest:
 
 
 class Scheduler:
-    """Queue that is fair between callers and admits the requests for which rows are free.
+    """Fair queue of requests: callers take turns, and a request is admitted when enough rows are free.
 
     The method is self-clocked fair queueing (Golestani 1994). The tag of a request is
     max(tag of its caller's previous request, tag of the last admitted request) + len(source) * rows. The request with

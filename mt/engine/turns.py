@@ -34,7 +34,7 @@ class TurnQueue(Generic[K, V]):
         return key, value
 
     def put_back(self, caller: Hashable, key: K, value: V) -> None:
-        """Put a removed value before the other values of its caller, whose next turn comes after the other callers."""
+        """Put a removed value before the other values of its caller. The next turn of this caller comes last."""
         self.put(caller, key, value)
         self._queues[caller].move_to_end(key, last=False)
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from mt.insight.drawing import Drawing, Line, Text, text_width
 
-WIDTH, HEIGHT = 560.0, 300.0  # of the area of the lines
+WIDTH, HEIGHT = 560.0, 300.0  # size of the area of the lines
 LEFT, TOP, BELOW = 56.0, 40.0, 46.0
 LABEL = 13.0  # smallest distance of two names
 COLORS = ("high", "low", "accent", "ink", "soft")  # further series are dashed

@@ -100,7 +100,7 @@ class Cells:
         return round(max(-1.0, min(value / self.scale, 1.0)) * LEVELS)
 
 
-Shape = Text | Line | Box | Cells
+GraphicElement = Text | Line | Box | Cells
 
 
 @dataclass
@@ -110,7 +110,7 @@ class Drawing:
     title: str
     width: float = 0
     height: float = 0
-    shapes: list[Shape] = field(default_factory=list)
+    shapes: list[GraphicElement] = field(default_factory=list)
 
     def svg(self, theme: Mapping[str, str] | None = None) -> str:
         """Return a file of its own with the colours of a theme, or an element for a page, whose CSS has the colours.
@@ -121,7 +121,7 @@ class Drawing:
         return f"<svg {self._head}{body}</svg>" if theme is None else _file(self._head, css(theme), body)
 
     def adaptive_svg(self) -> str:
-        """Return a file of its own with the colours of the reader's theme, light or dark."""
+        """Return an SVG file that has the colours of the reader's theme, light or dark."""
         style = f"{css(LIGHT)}@media (prefers-color-scheme:dark){{{css(DARK)}}}"
         return _file(self._head, style, "".join(_element(shape, data=False) for shape in self.shapes))
 
@@ -152,7 +152,7 @@ def shortened(text: str, length: int = 14) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def _element(shape: Shape, data: bool) -> str:
+def _element(shape: GraphicElement, data: bool) -> str:
     if isinstance(shape, Text):
         place = f'x="{shape.x:.1f}" y="{shape.y:.1f}"'
         if shape.vertical:

@@ -27,7 +27,7 @@ from mt.insight.translation_record import TranslationRecord
 from mt.insight.tree_picture import beam_tree
 
 FOLDER = Path(__file__).resolve().parent
-COMPONENTS = 8  # of a vector, in tables
+COMPONENTS = 8  # number of components of a vector that tables show
 
 
 def draw(explanation: TranslationRecord) -> dict[str, Drawing]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from torch import Tensor
 
-from mt.insight.drawing import Box, Cells, Drawing, Line, Shape, Text, shortened, text_width
+from mt.insight.drawing import Box, Cells, Drawing, GraphicElement, Line, Text, shortened, text_width
 from mt.insight.record import BLOCKS, AttentionRecord, NormRecord
 from mt.text.alignment import Link
 
@@ -94,7 +94,7 @@ def attention_layer(record: AttentionRecord, queries: Sequence[str], keys: Seque
 
 
 def query_steps(record: AttentionRecord, head: int, query: int, keys: Sequence[str]) -> Drawing:
-    """Draw how one query attends: q, k, weights, v and the weighted sum of v. `head` and `query` count from 0."""
+    """Draw the attention of one query: q, k, weights, v and the weighted sum of v. `head` and `query` count from 0."""
     q, k, v = record.q[head, query], record.k[head], record.v[head]
     weights = record.weights[head, query]
     scores = record.scores[head, query].masked_fill(~record.mask[query], 0)
@@ -208,7 +208,7 @@ def word_links(source: str, target: str, links: Sequence[Link]) -> Drawing:
     return drawing
 
 
-def _moved(shape: Shape, x: float, y: float) -> Shape:
+def _moved(shape: GraphicElement, x: float, y: float) -> GraphicElement:
     if isinstance(shape, Line):
         return replace(shape, x1=shape.x1 + x, y1=shape.y1 + y, x2=shape.x2 + x, y2=shape.y2 + y)
     return replace(shape, x=shape.x + x, y=shape.y + y)

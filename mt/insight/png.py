@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mt.insight.drawing import LEVELS, Box, Cells, Drawing, Line, Shape, Text
+from mt.insight.drawing import LEVELS, Box, Cells, Drawing, GraphicElement, Line, Text
 
 try:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ def write_png(drawing: Drawing, theme: Mapping[str, str], path: Path) -> None:
     figure.savefig(path, dpi=min(DENSITY, MAX_SIDE / max(width, height)) * PIXELS_PER_INCH)
 
 
-def _draw(shape: Shape, theme: Mapping[str, str], axes: "Axes", order: int) -> None:
+def _draw(shape: GraphicElement, theme: Mapping[str, str], axes: "Axes", order: int) -> None:
     if isinstance(shape, Text):
         axes.text(
             shape.x,

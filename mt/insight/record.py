@@ -32,7 +32,7 @@ class AttentionRecord:
     """
 
     block: str  # a key of BLOCKS
-    layer: int  # from 1
+    layer: int  # counts from 1
     q: Tensor  # [H, T, d_k]
     k: Tensor  # [H, S, d_k]
     v: Tensor  # [H, S, d_k]
@@ -82,7 +82,7 @@ class PassRecord:
     source: tuple[int, ...]  # ids with tag and EOS, without padding
     target: tuple[int, ...]  # ids with BOS, without EOS
     padding: int  # number of padding tokens after the source
-    embeddings: list[EmbeddingRecord] = field(default_factory=list)  # of the source, of the target
+    embeddings: list[EmbeddingRecord] = field(default_factory=list)  # two records: of the source and of the target
     attentions: list[AttentionRecord] = field(default_factory=list)  # in the order of computation
     norms: list[NormRecord] = field(default_factory=list)
     logits: Tensor = field(default_factory=lambda: torch.empty(0))  # [T, V]

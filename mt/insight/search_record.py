@@ -18,7 +18,7 @@ ALIVE, FINISHED, PRUNED = "alive", "finished", "pruned"
 
 @dataclass
 class Node:
-    """A hypothesis at one step: its parent, the index in the tree, its newest token and its fate.
+    """A hypothesis at one step: the index of its parent in the tree, its newest token and its fate.
 
     `total` is its log-probability. `score` is `total` divided by the length penalty, if the hypothesis is finished.
     """
@@ -53,7 +53,7 @@ class SearchTree:
 
 @dataclass
 class RecordedBeamSearch(BeamSearch):
-    """The reference beam search over one sentence, which also writes a tree of what it compares."""
+    """The reference beam search over one sentence, which also records its hypotheses in a tree."""
 
     nodes: list[Node] = field(default_factory=lambda: [Node(0, 0, 0, 0.0)])
     beams: list[int] = field(default_factory=lambda: [0])  # the nodes of the live beams, by beam

@@ -54,8 +54,8 @@ class Step:
     chosen: str
     logit: float
     probability: float
-    rank: int  # of the chosen token, from 1
-    entropy: float  # of the distribution over the vocabulary, in bits
+    rank: int  # rank of the chosen token, counted from 1
+    entropy: float  # entropy of the distribution over the vocabulary, in bits
     candidates: tuple[tuple[str, float, float], ...]  # piece, logit, probability; best first
 
 

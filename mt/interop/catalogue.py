@@ -52,12 +52,12 @@ class Entry(Section):
     @model_validator(mode="after")
     def _languages_are_stated(self) -> "Entry":
         if bool(self.direction) != (self.family == "OPUS-MT"):
-            raise ValueError(f"{self.repository}: models of OPUS-MT have a direction, and no others")
+            raise ValueError(f"{self.repository}: an entry has a direction if it is a model of OPUS-MT, and only then")
         return self
 
     @property
     def name(self) -> str:
-        """Name by which a user asks for the model: that of the repository without its owner."""
+        """Name by which a user asks for the model: the name of the repository, without its owner."""
         return self.repository.partition("/")[2]
 
     @property
@@ -102,7 +102,7 @@ def find_entry(name: str) -> Entry | None:
 def hub_name(name: str) -> str:
     """Return the name on the hub, owner/model or owner/model@REVISION, for a name that a user gave.
 
-    Accepted are also `hub:` before the name, and names of the catalogue. Raises: ModelError for other names.
+    `name` may begin with `hub:`, or be a name of the catalogue. Raises: ModelError for other names.
     """
     asked = name.removeprefix(HUB)
     if entry := find_entry(asked):

@@ -13,7 +13,7 @@ FEED_FORWARD = {
 
 
 def layer_rows(config: ModelConfig, prefix: str = "") -> Iterator[Row]:
-    """Yield the table rows of all encoder and decoder layers; `prefix` begins each of their names in the file."""
+    """Yield the table rows of all encoder and decoder layers, whose names in the file begin with `prefix`."""
     encoder = {**_attention("self_attn", "self_attention"), **FEED_FORWARD}
     decoder = {**encoder, **_attention("encoder_attn", "cross_attention")}
     for side, modules, layers in (

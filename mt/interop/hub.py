@@ -27,12 +27,12 @@ CONVERTER = "SFconvertbot"
 """Account of the hub that opens pull requests with the weights as safetensors. Anybody can open other ones."""
 LARGE = 10_000_000  # bytes; the download of a larger file is reported
 
-Report = Callable[[str], None]
+OnReport = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class HubFile:
-    """Size in bytes, SHA-256 of a large file and Git's id of a small one, as far as the hub states them."""
+    """Size and checksum of a file, as far as the hub states them: SHA-256 of a large file, Git's id of a small one."""
 
     size: int | None
     sha256: str | None
@@ -44,7 +44,7 @@ class HubFile:
         return bool(self.sha256) or len(self.git_id or "") == 40
 
     def problem(self, path: Path) -> str:
-        """Return what is wrong with the downloaded file, or an empty string."""
+        """Return the problem of the downloaded file, or an empty string if it has none."""
         with path.open("rb") as file:
             if self.sha256:
                 digest, stated = hashlib.file_digest(file, "sha256").hexdigest(), self.sha256
@@ -66,16 +66,16 @@ class Listing:
     reference: str = ""  # branch of the commit if it is not that of the user's revision
 
 
-def fetch_model(source: str, options: ImportOptions, folder: Path, report: Report = lambda line: None) -> Origin:
+def fetch_model(source: str, options: ImportOptions, folder: Path, report: OnReport = lambda line: None) -> Origin:
     """Download a model into `folder`.
 
     `source` is owner/model or owner/model@REVISION; without a revision, the newest is taken. A file that is in the
     folder with the right checksum is not downloaded again, and an interrupted download is continued. The licence is
     reported before the download.
 
-    The returned Origin records the revision. Raises: ModelError if the hub cannot be reached, has no such model or
-    does not give it to this user, if its weights are a pickle that the options do not allow, or if the files cannot be
-    fetched and stored or have wrong checksums.
+    The returned Origin records the revision. Raises: ModelError if the hub cannot be reached, has no such model, or
+    refuses this user; if the weights are a pickle that the options do not allow; or if the files cannot be fetched and
+    stored or have wrong checksums.
     """
     if huggingface_hub is None:
         raise ModelError(f"{source}: huggingface_hub is not installed. Run pip install huggingface_hub")
@@ -111,7 +111,7 @@ def _licence(licence: str) -> str:
 
 
 def _listing(name: str, revision: str | None, source: str, reference: str = "") -> Listing:
-    """Return what the hub has of a model. Raises: ModelError that says why it has nothing."""
+    """Return the listing of a model on the hub. Raises: ModelError, with the reason, if there is none."""
     try:
         info = huggingface_hub.HfApi().model_info(name, revision=revision, files_metadata=True)
     except Exception as error:  # huggingface_hub passes on errors of its HTTP library, which varies with its version
@@ -164,7 +164,7 @@ def _weight_files(names: Iterable[str]) -> list[str]:
 
 
 def _choose_weights(name: str, source: str, listing: Listing, options: ImportOptions) -> Listing:
-    """Return the listing whose weights are to be used: the given one, or that of a conversion to safetensors.
+    """Return the listing with the weights to use: `listing`, or the listing of a conversion to safetensors.
 
     Raises: ModelError if there are no weights, or if they are a pickle that is not converted and not allowed.
     """

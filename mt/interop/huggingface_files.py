@@ -92,7 +92,7 @@ def _weight_map(folder: Path) -> dict[str, str]:
         raise ModelError(f"{folder / INDEX}: weight_map is {shown(weight_map)}; accepted: a file name for each weight")
     wrong = {name for name in weight_map.values() if not (isinstance(name, str) and name == Path(name).name)}
     if wrong:
-        raise ModelError(f"{folder / INDEX}: has the file {shown(wrong.pop())}; accepted: names of files in its folder")
+        raise ModelError(f"{folder / INDEX} names the file {shown(wrong.pop())}; accepted: files in the same folder")
     return weight_map
 
 

@@ -8,7 +8,7 @@ from mt.errors import ModelError
 from mt.interop.catalogue import HUB, find_entry, hub_name, installed_folder, models_folder
 from mt.interop.fairseq import read_fairseq
 from mt.interop.foreign import ForeignModel, write_model
-from mt.interop.hub import Report, fetch_model
+from mt.interop.hub import OnReport, fetch_model
 from mt.interop.huggingface import read_marian_mt
 from mt.interop.huggingface_files import PICKLE, read_json
 from mt.interop.joeynmt import read_joeynmt
@@ -27,7 +27,7 @@ def import_model(
     out: Path,
     directions: Sequence[str] = (),
     options: ImportOptions | None = None,
-    report: Report = lambda line: None,
+    report: OnReport = lambda line: None,
 ) -> None:
     """Convert the model `source` to the model directory `out`; an existing one is replaced.
 

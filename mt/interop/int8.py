@@ -58,7 +58,7 @@ def export_int8(model: Path, out: Path, keep_float: bool = False) -> None:
         raise ModelError(f"{model}: has int8 weights without {FLOAT_WEIGHTS}; accepted: a model with float32 weights")
     path = model / "README.md"
     card = path.read_text(encoding="utf-8") if path.is_file() else f"# {loaded.description.name}\n"
-    card = card.partition(HEADING)[0].rstrip()  # without the section of an earlier export
+    card = card.partition(HEADING)[0].rstrip()  # removes the section of an earlier export
     save_model(
         out,
         loaded.model.state_dict(),

@@ -23,12 +23,12 @@ Table = Sequence[Row]
 
 
 def parameter_rows(source: str, target: str, kinds: Sequence[str] = ("weight", "bias")) -> Iterator[Row]:
-    """Yield the rows of the weight and the bias of a layer, which has the name `source` or `target` in a format."""
+    """Yield the rows of the weight and the bias of a layer. `source` and `target` are its names in the two formats."""
     return (Row((f"{source}.{kind}",), (f"{target}.{kind}",)) for kind in kinds)
 
 
 def find_misplaced(table: Table, sources: Collection[str], targets: Collection[str]) -> Iterator[str]:
-    """Yield a message for each name that `sources`, `targets` or the table lacks, or that the table repeats."""
+    """Yield a message for each name that is missing in `sources`, `targets` or the table, or is twice in the table."""
     for side, unused, repeated, names, used in (
         ("the source model", "has no counterpart", "used", sources, Counter(n for row in table for n in row.sources)),
         ("the target model", "gets no weight", "set", targets, Counter(n for row in table for n in row.targets)),

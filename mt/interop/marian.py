@@ -41,7 +41,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "transformer-train-position-embeddings": (False,),
     "transformer-train-positions": (False,),
     "transformer-tied-layers": ([],),
-    "transformer-preprocess": ("",),  # with "n" Marian normalises only the queries of an attention
+    "transformer-preprocess": ("",),  # the value "n" would normalise only the queries of an attention
     "transformer-postprocess": ("dan",),
     "transformer-postprocess-top": ("",),
     "transformer-postprocess-emb": ("d", ""),

@@ -53,7 +53,7 @@ def read_bin(path: Path) -> dict[str, np.ndarray]:
         content = path.read_bytes()
         version, count = struct.unpack_from("<2Q", content)
         if version != VERSION:
-            raise ModelError(f"{path}: a Marian binary file of version {version}; accepted: version {VERSION}")
+            raise ModelError(f"{path} is a Marian binary file of version {version}; accepted: version {VERSION}")
         return dict(_items(content, count, path))
     except (OSError, struct.error, ValueError) as error:
         raise ModelError(f"{path}: damaged, or not a Marian binary file ({error})") from error

@@ -116,7 +116,7 @@ def _tokenizer_problems(tokenizer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _vocabulary(folder: Path, family: Family, size: object) -> tuple[dict[str, int], list[str]]:
-    """Return the ids of all pieces and a list of problems. The ids after the last token are for no text."""
+    """Return the ids of all pieces and a list of problems. No text contains the ids after the last token."""
     wrong = []
     if family is FAMILIES["m2m100"]:
         ids = read_vocabulary(folder / PIECES)
@@ -137,7 +137,7 @@ def _vocabulary(folder: Path, family: Family, size: object) -> tuple[dict[str, i
 
 
 def _targets(family: Family, ids: Mapping[str, int], forced: object) -> Sequence[str]:
-    """Return the target languages: all, unless the configuration always begins a translation with a certain token."""
+    """Return the target languages: all of them, unless the configuration fixes the first token of translations."""
     return [language for language, token in family.tokens.items() if ids.get(token) == forced] or [*family.tokens]
 
 

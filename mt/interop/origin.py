@@ -100,7 +100,7 @@ def parse_yaml(content: str) -> Any:
     try:
         return yaml.load(content, Loader=_YamlLoader)
     except RecursionError as error:
-        raise yaml.YAMLError("nested too deeply") from error
+        raise yaml.YAMLError("values are nested too deeply") from error
 
 
 class _Repr(reprlib.Repr):

@@ -6,15 +6,15 @@ from pathlib import Path
 from mt.checkpoint import Description, LoadedModel
 from mt.errors import ModelError
 
-WEIGHTS = ("model.safetensors", "model.bin", "encoder.onnx")  # of our models and of exported ones
+WEIGHTS = ("model.safetensors", "model.bin", "encoder.onnx")  # files of our models and of exported models
 
 
 def check_output(out: Path, source: Path) -> None:
     """Raise ModelError if writing `out` would overwrite the model `source` or a folder that is not a model."""
     if out.resolve() in (source.resolve(), *source.resolve().parents):
-        raise ModelError(f"{out}: would replace the model that is read; accepted: another folder")
+        raise ModelError(f"{out} is the model to convert, which would be replaced; accepted: another folder")
     if out.exists() and not _is_replaceable(out):
-        raise ModelError(f"{out}: exists and is no model; accepted: a new or empty folder, or a model to replace")
+        raise ModelError(f"{out} exists and is not a model; accepted: a new or empty folder, or a model to replace")
 
 
 def exported_card(description: Description, tool: str, body: str, model: Path) -> str:
@@ -30,7 +30,7 @@ Translates {description.directions}. Exported by `mt-service export`.
 
 
 def require_source_tags(loaded: LoadedModel, model: Path, format: str) -> None:
-    """Raise ModelError if a model marks the target language in the translation instead of in the source."""
+    """Raise ModelError if translations, and not sources, begin with a token of the target language."""
     if loaded.tokenizer.tags_each_side:
         raise ModelError(
             f"{model}: its translations begin with a token of the target language, which {format} does not support; "

@@ -1,4 +1,4 @@
-"""Build of the compiled kernels, in advance for a package or at the first use into a cache folder.
+"""Build of the compiled kernels: in advance for a package, or at the first use into a cache folder.
 
 `python -m mt.kernels.build [DIRECTORY]` builds the targets that this machine's compiler supports, for a wheel or an
 image.

@@ -71,7 +71,7 @@ TABLE_TYPES = {
 
 
 class TermTables(ctypes.Structure):
-    """Words that a translation must or must not contain: struct TermTables of cpu/terms.hpp."""
+    """Words that a translation must contain or must not contain: struct TermTables of cpu/terms.hpp."""
 
     _fields_ = [
         *((name, c_int32) for name in ("automata", "nodes", "columns", "proposals", "completions", "begins", "cues")),
@@ -221,7 +221,7 @@ class CpuModel:
 
 
 def _packed(sentences: Sequence[Sequence[int]]) -> tuple[Any, Any]:
-    """Return the ids of all sentences, one sentence after another, and the lengths of the sentences, as int32."""
+    """Return the concatenated ids of all sentences, and the lengths of the sentences, both as int32."""
     ids = [id for sentence in sentences for id in sentence]
     return (c_int32 * len(ids))(*ids), (c_int32 * len(sentences))(*map(len, sentences))
 
@@ -344,7 +344,7 @@ class CpuBatch:
         return logits
 
     def reorder(self, rows: NDArray[np.integer[Any]]) -> None:
-        """Replace the state of each row r by that of row rows[r] of the same sentence, for rows [R]."""
+        """Give each row r the state of row rows[r], a row of the same sentence. `rows` has the shape [R]."""
         assert len(rows) == self.sentences * self.beams
         rows = np.ascontiguousarray(rows, np.int64)
         self.model.library.mt_batch_reorder(self._handle, rows.ctypes.data)

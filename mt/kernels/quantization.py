@@ -48,7 +48,7 @@ def dequantize_weights(stored: Arrays) -> dict[str, Array]:
 
 
 def flaws(stored: Arrays) -> Iterator[str]:
-    """Yield a message for each int8 array, or scales of one, that `quantize` cannot have written."""
+    """Yield a message for each int8 array and each array of scales that `quantize` cannot have written."""
     for name, array in stored.items():
         if array.dtype != np.int8:
             continue

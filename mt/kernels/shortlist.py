@@ -60,7 +60,7 @@ class Shortlist:
 
 
 def twins(piece: str, ids: dict[str, int]) -> Iterator[int]:
-    """Yield the id of a piece with its leading space removed or added, which a copy of the piece may need."""
+    """Yield the ids of the same piece with or without a leading space. A copy of the piece may need them."""
     other = piece[1:] if piece.startswith(SPACE) else SPACE + piece
     if other in ids:
         yield ids[other]

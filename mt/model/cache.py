@@ -85,7 +85,7 @@ class DecoderCache:
         self.length += 1
 
     def reorder(self, rows: Tensor) -> None:
-        """Replace the contents of each row r by those of row rows[r] of the same sentence, for rows [R]."""
+        """Give each row r the contents of row rows[r], a row of the same sentence. `rows` has the shape [R]."""
         if self._spares[0].shape != self._buffers[0].shape:
             self._spares = [torch.zeros_like(buffer) for buffer in self._buffers]
         for buffer, spare in zip(self._buffers, self._spares, strict=True):

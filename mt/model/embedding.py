@@ -25,7 +25,7 @@ def position_table(config: ModelConfig, length: int) -> Tensor:
 
 
 class InputLayer(Module):
-    """Learned positions and LayerNorm of one side, source or target, which Embedding applies. Each is optional."""
+    """Learned positions and LayerNorm of one side, source or target. Both are optional, and Embedding applies them."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class Embedding(Module):
         return self.dropout(x if layer is None or layer.norm is None else layer.norm(x))
 
     def position_vectors(self, layer: InputLayer | None = None) -> Tensor:
-        """Return the vectors [max_length, D] that are added to token embeddings: sinusoidal, or those of `layer`."""
+        """Return the vectors [max_length, D] that are added to token embeddings: sinusoidal, or learned by `layer`."""
         if self.positions is not None:
             return self.positions
         assert layer is not None and layer.positions is not None

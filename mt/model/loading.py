@@ -10,7 +10,7 @@ from mt.config import ModelConfig
 from mt.model.skip_initialization import SkipInitialization
 from mt.model.transformer import AnyModel, LanguageModel, Transformer
 
-Model = TypeVar("Model", bound=AnyModel)
+M = TypeVar("M", bound=AnyModel)
 
 
 def load_transformer(
@@ -27,8 +27,8 @@ def load_language_model(weights: Arrays, config: ModelConfig, vocabulary_size: i
     return _load(lambda: LanguageModel(config, vocabulary_size), weights, device)
 
 
-def _load(build: Callable[[], Model], weights: Arrays, device: str) -> Model:
-    model: Model
+def _load(build: Callable[[], M], weights: Arrays, device: str) -> M:
+    model: M
     with torch.device("cpu"), SkipInitialization():
         model = build()
     model.load_state_dict({name: torch.tensor(array).float() for name, array in weights.items()}, assign=True)

@@ -79,7 +79,7 @@ class ConstraintCompiler:
     def compile(
         self, required: Sequence[RequiredTerm], banned: Iterable[str], language: str, patience: int
     ) -> TermConstraints:
-        """Return constraints that require terms in any form of `language` and ban words in exactly the given form.
+        """Return constraints that require terms, in any form of `language`, and that ban words in the given form only.
 
         After `patience` steps, a search stops as soon as it has one hypothesis with all terms.
         """

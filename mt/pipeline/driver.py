@@ -56,7 +56,7 @@ class Routine(Generic[T]):
         self._results: dict[int, Result] = {}
         self._value: T
         self.call: EngineCall | None = None
-        self._continue(lambda: coroutine.send(None))
+        self.resume(None)
 
     @property
     def done(self) -> bool:
@@ -77,18 +77,13 @@ class Routine(Generic[T]):
             return None
         return [self._results.pop(request.id) for request in self.call.requests]
 
-    def resume(self, answer: Sequence[Result] | Sequence[CrossAttention] | Exception) -> None:
-        """Continue the coroutine with the answer to the current call. An exception as answer is raised at the call.
+    def resume(self, answer: Sequence[Result] | Sequence[CrossAttention] | Exception | None) -> None:
+        """Continue the coroutine with the answer to the current call; None starts the coroutine.
 
-        An exception that the coroutine does not catch is raised here.
+        An exception as answer is raised at the call. An exception that the coroutine does not catch is raised here.
         """
-        if isinstance(answer, Exception):
-            self._continue(lambda: self._coroutine.throw(answer))
-        else:
-            self._continue(lambda: self._coroutine.send(answer))
-
-    def _continue(self, run: Any) -> None:
+        run = self._coroutine
         try:
-            self.call = run()
+            self.call = run.throw(answer) if isinstance(answer, Exception) else run.send(answer)
         except StopIteration as stop:
             self.call, self._value = None, stop.value

@@ -37,7 +37,7 @@ class ReducedText:
 
     @classmethod
     def of(cls, text: str, removed: Sequence[Range]) -> "ReducedText":
-        """Remove ranges from a text, and white space that would then be at the beginning or after other white space."""
+        """Remove ranges from a text. White space that is then at the beginning or doubled is removed, too."""
         gone = {place for begin, end in removed for place in range(begin, end)}
         places: list[int] = []
         for place, character in enumerate(text):
@@ -143,7 +143,7 @@ def _lower_pair(source: str, alternative: Alternative, language: str) -> tuple[s
 
 
 def _find_copies(source: str, target: str) -> Iterator[tuple[SpanKind, Link]]:
-    """Yield (kind, link) of equal protected spans: occurrence n in the source and occurrence n in the target."""
+    """Yield (kind, link) for protected spans: occurrence n in the source is linked to occurrence n in the target."""
     target_spans = list(protect.find_spans(target))
     for span in protect.find_spans(source):
         copy = next((other for other in target_spans if other.text == span.text), None)

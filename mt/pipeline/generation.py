@@ -78,7 +78,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class ObservedScorer:
-    """Scorer that calls `observe` at each step with its tokens [R], which the search chose in the previous step."""
+    """Scorer that calls `observe` at each step with the tokens [R] that the search chose in the step before."""
 
     scorer: Scorer[Any]
     observe: Callable[[Tensor], None]
@@ -173,8 +173,8 @@ class TextGenerator:
     def _submit(self, engine: Engine, draft: Draft, options: GenerationOptions) -> Request:
         """Submit a request that continues a draft, and return it.
 
-        The model reads the current line and as many earlier lines as fit into its maximum length, of which at least
-        half is for the current line. A current line that is too long is continued from its last tokens.
+        The model reads the current line, and as many earlier lines as fit into the maximum length. At least half of the
+        length is for the current line. A current line that is too long is continued from its last tokens.
         """
         room, line = self.description.model.max_length, draft.line
         prefix = line if len(line) + 2 <= room else line[-(room // 2) :]
@@ -199,7 +199,7 @@ class TextGenerator:
         return request
 
     def _text(self, draft: Draft, latest: Sequence[int] = ()) -> str:
-        """Return the text of a draft and of the tokens `latest`, up to EOS, that continue its current line."""
+        """Return the text of a draft, continued by the tokens `latest` up to EOS."""
         new = latest[: latest.index(EOS)] if EOS in latest else latest
         return "\n".join(map(self.tokenizer.decode, [*draft.lines, [*draft.line, *new]]))
 

@@ -1,5 +1,6 @@
 """Results of the Python API. This module does not import torch."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mt.text.alignment import Link, Range
@@ -70,6 +71,12 @@ class SentenceTranslation:
     unfamiliar: bool = False
 
 
+def mean_confidence(sentences: Iterable[SentenceTranslation]) -> float | None:
+    """Return the mean confidence of sentences, weighted by source characters; None if no sentence has a confidence."""
+    known = [(sentence.confidence, len(sentence.source)) for sentence in sentences if sentence.confidence is not None]
+    return sum(value * length for value, length in known) / sum(length for _, length in known) if known else None
+
+
 @dataclass(frozen=True)
 class SentenceReport:
     """A finished sentence of a text. Other sentences of the text may be unfinished.
@@ -91,8 +98,8 @@ class SentenceReport:
 class Translation:
     """The best translation of a text, and its n-best list.
 
-    For a text of several sentences, alternative n of the text consists of alternative n of each sentence, or of its
-    last alternative if it has fewer. `sentences` omits sentences that contain nothing to translate.
+    Alternative n of a text of several sentences consists of alternative n of each sentence. A sentence with fewer
+    alternatives contributes its last alternative. `sentences` omits sentences that contain nothing to translate.
     """
 
     text: str
@@ -102,13 +109,8 @@ class Translation:
 
     @property
     def confidence(self) -> float | None:
-        """Mean confidence of the sentences, weighted by source characters; None if the model has no confidence."""
-        known = [
-            (sentence.confidence, len(sentence.source))
-            for sentence in self.sentences
-            if sentence.confidence is not None
-        ]
-        return sum(value * length for value, length in known) / sum(length for _, length in known) if known else None
+        """Mean confidence of the sentences (`mean_confidence`)."""
+        return mean_confidence(self.sentences)
 
 
 @dataclass(frozen=True)

@@ -156,14 +156,14 @@ def _keep_source(sentence: str, matches: Sequence[TermMatch]) -> Alternative:
 
 
 def _loses_copies(decoded: DecodedVariant) -> bool:
-    """Return whether the translation lacks a protected span of a kind in _REMOVED_IF_LOST, or changes their order."""
+    """Return whether the translation lacks or reorders protected spans of the kinds in _REMOVED_IF_LOST."""
     spans = [span for span in decoded.variant.copied if span.kind in _REMOVED_IF_LOST]
     translation = decoded.best.text
     return bool(protect.lost_spans(spans, translation)) or not protect.are_in_order(spans, translation)
 
 
 async def _decode_without_blanks(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant | None:
-    """Return the alternatives that have a letter or digit, if the source has one; decode again if one of them has none.
+    """Drop alternatives without letters and digits, unless the source has none, and decode again if there are any.
 
     Returns None if no alternative of either search has a letter or digit.
     """

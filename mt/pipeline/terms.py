@@ -127,7 +127,7 @@ def required_terms(
 
 
 def displaced_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
-    """Return, by required translation, the target words that stand in its place and translate nothing else."""
+    """Return the target words that stand in the place of each required translation and translate nothing else."""
     words = [links.target[begin:end] for begin, end in links.right]
     match_of = {unit: match for match in matches for unit in _units_of_term(match, links)}
     displaced: dict[str, list[str]] = {}
@@ -139,7 +139,7 @@ def displaced_words(matches: Iterable[TermMatch], links: UnitLinks, language: st
 
 
 def duplicate_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
-    """Return, by required translation, the target words that translate the same term a second time."""
+    """Return the target words that translate the term of each required translation a second time."""
     matches = list(matches)
     occurrences = [
         span for match in matches for span in find_translation(match.translation or "", links.target, language)
@@ -154,7 +154,7 @@ def duplicate_words(matches: Iterable[TermMatch], links: UnitLinks, language: st
 
 
 def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, language: str) -> str:
-    """Return `text` with each missing term in place of the target word that has the most attention on the term.
+    """Replace the target word with the most attention on a missing term by the term. Return the new text.
 
     If no target word translates a term, the term is inserted before the final punctuation mark. `text` is
     `links.target` with restored protected spans.
@@ -241,7 +241,7 @@ def _is_part_of_word(term: TermMatch, links: UnitLinks) -> bool:
 
 
 def _can_ban(word: str, translation: str, first: bool, language: str) -> bool:
-    """Return whether a target word may be banned: it is long enough, not in the translation, and perhaps of its kind.
+    """Return whether a target word may be banned: it is long, is not in the translation, and may be of the same kind.
 
     In languages with capitalized nouns, word and translation must agree in capitalization, except in the first word.
     """

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from math import inf
@@ -25,9 +25,6 @@ from mt.text.segment import TextPart
 Choose = Callable[[tuple[Alternative, ...]], tuple[Alternative, ...]]
 """Function that selects one or more alternatives of a sentence, best first."""
 
-PlannedPart = tuple[TextPart, Sequence[Range]]
-"""Part of a text, and the ranges of the part that are not translated."""
-
 AnyRoutine = Routine[tuple[Alternative, ...]] | Routine[list[Explanation]]
 
 
@@ -45,7 +42,7 @@ class TextTask:
     problem: str = ""  # reason why the text has no translation
     requests: list[Request] = field(default_factory=list)  # requests of all calls so far
     planned: bool = False  # whether the translation of all sentences has started
-    steps: Iterator[PlannedPart | None] = field(default_factory=lambda: iter(()))  # remaining steps of planning
+    steps: Iterator[TextPart | None] = field(default_factory=lambda: iter(()))  # remaining steps of planning
     _sentences: list[Routine[tuple[Alternative, ...]]] = field(default_factory=list)
     _explanations: Routine[list[Explanation]] | None = None
     _unfinished: int = 0  # number of unfinished routines
@@ -61,19 +58,19 @@ class TextTask:
     def plan(self, seconds: float = inf) -> None:
         """Split sentences from the text and start their translation, for at most about `seconds` seconds."""
         stop = monotonic() + seconds
-        for step in self.steps:
-            if step is not None:
-                self._add(*step)
+        for part in self.steps:
+            if part is not None:
+                self._add(part)
             if monotonic() >= stop:
                 return
         self.planned = True
         self._explain()
 
-    def _add(self, part: TextPart, kept: Sequence[Range]) -> None:
-        """Append a part of the text and start its translation. The ranges `kept` of the part are not translated."""
+    def _add(self, part: TextPart) -> None:
+        """Append a part of the text and start its translation."""
         self.parts.append(part)
         if not part.kept:
-            self._sentences.append(Routine(self.planner.translate(part.text, kept)))
+            self._sentences.append(Routine(self.planner.translate(part.text, part.kept_ranges)))
             self._unfinished += 1
             self._track(self._sentences[-1])
 
@@ -260,8 +257,8 @@ class TextPlanner:
         observation = Observation(log_probabilities, len(source), len(alternative.text))
         return self.estimator.expectation(context.source, tokens, observation)
 
-    def _steps(self, text: str, kept: Sequence[Range]) -> Iterator[PlannedPart | None]:
-        """Yield the parts of a text with their kept ranges, and None between other steps of bounded time."""
+    def _steps(self, text: str, kept: Sequence[Range]) -> Iterator[TextPart | None]:
+        """Yield the parts of a text, and None between other steps of bounded time."""
         for _ in self.context.terms.prepare():
             yield None
         kept = sorted((begin, min(end, len(text))) for begin, end in kept)
@@ -273,43 +270,41 @@ class TextPlanner:
             ranges = kept[bisect_left(begins, begin) : bisect_left(begins, end)]
             yield from self._split(part, [_move(place, -begin) for place in ranges])
 
-    def _split(self, part: TextPart, kept: Sequence[Range]) -> Iterator[PlannedPart]:
-        """Split a part into its list marker and the text after it, and split this text if it is too long for the model.
-
-        Yields each new part with its kept ranges.
-        """
+    def _split(self, part: TextPart, kept: Sequence[Range]) -> Iterator[TextPart]:
+        """Yield the list marker of a part and its text. A text that is too long for the model is split."""
         if part.kept:
-            yield part, ()
+            yield part
             return
         marker = protect.list_marker_length(part.text, self.context.source) if self.protect else 0
         text = part.text[marker:]
         _, kept = split_ranges(kept, [part.text[:marker], text])
         if marker:
-            yield TextPart(part.text[:marker], kept=True), ()
+            yield TextPart(part.text[:marker], kept=True)
         protects = self.protect or bool(kept)
         if protects and is_untranslatable(text, kept):
-            yield TextPart(text, kept=True), ()
+            yield TextPart(text, kept=True)
         elif self._fits(text):
-            yield TextPart(text, kept=False), kept
+            yield TextPart(text, kept=False, kept_ranges=kept)
         else:
             pieces = protect.split_at_long_spans(text, kept) if protects else [text]
             for piece, ranges in zip(pieces, split_ranges(kept, pieces), strict=True):
                 if is_untranslatable(piece, ranges):
-                    yield TextPart(piece, kept=True), ranges
+                    yield TextPart(piece, kept=True)
                     continue
                 short = segment.split_long_sentence(piece, self._fits)
                 if not ranges:
-                    yield from ((part, ()) for part in short)
+                    yield from short
                     continue
                 parts = list(short)
-                yield from zip(parts, split_ranges(ranges, [part.text for part in parts]), strict=True)
+                for part, kept_ranges in zip(parts, split_ranges(ranges, [part.text for part in parts]), strict=True):
+                    yield replace(part, kept_ranges=kept_ranges)
 
     def _fits(self, text: str) -> bool:
         return len(self.context.encode(text)) <= self.max_length
 
 
 def _merge_divided(parts: Iterable[TextPart], kept: Sequence[Range]) -> Iterator[TextPart]:
-    """Yield the parts of a text, with all parts that a range of `kept` overlaps merged into one. `kept` is sorted."""
+    """Yield the parts of a text. Parts that the same range of `kept` overlaps are merged. `kept` is sorted."""
     begins = [begin for begin, _ in kept]
     last_ends = [0, *accumulate((end for _, end in kept), max)]  # last_ends[n] is the maximum end of the first n ranges
     group: list[TextPart] = []

@@ -1,4 +1,4 @@
-"""Translation of texts with a trained model."""
+"""Translator of texts: a trained model with an engine."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -80,7 +80,7 @@ class SentenceContext:
 
     @cached_property
     def _encode(self) -> Callable[[str], tuple[int, ...]]:
-        """Function that encodes a text and caches the last result: planner and request encode the same text."""
+        """Function that encodes a text. It caches the last result, because planner and request encode the same text."""
         return lru_cache(maxsize=1)(lambda text: (*self.tag, *self.tokenizer.encode(text), EOS))
 
 
@@ -130,7 +130,7 @@ async def decode_variants(
 
 
 async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Alternative, ...]:
-    """Return the alternatives with the protected spans inserted that were removed, or that the model omitted."""
+    """Insert the protected spans that were removed, or that the model omitted, into the alternatives."""
     stripped, spans = decoded.variant.stripped, decoded.variant.spans
     alternatives = list(decoded.alternatives)
     damaged = [

@@ -44,7 +44,7 @@ class AttentionPass:
     """Computes the cross-attention of pairs, in passes of limited size."""
 
     attend: Attend
-    heads: int  # of all decoder layers
+    heads: int  # number of heads of all decoder layers
 
     def __call__(self, pairs: Sequence[Pair]) -> Iterator[CrossAttention]:
         """Yield the cross-attention of each pair in order. A pass runs when its first result is requested."""

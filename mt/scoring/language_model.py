@@ -87,8 +87,8 @@ class LanguageModelScorer:
     def score_lines(self, lines: Sequence[str]) -> ScoredText:
         """Return the score of all lines of a text, each with an EOS.
 
-        A model that was trained on blocks scores consecutive blocks: a token sees those before it in its block, also of
-        earlier lines. Other models score each line alone.
+        A model that was trained on blocks scores consecutive blocks: a token sees all tokens before it in its block,
+        including tokens of earlier lines. Other models score each line alone.
 
         Raises:
             RequestError: The model was trained on lines, and some lines are too long for it.

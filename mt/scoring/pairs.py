@@ -19,7 +19,7 @@ BATCH_PAIRS = 64  # maximum number of pairs in a pass
 
 @dataclass(frozen=True)
 class ScoredPair:
-    """Log-probability of a target given its source. `token_log_probabilities` are those of the tokens and EOS."""
+    """Log-probability of a target given its source. `token_log_probabilities` has one for each token and for EOS."""
 
     log_probability: float
     token_log_probabilities: tuple[float, ...]

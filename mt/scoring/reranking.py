@@ -38,7 +38,7 @@ class Feature:
 
 
 def channel_features(backward: PairScorer, lists: Sequence[NBest], direction: Direction) -> list[Feature]:
-    """Return the features `backward`, log p(x | y) per token of x, and `length`, tokens of y per token of x.
+    """Return two features: `backward`, log p(x | y) per token of x; and `length`, tokens of y per token of x.
 
     The model `backward` scores pairs in `direction`: from the language of y to the language of x.
 

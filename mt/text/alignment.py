@@ -119,9 +119,9 @@ class UnitLinks:
 
 
 def _units_of(begins: Sequence[int], units: Sequence[Range], text: str) -> list[int]:
-    """Return, for each piece, the index of the unit in which the piece begins, or else of the next unit.
+    """Return the unit of each piece as an index: the unit in which the piece begins, or else the next unit.
 
-    If a piece covers punctuation and a word, the index of the word is returned. Without units, the list is empty.
+    A piece that covers punctuation and a word belongs to the word. If there are no units, the list is empty.
     """
     if not units:
         return []
@@ -137,9 +137,9 @@ def _units_of(begins: Sequence[int], units: Sequence[Range], text: str) -> list[
 
 
 def link_words(source: str, target: str, attention: PieceAttention, known: Sequence[Link] = ()) -> list[Link]:
-    """Return links of each target word to the source word with the largest weight, and of punctuation to punctuation.
+    """Link each target word to the source word with the largest weight, and punctuation to punctuation.
 
-    The links are sorted by target range. They include the links of `known`; units that overlap a known link get no
+    The links are sorted by target range. They include the links of `known`. A unit that overlaps a known link gets no
     other link. In scripts without spaces, a piece counts as a word.
     """
     units = UnitLinks(source, target, attention)
@@ -161,7 +161,7 @@ def link_words(source: str, target: str, attention: PieceAttention, known: Seque
 
 
 def _merge_units(units: Sequence[Range], numbers: Sequence[int], text: str) -> dict[int, Range]:
-    """Return, by index, the units in which a piece begins; a wide unit in which none begins joins the unit before."""
+    """Return the units by index. A wide unit in which no piece begins is merged with the unit before."""
     begins = set(numbers)
     merged: dict[int, Range] = {}
     last = None

@@ -105,7 +105,7 @@ def _word_forms(word: str, language: str, singular: bool) -> list[str]:
 
 
 def _agreeing(words: list[str], language: str) -> Iterator[list[str]]:
-    """Yield `words`, then, for each adjectival ending of the language, all adjectives of `words` with this ending."""
+    """Yield `words`, then their adjectives with each adjectival ending of the language."""
     endings = _ADJECTIVAL.get(language, ())
     stems = [_remove_ending(word, endings) if word.islower() else "" for word in words]
     yield words

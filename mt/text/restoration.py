@@ -26,7 +26,7 @@ _LEAST_WEIGHT = 0.1  # minimum link weight of a target word that a number replac
 def restore_spans(
     stripped: StrippedText, spans: Sequence[ProtectedSpan], translation: str, attention: PieceAttention
 ) -> str:
-    """Return the translation with the removed spans, in the order of the source, and the missing numbers inserted.
+    """Insert the removed spans, in the order of the source, and the missing numbers into the translation.
 
     The result contains each span as often as the source sentence; numbers and kept text may occur more often.
 
@@ -84,7 +84,7 @@ def _ranges_between(ranges: Sequence[Range], length: int) -> Iterator[Range]:
 
 
 def _spaces(links: UnitLinks, gap: int, span: RemovedSpan) -> tuple[bool, bool]:
-    """Return whether a span needs white space (before it, after it): where the source has it, or next to a letter."""
+    """Return whether a span needs white space before it and after it: where the source has it, or next to a letter."""
     before = links.target[links.right[gap - 1][1] - 1] if gap else " "
     after = links.target[links.right[gap][0]] if gap < len(links.right) else " "
     beside = [not span.tight and side.isalnum() and not is_wide(side) for side in (before, after)]

@@ -14,6 +14,7 @@ from itertools import accumulate, chain
 import sentencex
 
 from mt.languages import primary_language
+from mt.text.alignment import Range
 
 LONGEST_SENTENCE = 4000
 """Maximum number of characters of a sentence; longer ones, which exceed the maximum length of any model, are cut."""
@@ -27,10 +28,14 @@ _JOINER = "\u200d"
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A part of a text: text that stays unchanged if `kept` is true, otherwise a sentence or clause to translate."""
+    """A part of a text: text that stays unchanged if `kept` is true, otherwise a sentence or clause to translate.
+
+    The translation of a part that is not kept contains its `kept_ranges` unchanged.
+    """
 
     text: str
     kept: bool
+    kept_ranges: tuple[Range, ...] = ()
 
 
 def split_text(text: str, language: str) -> Iterator[TextPart]:
@@ -56,7 +61,7 @@ def cut_text(text: str) -> Iterator[TextPart]:
 
 
 def split_margins(text: str) -> list[TextPart]:
-    """Split a text into leading white space, one sentence, and trailing white space, as kept parts around a part."""
+    """Split a text into leading white space, a sentence, and trailing white space. White space is kept."""
     sentence = text.strip()
     begin = text.index(sentence)
     end = begin + len(sentence)
@@ -65,7 +70,7 @@ def split_margins(text: str) -> list[TextPart]:
 
 
 def split_long_sentence(sentence: str, fits: Callable[[str], bool]) -> Iterator[TextPart]:
-    """Split a sentence into parts for which `fits` is true, except that kept parts and single characters may not fit.
+    """Split a sentence into parts for which `fits` is true. Kept parts and single characters need not fit.
 
     A part that does not fit is cut near its middle: after a punctuation mark that ends a clause, else at white space,
     else between two characters that are not displayed as one.
@@ -148,7 +153,7 @@ def _split_in_blocks(paragraph: str, language: str) -> Iterator[str]:
 
 
 def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
-    """Return the sentences that sentencex finds, with some characters replaced by others of the same length.
+    """Return the sentences that sentencex finds after some characters are replaced. No length changes.
 
     Spaces replace other white space, because sentencex 1.0.32 panics on an initial after a no-break space. Question
     marks replace lone surrogates. A Rust panic is a BaseException and must not end the service.
@@ -187,7 +192,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _last_cut(text: str) -> int:
-    """Return the last offset at which to cut a text: after a clause, else after white space, else between characters.
+    """Return the last offset after a clause; or else after white space; or else between two characters.
 
     If all characters are displayed as one, the length of the text is returned, so that each cut makes progress.
     """

@@ -1,4 +1,4 @@
-"""Search for glossary terms and untranslatable words in sentences, and for their translations in translations."""
+"""Search for glossary terms and untranslatable words in sentences, and for translated terms in translations."""
 
 import re
 from bisect import bisect_left, insort
@@ -36,7 +36,7 @@ class TermMatch:
     begin: int
     end: int
     translation: str | None
-    inflected: bool = False  # whether the last word differs from the glossary's, apart from letter case
+    inflected: bool = False  # whether the last word is inflected, compared with the glossary
 
 
 class _Case(Enum):
@@ -57,7 +57,7 @@ class _Term:
 
 
 class _Ending:
-    """The preferred term among those with equal index keys: for each spelling of the first token, and None for any.
+    """Preferred terms among terms with equal index keys: by spelling of the first token, and None for any spelling.
 
     `any_form` holds only terms whose last word may have an inflectional ending in the sentence.
     """
@@ -154,7 +154,7 @@ class Terms:
         return tuple(_Search(self, sentence, language, taken, any_case).matches())
 
     def prepare(self) -> Iterator[None]:
-        """Return the iterator, always the same one, that builds the indexes for `find` in steps of bounded time."""
+        """Return the only iterator of this object. It builds the indexes for `find` in steps of bounded time."""
         return self._preparation
 
     def index(self, case: _Case) -> TermIndex:
@@ -243,7 +243,7 @@ class _Search:
         return _Case.IGNORED if self.any_case else _Case.CAPITAL if begins else _Case.EXACT
 
     def _free_ends(self, taken: Sequence[Range]) -> list[int]:
-        """Return, for each token, the index of the first token at or after it that overlaps a taken range."""
+        """Return for each token the index of the next token, or of the token itself, that overlaps a taken range."""
         ends, number, last = [], 0, 0
         blocked = []
         for token in self.tokens:
@@ -317,7 +317,7 @@ def missing_terms(matches: Iterable[TermMatch], text: str, language: str) -> lis
 
 
 def find_translation(translation: str, text: str, language: str) -> list[Range]:
-    """Return the ranges of `text` that contain a form of a term's translation, or a compound that begins with one."""
+    """Return the ranges of `text` with a form of a term's translation, or with a compound that begins with a form."""
     return [match.span() for match in _pattern(translation, language).finditer(text)]
 
 
@@ -343,7 +343,7 @@ def case_variants(form: str) -> tuple[str, ...]:
 
 
 def _joined(sentence: str, place: int, language: str = "") -> bool:
-    """Return whether the character at offset `place` joins two words into one, which an English possessive does not."""
+    """Return whether the character at offset `place` joins two words into one. The English possessive 's does not."""
     if not (0 <= place < len(sentence)) or sentence[place] not in _JOINS:
         return False
     around = sentence[place - 1 : place] + sentence[place + 1 : place + 2]

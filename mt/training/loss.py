@@ -41,8 +41,8 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
     """Smoothed cross-entropy of logits W x, computed in chunks.
 
     z = W x, p = softmax(z), label y:  loss = log sum exp z - (1 - e) z_y - e / V sum z. The gradient by z is
-    p - (1 - e) one-hot(y) - e / V. The last term is the same for all z, so it needs no pass over [N, V]: the gradient
-    by x is a multiple of the sum of all rows of W, the gradient by W a multiple of the sum of all x.
+    p - (1 - e) one-hot(y) - e / V. The last term is the same for all z, so it needs no pass over [N, V]: its gradient
+    by x is a multiple of the sum of all rows of W, and its gradient by W is a multiple of the sum of all x.
     """
 
     @staticmethod

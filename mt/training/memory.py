@@ -8,7 +8,7 @@ TOP_PAD = 64 << 20  # bytes
 
 
 def keep_freed_memory() -> bool:
-    """Make the allocator keep freed memory for the next training step; return whether the C library supports this.
+    """Let the allocator keep freed memory for the next training step. Return whether the C library supports this.
 
     By default, freed memory goes back to the kernel, which clears the memory again for every step. Only glibc has this
     setting. It does not raise the peak memory of the process.

@@ -93,7 +93,7 @@ def state_keys(optimizer: torch.optim.Optimizer) -> tuple[str, ...]:
 def optimizers(
     model: nn.Module, config: TrainingConfig, dtype: torch.dtype, world: World
 ) -> list[torch.optim.Optimizer]:
-    """Return the optimizers that together update every trained parameter; `dtype` and `world` are passed to Muon."""
+    """Return the optimizers that together update every trained parameter. Muon gets `dtype` and `world`."""
     matrices = layer_matrices(model) if config.optimizer == "muon" else []
     of_muon = set(matrices)
     rest = [p for p in model.parameters() if p.requires_grad and p not in of_muon]

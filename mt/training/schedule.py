@@ -30,9 +30,9 @@ def default_learning_rate(config: TrainingConfig, d_model: int) -> float:
 
 
 def warmup_updates(config: TrainingConfig, planned_updates: int) -> int:
-    """Return the number of warm-up updates: that of the recipe or, by default, a share of the planned updates.
+    """Return the number of warm-up updates in the recipe or, by default, a share of the planned updates.
 
-    If `planned_updates` is 0, which means unknown, the share is of `max_updates`.
+    If `planned_updates` is 0, the plan is unknown, and the number is a share of `max_updates`.
     """
     planned = planned_updates or config.max_updates
     return config.warmup_updates or max(1, min(LONGEST_WARMUP, round(WARMUP_SHARE * planned)))

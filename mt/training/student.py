@@ -15,7 +15,7 @@ from mt.errors import ModelError, problems
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, VocabularyTokenizer
 
-OUTPUT_WEIGHTS = (".output.", ".outer.")  # in the names of the projections whose output a layer adds to its input
+OUTPUT_WEIGHTS = (".output.", ".outer.")  # in names of projections whose output a layer adds to its input
 
 
 def shrink(

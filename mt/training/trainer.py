@@ -87,7 +87,7 @@ class Interval:
         return self.tokens / self.seconds
 
     def share_of(self, peak: float | None) -> dict[str, float]:
-        """Return the model FLOPs utilisation, operations a second as a share of `peak`; empty if `peak` is None."""
+        """Return the model FLOPs utilisation: operations per second divided by `peak`; empty if `peak` is None."""
         return {} if peak is None else {"train_mfu": self.operations / self.seconds / peak}
 
 
@@ -208,7 +208,7 @@ class Trainer:
         return over
 
     def learn(self, update: Update, rate: float) -> Totals:
-        """Train on the batches of one update and return totals; if `Totals.problem` is set, no weight changed."""
+        """Train on the batches of one update. Return the totals; if they have a `problem`, no weight has changed."""
         totals = self._accumulate(update)
         if totals.problem:
             return totals

@@ -73,7 +73,7 @@ def first_model(recipe: Recipe, tokenizer: Tokenizer) -> AnyModel:
 
 
 def plain_weights(weights: Mapping[str, Tensor], recipe: Recipe) -> dict[str, Tensor]:
-    """Return the given weights with adapters, if the recipe has any, merged into the layers."""
+    """Merge the adapters, if the recipe has any, into the layers. Return the weights without adapters."""
     return merge_adapters(weights, recipe.tuning.adapter_scale) if recipe.tuning else dict(weights)
 
 
@@ -152,7 +152,7 @@ def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
 
 
 def _patterns(names: Iterable[str]) -> list[str]:
-    """Return the names, and a pattern for each module that contains one: encoder.*, encoder.layers.*, ..."""
+    """Return the names of parameters, and a pattern for each module that has parameters, such as encoder.layers.*."""
     patterns = dict.fromkeys(names)
     for name in names:
         *modules, _ = name.split(".")

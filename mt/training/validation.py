@@ -119,7 +119,7 @@ class TranslationValidation(Validation):
         return f"{figures[self.criterion]:.2f} BLEU"
 
     def bleu(self, model: Transformer) -> float:
-        """Return sacreBLEU on evenly spaced pairs of the validation set: the mean over directions."""
+        """Return the mean over the directions of sacreBLEU on evenly spaced pairs of the validation set."""
         model.eval()
         valid = self.data.valid
         chosen = self._evenly_spaced(self.recipe.training.validate_sentences)

@@ -53,7 +53,7 @@ class AccessPolicy:
 
 @dataclass
 class Charge:
-    """Number of charged characters whose translation was sent. If the request fails, the others are refunded."""
+    """Number of charged characters that were translated and sent. If the request fails, all others are refunded."""
 
     delivered: int = 0  # a route that sends its answer in one piece need not update it
 
@@ -96,7 +96,7 @@ class AccessControl:
 
     @asynccontextmanager
     async def charged(self, caller: Caller, characters: int) -> AsyncIterator[Charge]:
-        """Charge characters. If an exception leaves the context, refund those that are not counted as delivered.
+        """Charge characters. If an exception leaves the context, refund the characters that were not delivered.
 
         Raises:
             QuotaExceeded: if the quota of the key is too small; then no character is charged.

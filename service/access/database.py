@@ -17,7 +17,7 @@ from mt.errors import MTError
 from service.errors import StorageFull, StorageUnavailable
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
+DatabaseWork = Callable[[sqlite3.Connection], T]
 
 OPEN_SECONDS = 5.0  # longest wait for the lock of another process, when the database is opened
 BUSY_MILLISECONDS = 250  # longest wait for this lock in a transaction of a request
@@ -120,7 +120,7 @@ class _Connection:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by caller
         self._failed = False  # whether the last transaction failed
 
-    async def run(self, work: Work[T], caller: str) -> T:
+    async def run(self, work: DatabaseWork[T], caller: str) -> T:
         """Run `work` in one transaction. A caller has at most one transaction in the thread's queue.
 
         Raises: StorageUnavailable if the database is locked or cannot be used, StorageFull if the disk is full.
@@ -132,7 +132,7 @@ class _Connection:
             full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
             raise (StorageFull() if full else StorageUnavailable()) from error
 
-    def submit(self, work: Work[T]) -> Future[T]:
+    def submit(self, work: DatabaseWork[T]) -> Future[T]:
         def within() -> T:
             try:
                 with self._transaction():
@@ -206,7 +206,7 @@ class Database:
         except (OSError, sqlite3.Error, DatabaseError) as error:
             raise _unusable(path, error) from error
 
-    async def write(self, work: Work[T], caller: str = "") -> T:
+    async def write(self, work: DatabaseWork[T], caller: str = "") -> T:
         """Run `work` in one transaction and return its result. If `work` raises, the transaction is rolled back.
 
         Callers take turns, one transaction each.
@@ -215,20 +215,20 @@ class Database:
         """
         return await self._writer.run(work, caller)
 
-    async def read(self, work: Work[T], caller: str = "") -> T:
-        """Run `work`, which only reads, like `write`, but without waiting for a writer in this or another process."""
+    async def read(self, work: DatabaseWork[T], caller: str = "") -> T:
+        """Run `work`, which must only read, and return its result. No writer, in any process, delays it."""
         return await self._reader.run(work, caller)
 
-    async def read_keys(self, work: Work[T]) -> T:
-        """Run `work`, which only reads API keys, like `read`, but on the connection for keys."""
+    async def read_keys(self, work: DatabaseWork[T]) -> T:
+        """Run `work`, which must only read API keys, on the connection for keys, and return its result."""
         return await self._key_reader.run(work, "")
 
     async def truncate_log(self) -> None:
         """Truncate the write-ahead log, which may still contain deleted rows."""
         await self._writer.truncate_log()
 
-    def run_sync(self, work: Work[T]) -> T:
-        """Run `work` like `write`, but block until it ends (for programs without event loop). Raises: DatabaseError."""
+    def run_sync(self, work: DatabaseWork[T]) -> T:
+        """Run `work` as `write` does, but block until it ends. Raises: DatabaseError."""
         try:
             return self._writer.submit(work).result()
         except sqlite3.OperationalError as error:
@@ -253,7 +253,7 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 
 
 def _make_private(path: Path) -> None:
-    """Create the database file if necessary. Let only its owner read it and the files that SQLite adds to it."""
+    """Create the database file if necessary. Only its owner can read it and the files that SQLite creates beside it."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     for file in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
         with suppress(FileNotFoundError, PermissionError):  # a file of another user stays as it is
@@ -265,7 +265,7 @@ def _migrate(connection: sqlite3.Connection) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):
         raise DatabaseError(
-            f"the schema has version {version}, of a later release; accepted: versions up to {len(MIGRATIONS)}"
+            f"a later release wrote version {version} of the schema; accepted: versions up to {len(MIGRATIONS)}"
         )
     for statement in (statement for script in MIGRATIONS[version:] for statement in script):
         connection.execute(statement)

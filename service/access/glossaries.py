@@ -1,7 +1,8 @@
 """Stored glossaries. A glossary belongs to one caller and has a dictionary for each pair of languages.
 
-Many people may share an address. Therefore everybody who knows the id of a glossary of a caller without a key can use
-it. The id cannot be guessed, no list contains the glossary, and the glossary expires.
+A caller without a key is known only by its address, which many people may share. Therefore a glossary of such a caller
+can be used by everybody who knows its id. The id cannot be guessed, no list contains the glossary, and the glossary
+expires.
 """
 
 import json
@@ -20,7 +21,7 @@ from mt.text.terms import Terms
 from service.access.control import KEY_PREFIX, is_anonymous
 from service.access.database import Database
 from service.access.eviction import evicted
-from service.access.glossary_entries import Entry
+from service.access.glossary_entries import GlossaryEntry
 from service.errors import InvalidRequest, NotFound, StorageFull, shorten
 
 MAX_NAME_LENGTH = 500  # characters
@@ -42,7 +43,7 @@ class Dictionary:
     """The entries of a glossary for one pair of languages."""
 
     direction: Direction
-    entries: tuple[Entry, ...]
+    entries: tuple[GlossaryEntry, ...]
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,11 @@ class Glossary:
 class GlossaryLimits:
     """Limits of the stored glossaries."""
 
-    glossaries: int = 1000  # of one caller
-    entries: int = 10_000  # of one glossary
+    glossaries: int = 1000  # limit for one caller
+    entries: int = 10_000  # limit for one glossary
     bytes_per_caller: int = 20_000_000
-    bytes: int = 200_000_000  # of all callers with a key
-    anonymous_bytes: int = 50_000_000  # of all callers without a key; beyond it, `evicted` selects what is deleted
+    bytes: int = 200_000_000  # limit for all callers with a key together
+    anonymous_bytes: int = 50_000_000  # limit for all callers without a key; `evicted` selects glossaries to delete
     anonymous_seconds: float = 7 * 86_400.0  # a glossary of a caller without a key is deleted after this time
 
 
@@ -143,7 +144,7 @@ class GlossaryStore:
 
         return await self._database.read(read, owner)
 
-    async def entries(self, owner: str, id: str, direction: Direction) -> tuple[Entry, ...]:
+    async def entries(self, owner: str, id: str, direction: Direction) -> tuple[GlossaryEntry, ...]:
         """Return the entries for one pair of languages."""
         read = partial(_read_entries, owner=owner, id=id, direction=direction)
         return _parse(await self._database.read(read, owner))
@@ -184,7 +185,8 @@ class GlossaryStore:
     def _measure(self, connection: sqlite3.Connection, id: str) -> None:
         """Store the size in bytes of a glossary that has been written; delete others if its group is over the limit.
 
-        Raises: InvalidRequest if a limit of the caller is exceeded, StorageFull if the limit of all callers is.
+        Raises: InvalidRequest if a limit of one caller is exceeded, StorageFull if the limit of all callers is
+        exceeded.
         """
         query = "SELECT coalesce(sum(count), 0) FROM dictionaries WHERE glossary = ?"
         (entries,) = connection.execute(query, (id,)).fetchone()
@@ -248,7 +250,7 @@ def _read_entries(connection: sqlite3.Connection, owner: str, id: str, direction
     return entries
 
 
-def _parse(entries: str) -> tuple[Entry, ...]:
+def _parse(entries: str) -> tuple[GlossaryEntry, ...]:
     return tuple((term, translation) for term, translation in json.loads(entries))
 
 

@@ -12,7 +12,7 @@ from service.errors import InvalidRequest, shorten
 _MAX_LISTED = 10  # problems in one message
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # control characters and line separators
 
-Entry = tuple[str, str]
+GlossaryEntry = tuple[str, str]
 """A term and its translation."""
 
 
@@ -21,7 +21,7 @@ class EntriesFormat(StrEnum):
     CSV = "csv"
 
 
-def parse_entries(text: str, format: EntriesFormat) -> tuple[Entry, ...]:
+def parse_entries(text: str, format: EntriesFormat) -> tuple[GlossaryEntry, ...]:
     """Return the entry of each line that is not empty.
 
     CSV may quote fields, and may name the languages in a third and a fourth column. In TSV a quotation mark is an
@@ -50,7 +50,7 @@ def parse_entries(text: str, format: EntriesFormat) -> tuple[Entry, ...]:
     return tuple((term, translation) for term, (translation, _) in entries.items())
 
 
-def format_entries(entries: Iterable[Entry]) -> str:
+def format_entries(entries: Iterable[GlossaryEntry]) -> str:
     """Return the entries as TSV, without a final line break."""
     return "\n".join(f"{term}\t{translation}" for term, translation in entries)
 

@@ -17,8 +17,8 @@ FLUSH_SECONDS = 0.5  # between writes: kill -9 loses no more usage than this
 class _MonthlyUsage:
     """Characters of one key in one month."""
 
-    written: int  # in the database, by this process and others
-    pending: int = 0  # not yet in the database
+    written: int  # characters in the database, added by this process and others
+    pending: int = 0  # characters that are not yet in the database
 
 
 class UsageLedger:

@@ -33,7 +33,7 @@ class ExplanationLimits:
     wall_seconds: float = 60.0  # includes the start of the process
     cpu_seconds: int = 30
     model_bytes: int = 512 << 20  # of model.safetensors
-    memory_bytes: int = 1 << 30  # plus four times the weights, which are copied and may be converted to float32
+    memory_bytes: int = 1 << 30  # in addition to four times the size of the weights, for copies in float32
     waiting: int = 4  # requests in the queue
 
 
@@ -43,7 +43,7 @@ class Explanations:
     def __init__(self, limits: ExplanationLimits | None = None) -> None:
         self._limits = limits or ExplanationLimits()
         self._turn = asyncio.Semaphore(1)
-        self._callers: set[str] = set()  # with a request in progress or waiting
+        self._callers: set[str] = set()  # callers with a request in progress or waiting
         self._process: asyncio.subprocess.Process | None = None
         self._closed = False
 
@@ -136,7 +136,7 @@ class Explanations:
         if process.returncode:
             if self._closed:
                 raise Unavailable("The service is shutting down")
-            if process.returncode == -signal.SIGKILL:  # from Linux, if the machine is out of memory or the time is over
+            if process.returncode == -signal.SIGKILL:  # Linux sends it if memory or time is used up
                 return ExplanationOutcome(ExplanationStatus.MEMORY)
             return ExplanationOutcome(ExplanationStatus.FAILED, f"the process ended with status {process.returncode}")
         outcome = json.loads(output)

@@ -13,7 +13,7 @@ class ExplanationTask:
     source: str
     target: str
     parent: int  # process id of the service
-    memory_bytes: int  # beyond what the process takes at its start
+    memory_bytes: int  # limit of the growth of the process after its start
     cpu_seconds: int
 
 

@@ -1,4 +1,4 @@
-"""POST /translate_file, by LibreTranslate's contract, and GET /download_file, for the address that it returns."""
+"""POST /translate_file, by LibreTranslate's contract, and GET /download_file, which downloads the translated file."""
 
 import os
 from collections.abc import Iterator

@@ -25,7 +25,7 @@ class ModelInfo(BaseModel):
 
 @router.get("/models")
 async def models(fleet: FleetDependency) -> list[ModelInfo]:
-    """List the models with their languages. Of several models of a direction, the first is its default model."""
+    """List the models with their languages. The first model of a direction is the default of this direction."""
     return [
         ModelInfo(
             name=model.name,

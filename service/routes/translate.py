@@ -12,7 +12,7 @@ from mt.pipeline.results import SentenceTranslation
 from mt.text.terms import Terms
 from service.access.control import AccessControl, Caller
 from service.access.glossaries import GlossaryStore
-from service.bodies import TranslateBody, documented_body
+from service.bodies import TranslateRequestBody, documented_body
 from service.dependencies import (
     AccessDependency,
     GlossariesDependency,
@@ -87,7 +87,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     openapi_extra=documented_body(TranslateRequest),
 )
 async def translate(
-    body: TranslateBody,
+    body: TranslateRequestBody,
     request: Request,
     translations: TranslationsDependency,
     access: AccessDependency,
@@ -151,7 +151,7 @@ def check_limits(body: TranslateRequest, settings: Settings) -> None:
 
 
 async def terms_for(body: TranslateRequest, target: str, caller: Caller, glossaries: GlossaryStore) -> Terms:
-    """Return the terms of the request, which take precedence, and those of its stored glossary.
+    """Return the terms of the request and of its stored glossary. Terms of the request take precedence.
 
     Raises:
         NotFound: if the caller has no such glossary.
@@ -203,7 +203,7 @@ def respond(
     answers: Sequence[Sequence[Answer]],
     translations: TranslationService,
 ) -> TranslateResponse:
-    """Return the response for the answers to the jobs of each target language."""
+    """Return the response to a request. Each target language has a job, and `answers` has the answers of each job."""
     responses = {
         target: target_response(body, texts, partial(translations.models_of, job=job))
         for (target, job), texts in zip(jobs.items(), answers, strict=True)

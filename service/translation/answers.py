@@ -15,7 +15,7 @@ from service.translation.jobs import Answer
 
 def unchanged_answer(text: str, source: str) -> Answer:
     """Return an answer with the unchanged text, for a text that needs no translation."""
-    return Answer(text, source, confidence=1.0)
+    return Answer(text, source)
 
 
 def answer_of(translation: Translation, source: str) -> Answer:
@@ -24,9 +24,7 @@ def answer_of(translation: Translation, source: str) -> Answer:
         text=translation.text,
         source=source,
         alternatives=other_texts(translation.text, (other.text for other in translation.alternatives)),
-        confidence=translation.confidence if translation.sentences else 1.0,
         sentences=translation.sentences,
-        untranslated=tuple(sentence.source for sentence in translation.sentences if sentence.untranslated),
     )
 
 
@@ -43,18 +41,6 @@ def text_of_rank(answer: Answer, rank: int) -> str:
 def alignment_of(answer: Answer) -> tuple[Link, ...]:
     """Return the word alignment links of all sentences of an answer."""
     return tuple(link for sentence in answer.sentences for link in sentence.links)
-
-
-def mean_confidence(sentences: Iterable[SentenceTranslation]) -> float | None:
-    """Return the mean confidence of the sentences, weighted by their source characters.
-
-    Sentences without a confidence are left out. Return None if no sentence has a confidence, and 1 without sentences.
-    """
-    sentences = list(sentences)
-    known = [(sentence.confidence, len(sentence.source)) for sentence in sentences if sentence.confidence is not None]
-    if not known:
-        return None if sentences else 1.0
-    return sum(confidence * size for confidence, size in known) / sum(size for _, size in known)
 
 
 def moved_ranges(ranges: Sequence[Range], text: str, translation: str) -> tuple[Range, ...]:
@@ -141,18 +127,7 @@ class BridgedText:
             for sentence, second, (begin, _) in zip(first.sentences, self._translations, targets, strict=True)
             if second.sentences
         )
-        return replace(
-            first,
-            text=text,
-            alternatives=other_texts(text, others),
-            confidence=mean_confidence(sentences),
-            sentences=sentences,
-            untranslated=tuple(
-                sentence.source
-                for sentence, second in zip(first.sentences, self._translations, strict=True)
-                if sentence.untranslated or second.untranslated
-            ),
-        )
+        return replace(first, text=text, alternatives=other_texts(text, others), sentences=sentences)
 
     def _joined(self, parts: Sequence[TextPart], translations: Sequence[str]) -> str:
         return segment.join_parts(parts, translations, self._direction.source, self._direction.target)
@@ -186,6 +161,7 @@ def _bridged_sentence(first: SentenceTranslation, second: Answer, begin: int) ->
         links=compose_links(first.links, links),
         attention=None,
         unfamiliar=first.unfamiliar or second.sentences[0].unfamiliar,
+        untranslated=first.untranslated or bool(second.untranslated),
     )
 
 

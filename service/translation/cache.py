@@ -1,4 +1,4 @@
-"""Cache of translations; equal requests of a caller in progress share one computation.
+"""Cache of translations. If a caller sends equal requests at a time, one computation answers all of them.
 
 Nothing is shared between callers: the time of an answer would tell one caller which texts another has had translated.
 """
@@ -14,7 +14,7 @@ from service.errors import DeadlineExceeded
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-Work = Callable[[Sequence[K]], Coroutine[Any, Any, Sequence[V]]]
+ComputeResults = Callable[[Sequence[K]], Coroutine[Any, Any, Sequence[V]]]
 """Coroutine function that returns a result for each key, in order."""
 
 
@@ -59,7 +59,7 @@ class TranslationCache(Generic[K, V]):
         """Total size of the cached entries."""
         return sum(cache.currsize for cache in self._caches.values())
 
-    async def get(self, caller: str, keys: Sequence[K], work: "Work[K, V]") -> list[V]:
+    async def get(self, caller: str, keys: Sequence[K], work: ComputeResults[K, V]) -> list[V]:
         """Return a result for each key, in order.
 
         A key joins a flight that works on it if the flight has no more keys than this call: one text must not wait for
@@ -111,7 +111,7 @@ class TranslationCache(Generic[K, V]):
                 self.hits += 1
         return missing
 
-    def _start(self, caller: str, keys: Sequence[K], work: "Work[K, V]") -> Flight[K, V]:
+    def _start(self, caller: str, keys: Sequence[K], work: ComputeResults[K, V]) -> Flight[K, V]:
         self.misses += len(keys)
         flight = Flight(caller, keys, asyncio.ensure_future(work(keys)))
         self._flights.update({(caller, key): flight for key in keys})
@@ -154,7 +154,7 @@ class TranslationCache(Generic[K, V]):
 
 
 def _landed(flight: Flight[K, V], owned: bool) -> dict[K, V]:
-    """Return the results of a flight by key; {} if it is unfinished, or failed with an error that is not shared.
+    """Return the results of a flight by key; {} if the flight is unfinished, or has failed with an error of its own.
 
     Raises: the error of the flight if this request started the flight (`owned`) or the flight shares its error.
     """

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 CLIENT_TIMEOUT_SECONDS = 9.0  # the work is cancelled if its client leaves earlier
 DETACHED_SECONDS = 60.0  # time after which detached work is cancelled
-MAX_DETACHED = 32  # most detached tasks at a time
+MAX_DETACHED = 32  # maximum number of detached tasks at a time
 
 
 class DetachedWork:

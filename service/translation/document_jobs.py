@@ -19,7 +19,7 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from mt.text.terms import Terms
-from service.access.database import Database, Work
+from service.access.database import Database, DatabaseWork
 from service.access.eviction import evicted
 from service.errors import (
     CannotTranslate,
@@ -42,9 +42,9 @@ RETRY_SECONDS = 1.0  # pause between attempts while the queue is full or the dat
 STATUS_SECONDS = 2.0  # longest wait of a status request for the translation; the SDK repeats the request after 5 s
 CLEANUP_SECONDS = 60.0  # time between two deletions of expired documents
 MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
-DOCUMENT_BYTES = 20_000  # most bytes that a document takes besides its content
+DOCUMENT_BYTES = 20_000  # maximum number of bytes that a document takes besides its content
 SMALL_BYTES = 100_000  # a document of at most this size waits only for documents of its own caller
-FETCHED_SECONDS = 60.0  # in which a document can be downloaded again, because the first download may have failed
+FETCHED_SECONDS = 60.0  # time for another download of a document, because the first download may have failed
 MAX_ATTEMPTS = 3  # a document fails after the service has ended this many times while translating only this document
 
 
@@ -58,7 +58,7 @@ class DocumentJobLimits:
 
     documents_per_caller: int = 20
     bytes_per_caller: int = 50_000_000
-    bytes: int = 200_000_000  # of all callers together; a document counts DOCUMENT_BYTES more than its content
+    bytes: int = 200_000_000  # limit of all callers together; a document counts DOCUMENT_BYTES more than its content
     seconds: float = 3600.0  # a document is deleted this long after its upload
 
 
@@ -101,7 +101,7 @@ class _Task:
 
     name: str
     content: bytes
-    attempts: int  # number of attempts alone, including the present attempt
+    attempts: int  # number of attempts while no other document was translated, including this attempt
     owner: str
     created: float  # seconds since 1970
     job: str  # JSON, see _job_to_json
@@ -119,7 +119,7 @@ class DocumentJobs:
         self._suspects: set[str] = set()  # ids of unfinished documents that may have ended an earlier process
         self._no_suspects = asyncio.Event()
         self._no_suspects.set()
-        self._one = asyncio.Semaphore(1)  # for suspects
+        self._one = asyncio.Semaphore(1)  # allows one suspect at a time
         self._room = asyncio.Semaphore(MAX_WORKING)
         self._room_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by owner
 
@@ -237,7 +237,7 @@ class DocumentJobs:
         task.add_done_callback(lambda _: self._tasks.pop(id, None))
 
     async def _alone(self, id: str) -> None:
-        """Translate a document that was in progress when a service process ended, while no other is translated."""
+        """Translate a document that may have crashed an earlier process, while no other document is translated."""
         try:
             async with self._one:
                 await self._work(id, alone=True)
@@ -307,7 +307,7 @@ class DocumentJobs:
             if undone:
                 await self._callbacks.refund(owner, created, characters)
 
-    async def _write(self, work: Work[T]) -> T:
+    async def _write(self, work: DatabaseWork[T]) -> T:
         """Write to the database; try again while the disk is full or another process locks the database."""
         while True:
             try:
@@ -336,8 +336,8 @@ def _unfinished(connection: sqlite3.Connection) -> list[tuple[str, str, int, int
 def _begin_attempt(connection: sqlite3.Connection, id: str, alone: bool) -> _Task | None:
     """Note an attempt and return the document, or None if it is deleted or another process has translated it.
 
-    If the process ends during the attempt, a document that was translated beside others becomes a suspect. Only an
-    attempt alone counts: then the document is the likely cause.
+    If the process ends while it translates several documents, each of them becomes a suspect. A suspect is translated
+    alone. If the process ends again, this document is the likely cause, and the attempt counts.
     """
     change = "attempts = attempts + 1" if alone else "suspect = 1"
     connection.execute(f"UPDATE documents SET {change} WHERE id = ? AND {_UNFINISHED}", (id,))
@@ -347,7 +347,7 @@ def _begin_attempt(connection: sqlite3.Connection, id: str, alone: bool) -> _Tas
 
 
 def _undo_attempts(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
-    """Undo the attempts that the orderly end of the service interrupts."""
+    """Undo the attempts that are in progress when the service ends in an orderly way."""
     undone = "attempts = max(attempts - 1, 0), suspect = attempts > 0"
     update = f"UPDATE documents SET {undone} WHERE id = ? AND {_UNFINISHED}"
     connection.executemany(update, [(id,) for id in ids])

@@ -25,7 +25,7 @@ class FileLimits:
     """Limits of the store. If it is full, the oldest file of the caller with the most bytes is deleted."""
 
     seconds: float = 1800.0  # a file is deleted after this time
-    bytes: int = 200_000_000  # of all files together
+    bytes: int = 200_000_000  # limit for all files together
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from mt.pipeline.results import SentenceTranslation
+from mt.pipeline.results import SentenceTranslation, mean_confidence
 from mt.text.markup import MarkupOptions, Range
 from mt.text.terms import Terms
 
@@ -53,16 +53,33 @@ class DetectedSource:
 
 @dataclass(frozen=True)
 class Answer:
-    """Translation of one text. The ranges in `sentences` are character offsets in the text and its translation."""
+    """Translation of one text, markup included.
+
+    The ranges in `sentences` are character offsets in the text and its translation; markup has no `sentences`.
+    """
 
     text: str
     source: str
     detected: DetectedSource | None = None
     bridge: str = ""  # the language between two models, if no model translates directly
     alternatives: tuple[str, ...] = ()
-    confidence: float | None = None  # expected quality from 0 to 1
-    sentences: tuple[SentenceTranslation, ...] = ()  # empty for markup
-    untranslated: tuple[str, ...] = ()  # sentences of the source that the translation holds unchanged
+    sentences: tuple[SentenceTranslation, ...] = ()
+    segments: tuple["Answer", ...] = ()  # answers for the segments of markup
+
+    @property
+    def confidence(self) -> float | None:
+        """Expected quality from 0 to 1. It is 1 if there was nothing to translate; None if the model has none."""
+        sentences = self._all_sentences
+        return mean_confidence(sentences) if sentences else 1.0
+
+    @property
+    def untranslated(self) -> tuple[str, ...]:
+        """Sentences of the source that the translation contains unchanged."""
+        return tuple(sentence.source for sentence in self._all_sentences if sentence.untranslated)
+
+    @property
+    def _all_sentences(self) -> list[SentenceTranslation]:
+        return [*self.sentences, *(sentence for segment in self.segments for sentence in segment.sentences)]
 
 
 @dataclass(frozen=True)

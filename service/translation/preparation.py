@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from service.languages import TranslationRoute, TranslationRoutes, describe, pivot_order
-from service.translation.answers import mean_confidence, unchanged_answer
+from service.translation.answers import unchanged_answer
 from service.translation.jobs import Answer, DetectedSource, Job
 from service.workers.messages import SourceText
 
 DETECTION_CHARACTERS = 4000  # language detection reads only these first characters of a text
-SURE = 0.8  # from this confidence on, an unsupported language is an error; below, a supported guess replaces it
+SURE = 0.8  # from this confidence on, an unsupported language is an error; below it, a supported guess is used
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,7 @@ class PreparedText:
                 source=self.source,
                 bridge=self.route[0].target if len(self.route) > 1 else "",
                 alternatives=tuple(written[1:]),
-                confidence=mean_confidence(sentence for answer in answers for sentence in answer.sentences),
-                untranslated=tuple(sentence for answer in answers for sentence in answer.untranslated),
+                segments=tuple(answers),
             )
         return replace(answer, detected=self.detected)
 
@@ -57,7 +56,7 @@ class TextPreparer:
     detector: SupportsDetect | None  # None if every job names its source language
 
     def prepare(self, job: Job, segments: Sequence[Sequence[SourceText]] | None) -> list[PreparedText]:
-        """Prepare all texts of a job; `segments` are those of each text if it is markup.
+        """Prepare all texts of a job. `segments` lists the segments of each text, or is None if the texts are plain.
 
         Raises: UnsupportedLanguage if no models translate a text.
         """

@@ -28,9 +28,7 @@ from service.workers.served_models import ServedModel, unknown_model
 
 DETECTION_CHARACTERS = 100  # detection of a text takes as long as this many characters of other work
 TERM_CHARACTERS = 30  # average length of a glossary entry
-MAX_BRIDGED = 16  # sentences of a stream that the second model has at a time
-
-CacheKey = tuple[bytes, SourceText]  # the digest of the model's version and the options; the text
+MAX_BRIDGED = 16  # maximum number of sentences of a stream that the second model has at a time
 
 
 class TranslationBackend(Protocol):
@@ -74,7 +72,7 @@ class TranslationService:
         `detector` makes a language detector for given languages. The service calls it in a thread before the first
         detection, because it takes a second.
         """
-        self.work: TranslationCache[CacheKey, Answer] = TranslationCache(cache_characters, _cache_size)
+        self.work: TranslationCache[bytes, Answer] = TranslationCache(cache_characters, _cache_size)
         self._models = models
         self._parsers = parsers or Parsers()
         self._documents = DocumentTranslator(documents or DocumentOptions(), self._parsers.documents)
@@ -112,7 +110,7 @@ class TranslationService:
         )
 
     async def warm_up(self) -> None:
-        """Load the language detector and start a parser in advance, to not delay the first detection and document."""
+        """Load the language detector and start a parser, so that the first detection and document are not delayed."""
         await self._preparer(detecting=True)
         await self._parsers.documents.start()
 
@@ -169,7 +167,7 @@ class TranslationService:
     async def open_document(
         self, caller: str, name: str, content: bytes, columns: tuple[str, ...] = ()
     ) -> OpenedDocument:
-        """Parse a file, of a table only the `columns`, unless they are empty.
+        """Parse a file. If `columns` are given and the file is a table, only these columns are parsed.
 
         Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be parsed.
         """
@@ -262,23 +260,25 @@ class TranslationService:
     ) -> list[Answer]:
         """Translate texts with one model; texts without letters and digits stay unchanged."""
         source = options.direction.source
-        lively = [text for text in texts if not text.blank]
-        answers: list[Answer] = []
-        if lively:
-            await in_thread(TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
-            context = self._models.model_for(options.direction, options.model).version.encode() + options.digest
-            work = partial(self._work, options, job, on_sentence)
-            answers = await self.work.get(job.caller, [(context, text) for text in lively], work)
-        results = iter(answers)
-        return [unchanged_answer(text.text, source) if text.blank else next(results) for text in texts]
+        await in_thread(TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
+        context = self._models.model_for(options.direction, options.model).version.encode() + options.digest
+        keys = [b"" if text.blank else text.key(context) for text in texts]
+        by_key = dict(zip(keys, texts, strict=True))
 
-    async def _work(
-        self, options: TranslateOptions, job: Job, on_sentence: OnSentence | None, keys: Sequence[CacheKey]
-    ) -> list[Answer]:
-        translations = await self._models.translate(
-            [text for _, text in keys], options, caller=job.caller, deadline=job.deadline, on_sentence=on_sentence
-        )
-        return [answer_of(translation, options.direction.source) for translation in translations]
+        async def work(keys: Sequence[bytes]) -> list[Answer]:
+            translations = await self._models.translate(
+                [by_key[key] for key in keys],
+                options,
+                caller=job.caller,
+                deadline=job.deadline,
+                on_sentence=on_sentence,
+            )
+            return [answer_of(translation, source) for translation in translations]
+
+        results = iter(await self.work.get(job.caller, list(filter(None, keys)), work))
+        return [
+            next(results) if key else unchanged_answer(text.text, source) for key, text in zip(keys, texts, strict=True)
+        ]
 
     async def _stream_text(
         self, number: int, text: PreparedText, job: Job, may_refuse: bool
@@ -376,7 +376,7 @@ class TranslationService:
 
 
 def bridge_sentence(text: SourceText, first: SentenceReport) -> SourceText:
-    """Return the bridge-language sentence of report `first`; it protects the same characters as `text`."""
+    """Return a sentence of the first model as a text for the second model, with the protected ranges of `text`."""
     begin, end = first.source_range
     protected = [(max(a, begin) - begin, min(b, end) - begin) for a, b in text.protected if a < end and b > begin]
     return SourceText(first.text, moved_ranges(protected, text.text[begin:end], first.text), text.aligned)
@@ -416,12 +416,15 @@ def _last_options(job: Job, route: TranslationRoute) -> TranslateOptions:
     )
 
 
-def _cache_size(key: CacheKey, answer: Answer) -> int:
+def _cache_size(key: bytes, answer: Answer) -> int:
     """Return the size of a cache entry: its characters plus an estimate of its other data, in bytes."""
     sentences = sum(
-        200 + 100 * len(sentence.links) + sum(50 + len(other.text) for other in sentence.alternatives)
+        200
+        + len(sentence.source)
+        + 100 * len(sentence.links)
+        + sum(50 + len(other.text) for other in sentence.alternatives)
         for sentence in answer.sentences
     )
     maps = (sentence.attention.weights for sentence in answer.sentences if sentence.attention)
     weights = sum(len(row) for layers in maps for heads in layers for rows in heads for row in rows)
-    return 500 + len(key[1].text) + len(answer.text) + sum(map(len, answer.alternatives)) + sentences + 32 * weights
+    return 500 + len(key) + len(answer.text) + sum(map(len, answer.alternatives)) + sentences + 32 * weights

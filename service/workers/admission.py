@@ -28,7 +28,7 @@ class RequestSize:
         return RequestSize(self.requests - other.requests, self.texts - other.texts, self.characters - other.characters)
 
     def within(self, other: "RequestSize") -> bool:
-        """Return whether no count of this size exceeds the same count of `other`."""
+        """Return whether each count of this size is at most the same count of `other`."""
         return self.requests <= other.requests and self.texts <= other.texts and self.characters <= other.characters
 
     def part(self, parts: int) -> "RequestSize":

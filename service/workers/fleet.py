@@ -89,7 +89,7 @@ class Fleet:
 
     def __init__(self, config: FleetConfig, new_transport: TransportFactory) -> None:
         self.gate = RequestGate()
-        self.pools: list[WorkerPool] = []  # one for each model; a model precedes those that it is preferred to
+        self.pools: list[WorkerPool] = []  # one for each model, the preferred models first
         self.models: tuple[ServedModel, ...] = ()
         self._retiring: list[WorkerPool] = []  # replaced pools that finish their requests
         self._config = config
@@ -370,7 +370,7 @@ class Fleet:
         return task
 
     def _cancel_tasks(self) -> None:
-        """Cancel reloads and unloads, but each once: a second cancellation would interrupt the stopping of workers.
+        """Cancel reloads and unloads. None is cancelled twice, because this would interrupt the stopping of workers.
 
         Retiring pools continue to translate.
         """
@@ -407,7 +407,8 @@ class Fleet:
     async def _open(self, pools: Sequence[WorkerPool]) -> None:
         """Open pools concurrently. Raises: ModelError that lists all models that cannot be loaded.
 
-        With a budget of memory, pools are opened one at a time, the first pool last, so that it stays loaded.
+        If memory is limited, pools are opened one at a time. The first pool is opened last, so that its model stays
+        loaded.
         """
         opened = (self._memory.open(pool, pool.open) for pool in reversed(pools))
         results = await asyncio.gather(*opened, return_exceptions=True)

@@ -1,5 +1,6 @@
 """Messages between the service and its worker processes. All are picklable."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -44,10 +45,14 @@ class SourceText:
         """Estimated number of sentences."""
         return 1 + len(self.text) // CHARACTERS_PER_SENTENCE
 
+    def key(self, context: bytes) -> bytes:
+        """Return the key of the text in a context, such as options. Equal texts in equal contexts have equal keys."""
+        return blake2b(context + repr(self).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
 
 @dataclass(frozen=True)
 class TranslateOptions:
-    """How to translate texts. None stands for the search option of the model."""
+    """Options of a translation. None stands for the search option of the model."""
 
     direction: Direction
     beam_size: int | None = None
@@ -59,7 +64,7 @@ class TranslateOptions:
 
     @cached_property
     def digest(self) -> bytes:
-        """Cache key: equal for equal options.
+        """Digest of the options, which is equal for equal options.
 
         The first access takes time linear in the size of the glossary. Pickling keeps the computed value.
         """
@@ -89,8 +94,8 @@ class Translate:
 
     @property
     def key(self) -> bytes:
-        """Key of the text and its options, without the caller: equal keys mean equal work for the model."""
-        return blake2b(repr(self.text).encode("utf-8", "surrogatepass") + self.options.digest, digest_size=16).digest()
+        """Key of the text and its options. Messages with equal keys are equal work for the model, whoever sent them."""
+        return self.text.key(self.options.digest)
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,7 @@ class TextDone:
 
 @dataclass(frozen=True)
 class TextFailed:
-    """Sent for a text that could not be translated. `message` is for the client, except of an internal error."""
+    """Sent for a text that could not be translated. `message` is for the client, unless the error is internal."""
 
     id: int
     code: str
@@ -197,3 +202,5 @@ class WorkerStopped:
 TextAnswer = TextProgress | TextDone | TextFailed
 ToWorker = Translate | Cancel | Ping | Close
 FromWorker = Ready | LoadFailed | TextAnswer | Heartbeat | WorkerStopped
+Deliver = Callable[[Sequence[FromWorker]], None]
+"""Function that gets the messages of a worker."""

@@ -48,7 +48,7 @@ class CardFacts:
 
 
 def read_card(model: Path) -> CardFacts:
-    """Return the facts of the model card: the line `Licence: cc-by-4.0.`, and the first lines of the section Scores."""
+    """Return facts of the model card: the licence, from a line such as `Licence: cc-by-4.0.`, and the first scores."""
     with suppress(OSError):
         if (model / "README.md").is_file():
             with (model / "README.md").open(encoding="utf-8", errors="replace") as file:

@@ -37,7 +37,7 @@ class LoadableModel(Protocol):
 
 @dataclass
 class _Usage:
-    """The use of a model: the number of its uses, of which old ones count less, as of the time of the last one."""
+    """Use of a model: the time of the last use, and the number of uses at that time. Older uses count less."""
 
     last: float
     uses: float = 0.0
@@ -54,8 +54,8 @@ class _Usage:
 class ModelMemory:
     """Loads and unloads models, one at a time, so that the loaded models fit into the budget.
 
-    The model with the fewest recent uses is unloaded, so that models that share the rest of the budget do not displace
-    one that is used all the time. A model in use is unloaded only if it has been loaded for BUSY_SECONDS; it first
+    The model with the fewest recent uses is unloaded. Rarely used models therefore displace one another, and not a
+    model that is used all the time. A model in use is unloaded only if it has been loaded for BUSY_SECONDS; it first
     finishes the texts that its workers have.
     """
 

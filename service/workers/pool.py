@@ -29,7 +29,7 @@ from service.workers.slot import WorkerSlot
 from service.workers.transport import Transport
 from service.workers.worker import Worker, WorkerDied, WorkerTimeouts
 
-PREFETCH = 4  # most batches of one caller's sentences that a worker has at a time
+PREFETCH = 4  # maximum number of batches of one caller's sentences that a worker has at a time
 MAX_FAILED_STARTS = 3  # failed starts in a row after which a worker without a process counts as unrecoverable
 
 TransportFactory = Callable[[Path, str], Transport]

@@ -15,6 +15,7 @@ from service.errors import InternalError, error_location
 from service.workers.messages import (
     Cancel,
     Close,
+    Deliver,
     FromWorker,
     Heartbeat,
     LoadFailed,
@@ -28,7 +29,6 @@ from service.workers.messages import (
     WorkCounts,
     WorkerStopped,
 )
-from service.workers.transport import Deliver
 
 RETRY_SECONDS = 0.1  # pause before a text goes to another replica
 
@@ -143,5 +143,5 @@ class ReplicasTransport:
 
 
 def _detached_task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """Start a task with an empty context. Ray Serve would cancel a task with the context of a request at its end."""
+    """Start a task without the context of the request, because Ray Serve cancels tasks of a finished request."""
     return asyncio.get_running_loop().create_task(work, context=Context())

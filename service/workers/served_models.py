@@ -40,10 +40,10 @@ def unknown_model(name: str, names: Iterable[str]) -> str:
 
 
 def in_order_of_preference(pools: Sequence[WorkerPool], preferred: Sequence[str]) -> list[WorkerPool]:
-    """Return the pools, those of the names `preferred` first, the others in the given order.
+    """Return the pools: first the pools with the names `preferred`, then all others in the given order.
 
-    Models with the same name are renamed: they get the names of their folders. Raises: ModelError if the folders have
-    the same name, too, or a preferred name does not exist.
+    Models with the same name get the names of their folders instead. Raises: ModelError if their folders also have the
+    same name, or if a preferred name does not exist.
     """
     names = Counter(model_name(pool.model) for pool in pools)
     for pool in pools:

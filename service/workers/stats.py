@@ -8,7 +8,7 @@ from service.workers.messages import WorkCounts
 
 @dataclass(frozen=True)
 class ModelStats:
-    """Gauge and counters of the present version of a model."""
+    """Statistics of the present version of a model."""
 
     loaded: bool
     loads: int  # loads into memory, including the first one

@@ -16,9 +16,7 @@ from io import BytesIO
 from typing import Any, Protocol
 
 from service.errors import error_location
-from service.workers.messages import Close, FromWorker, ModelSetup, ToWorker, TranslateOptions, WorkerStopped
-
-Deliver = Callable[[Sequence[FromWorker]], None]
+from service.workers.messages import Close, Deliver, ModelSetup, ToWorker, TranslateOptions, WorkerStopped
 
 LENGTH = struct.Struct("!Q")  # number of bytes of a pickle, written before the pickle
 MAX_KNOWN_BYTES = 1 << 24  # pickled options that a worker keeps; the latest options are kept whatever their size
@@ -194,7 +192,7 @@ class ProcessTransport:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a worker: that of this process, without settings such as the admin key."""
+    """Return the environment of this process without the service's settings, such as the admin key."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}
     return kept | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 

@@ -36,8 +36,8 @@ CLOSE_SECONDS = 5.0  # time for a worker to finish its decoder step and stop, be
 class WorkerTimeouts:
     """Seconds after which a worker counts as hung."""
 
-    start: float = 300  # while the worker loads its model
-    step: float = 60  # without a heartbeat, or without a decoder step of a thread that has work
+    start: float = 300  # limit while the worker loads its model
+    step: float = 60  # limit of the time without a heartbeat, or without a decoder step of a thread that has work
 
 
 class WorkerDied(Exception):

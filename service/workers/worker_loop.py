@@ -25,6 +25,7 @@ from service.errors import CannotTranslate, DeadlineExceeded, InternalError, err
 from service.workers.messages import (
     Cancel,
     Close,
+    Deliver,
     FromWorker,
     Heartbeat,
     LoadFailed,
@@ -43,11 +44,10 @@ from service.workers.model_files import model_version
 Load = Callable[[ModelSetup], Translator]
 Receive = Callable[[bool], Sequence[ToWorker]]
 """Function that returns the messages that have arrived. If its argument is true, it waits for at least one message."""
-Deliver = Callable[[Sequence[FromWorker]], None]
 
 TRIAL_TEXT = "The cat sat on the mat."
 MAX_TRIALS = 8  # number of directions in which a new model is tried
-PLANNING_SECONDS = 0.005  # longest time between two decoder steps to split and encode new texts
+PLANNING_SECONDS = 0.005  # maximum time, between two decoder steps, in which new texts are split and encoded
 TURN_SECONDS = 0.002  # longest time that one caller plans before the next caller plans
 MAX_PLANNERS = 64  # planners in the cache; the texts of one request share a planner
 MAX_TERMS = 50_000  # terms of all planners in the cache; the index of a term takes some kilobytes
@@ -83,7 +83,7 @@ def load(setup: ModelSetup) -> Translator:
 
 
 def used_memory(device: str) -> int:
-    """Return the bytes that this process uses: on a GPU those of its tensors, otherwise its resident memory."""
+    """Return the bytes that this process uses: the memory of its tensors on a GPU, or else its resident memory."""
     if device.startswith("cuda"):
         reserved: int = import_module("torch").cuda.memory_reserved(device)
         return reserved
@@ -241,7 +241,7 @@ def _failed(id: int, error: Exception) -> TextFailed:
 
 
 def _without_pieces(translation: Translation) -> Translation:
-    """Return a translation without token pieces, which no client gets and which would fill most of a message."""
+    """Return a translation without token pieces. No client gets them, and they would fill most of a message."""
 
     def stripped(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
         return tuple(replace(alternative, pieces=(), piece_log_probabilities=()) for alternative in alternatives)
@@ -293,7 +293,7 @@ def _try_out(translator: Translator) -> None:
 
 
 def _devices(setup: ModelSetup, translator: Translator) -> tuple[str, ...]:
-    """Return the devices that the setup allows: the device that it names; for "cuda", and "auto" on a GPU, all GPUs."""
+    """Return all GPUs if the setup names "cuda", or "auto" on a machine with a GPU; else the device of the model."""
     if translator.device.startswith("cuda") and setup.device in ("auto", "cuda"):
         return tuple(f"cuda:{number}" for number in range(import_module("torch").cuda.device_count()))
     return (translator.device,)

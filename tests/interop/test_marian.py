@@ -155,7 +155,7 @@ def test_marians_binary_files_hold_the_same(tmp_path: Path) -> None:
     for wrong, message in (
         (content[:-100], "decoder_ff_logit_out_b|the file ends within"),
         (content[:40], "damaged, or not a Marian binary file"),
-        (b"\2" + content[1:], "a Marian binary file of version 2; accepted: version 1"),
+        (b"\2" + content[1:], "is a Marian binary file of version 2; accepted: version 1"),
         (content.replace((0x404).to_bytes(8, "little"), (0x4101).to_bytes(8, "little")), "Wemb: type 0x4101"),
     ):
         (copy / "model.bin").write_bytes(wrong)

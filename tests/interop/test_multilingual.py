@@ -218,7 +218,7 @@ def test_weights_in_several_files(tmp_path: Path) -> None:
     index["weight_map"]["model.nothing"] = "../elsewhere.safetensors"
     (parts / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
     with pytest.raises(
-        ModelError, match=r"has the file '../elsewhere.safetensors'; accepted: names of files in its folder"
+        ModelError, match=r"names the file '../elsewhere.safetensors'; accepted: files in the same folder"
     ):
         import_model(str(parts), tmp_path / "out")
     (parts / "model.safetensors.index.json").unlink()

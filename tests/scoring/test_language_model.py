@@ -61,7 +61,7 @@ def test_each_kind_of_model_is_refused_where_the_other_belongs(small_model: Path
         Translator.load(small_language_model, "cpu")
     with pytest.raises(ModelError, match=message):
         load_model(small_language_model)
-    with pytest.raises(ModelError, match="a translation model; accepted: a language model"):
+    with pytest.raises(ModelError, match="is a translation model; accepted: a language model"):
         LanguageModelScorer.load(small_model, "cpu")
 
 
@@ -72,7 +72,7 @@ def test_each_kind_of_model_is_refused_where_the_other_belongs(small_model: Path
         ('"d_model": 32', '"d_model": 65536', "does not fit its config.json"),
         ('"decoder_layers": 1', '"decoder_layers": 2', r"decoder.layers.1.\S+ is missing"),
         ('"format_version": 1', '"format_version": 2', "format_version is 2; accepted: 1"),
-        ('"language"', '"tongue"', "a translation model; accepted: a language model"),
+        ('"language"', '"tongue"', "is a translation model; accepted: a language model"),
         ('"vocabulary_size": ', '"vocabulary_size": 1', "pieces, but vocabulary_size in config.json is"),
     ],
 )

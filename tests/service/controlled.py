@@ -18,8 +18,7 @@ from mt.decoding.scorer import ModelScorer
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.engine import Engine
 from mt.engine.scheduler import Limits
-from service.workers.messages import FromWorker, ModelSetup, Ready
-from service.workers.transport import Deliver
+from service.workers.messages import Deliver, FromWorker, ModelSetup, Ready
 from tests.service.thread_transport import ThreadTransport
 
 Sources = Sequence[Sequence[int]]

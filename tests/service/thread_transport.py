@@ -6,8 +6,7 @@ from queue import SimpleQueue
 from threading import Thread
 
 from service.errors import error_location
-from service.workers.messages import Close, FromWorker, ModelSetup, ToWorker, WorkerStopped
-from service.workers.transport import Deliver
+from service.workers.messages import Close, Deliver, FromWorker, ModelSetup, ToWorker, WorkerStopped
 from service.workers.worker_loop import Load, load, work
 
 

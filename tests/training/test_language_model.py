@@ -243,7 +243,7 @@ def test_a_column_of_a_table(tmp_path: Path) -> None:
     [
         (
             ["data.directions=['en-de']"],
-            "data: of data.directions and data.language, both are given; accepted: exactly one",
+            "data: data.directions and data.language: both are given; accepted: exactly one of them",
         ),
         (
             ["data.directions=['en']"],

@@ -54,7 +54,7 @@ def test_what_is_there_is_not_destroyed(teacher: Path, tmp_path: Path, capsys: p
         (tmp_path / place).mkdir()
     for file in ("config.json", "model.safetensors"):
         (tmp_path / "app" / file).touch()
-    around, alone = "would replace the model that is read", "is no model"
+    around, alone = "is the model to convert, which would be replaced", "is not a model"
     for out, message in (
         (teacher, around),
         (teacher.parent, around),

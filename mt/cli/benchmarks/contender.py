@@ -23,7 +23,7 @@ class ContenderError(MTError):
 
 @dataclass(frozen=True)
 class Launch:
-    """How to start a contender: the module whose `main` runs, the setup, and the environment variables.
+    """Start of a contender: the module whose `main` runs, the setup, and the environment variables.
 
     `without` names packages that the process cannot import. For example, a library that uses torch only if it is
     installed is measured without torch.

@@ -45,7 +45,7 @@ COLUMNS = (
 
 @dataclass
 class DecodeRow:
-    """Results of one contender for one metric. Each list has an entry per round; if it is empty, see `problem`."""
+    """Results of one contender for one metric. Each list has an entry per round, unless there is a `problem`."""
 
     metric: Metric
     name: str
@@ -226,7 +226,7 @@ def _compare(
             row.settings, row.lines, row.sentences = variant.label, answer.lines, len(answer.lines)
             row.startup_seconds = contender.startup_seconds
             running.append((row, variant, contender))
-        both = [(text, contender) for text in (False, True) for contender in running]  # both in each round
+        both = [(text, contender) for text in (False, True) for contender in running]  # every round measures both
         for number, place, (answer, others) in alternate(both, options.rounds, _measure(metric, count)):
             text, (row, _, _) = both[place]
             (row.text if text else row.ids).append(answer)

@@ -46,7 +46,7 @@ from mt.training.precision import WorkingCopy
 
 from .report import conditions
 
-Row = dict[str, Any]
+ResultRow = dict[str, Any]
 BEAMS = 4
 CPU = torch.device("cpu")
 
@@ -123,7 +123,7 @@ def decoded(engine: Engine, requests: Sequence[Request]) -> list[Result]:
     return sorted(engine.drain(), key=lambda result: result.id)
 
 
-def correctness(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+def correctness(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
     """Compare translations of the device with those of the CPU in float32."""
     requests = sentences(sizes, sizes.checked, sizes.tokens, forced=False)
     scorer: ModelScorer[Any] = ModelScorer(build(sizes, replace(machine, device=CPU), torch.float32))
@@ -143,7 +143,7 @@ def correctness(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
             yield {"dtype": str(dtype), "path": name, "sentences": len(pairs), "differ": differ, "score gap": gap}
 
 
-def training(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+def training(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
     """Measure updates in bfloat16: batches of sentences with equal lengths."""
     for tokens in sizes.update_tokens:
         master = build(sizes, machine, torch.float32).train()
@@ -171,7 +171,7 @@ def training(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
         yield {"tokens": tokens, "first ms": 1e3 * first, "update ms": 1e3 * seconds, "target tokens/s": speed}
 
 
-def decoding(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+def decoding(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
     """Measure translations of sentences of equal lengths; the second run has its graphs."""
     made = decoder(build(sizes, machine, torch.bfloat16), machine)
     for count in sizes.sentences:
@@ -183,7 +183,7 @@ def decoding(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
             yield {"sentences": count, "run": run, "seconds": seconds, "tokens/s": speed, "steps": engine.steps}
 
 
-def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
     """Measure a step with its graph, and the capture of the graph."""
     model = build(sizes, machine, torch.bfloat16)
     for slots in sizes.slots:
@@ -197,7 +197,7 @@ def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
         yield {"slots": slots, "first ms": 1e3 * warm, "capture ms": 1e3 * capture, "step ms": 1e3 * step}
 
 
-def attention(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+def attention(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
     """Measure attention at shapes that are new, with and without cuDNN."""
     for cudnn in (False, True):
         torch.backends.cuda.enable_cudnn_sdp(cudnn)
@@ -221,7 +221,7 @@ def _attend(q: torch.Tensor, mask: torch.Tensor) -> None:
     torch.autograd.backward(scaled_dot_product_attention(q, q, q, attn_mask=mask).sum())
 
 
-def memory(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+def memory(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
     """Translate many long sentences within the limit of memory, and count failures."""
     count, tokens = sizes.long
     model = build(sizes, machine, torch.bfloat16)
@@ -233,8 +233,8 @@ def memory(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
     yield {"sentences": count, "failed": failed, "cells": limits.cells, "seconds": seconds, "steps": engine.steps}
 
 
-Part = Callable[[TimedDevice, Sizes], Iterator[Row]]
-PARTS: Mapping[str, Part] = {
+BenchmarkPart = Callable[[TimedDevice, Sizes], Iterator[ResultRow]]
+PARTS: Mapping[str, BenchmarkPart] = {
     "correctness": correctness,
     "training": training,
     "decoding": decoding,
@@ -260,7 +260,7 @@ def run(options: argparse.Namespace) -> None:
     measure(options.part, TimedDevice.of(device), sizes, options.output, about)
 
 
-def measure(name: str, machine: TimedDevice, sizes: Sizes, output: Any, about: Row) -> list[Row]:
+def measure(name: str, machine: TimedDevice, sizes: Sizes, output: Any, about: ResultRow) -> list[ResultRow]:
     """Run a part and write its rows so far after each row."""
     part, rows = PARTS[name], []
     output.mkdir(parents=True, exist_ok=True)
@@ -273,7 +273,7 @@ def measure(name: str, machine: TimedDevice, sizes: Sizes, output: Any, about: R
     return rows
 
 
-def markdown(name: str, rows: Sequence[Row]) -> str:
+def markdown(name: str, rows: Sequence[ResultRow]) -> str:
     """Return a heading, the description of a part and a table."""
     lines = [list(rows[0]), ["---"] * len(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)

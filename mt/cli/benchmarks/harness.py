@@ -1,8 +1,8 @@
 """The process of a contender: it loads one translator and runs timed jobs, one JSON line each.
 
-This module imports only the standard library and modules of `mt` that need nothing else, so that memory and start-up
-time are those of the contender's library. Between jobs, the process waits on stdin. Output of libraries goes to stderr,
-which is the log.
+This module imports only the standard library, and modules of `mt` that need nothing else. Memory and start-up time are
+therefore the memory and start-up time of the contender's library. Between jobs, the process waits on stdin. Output of
+libraries goes to stderr, which is the log.
 """
 
 import json
@@ -39,12 +39,12 @@ class Batching:
     """Maximum size of the batches of a peer. Size 0: the peer chooses, or it translates single sentences."""
 
     size: int = 0
-    unit: str = "examples"  # or tokens: CTranslate2's names
+    unit: str = "examples"  # unit of CTranslate2's batch size: examples or tokens
 
 
 @dataclass(frozen=True)
 class PeerJob:
-    """Translate the first `sentences` lines: one at a time if `single`; text to text if `text`, else ids to ids."""
+    """Job that translates the first `sentences` lines: one at a time if `single`; as text if `text`, else as ids."""
 
     beam_size: int
     sentences: int
@@ -81,7 +81,7 @@ class PeerSearch:
         return 2 * source_tokens + 10
 
     def groups(self, count: int) -> Iterator[tuple[int, list[int]]]:
-        """Yield (forced length, indices of the sentences with this length), longest first; length 0 is not forced."""
+        """Yield (forced length, indices of its sentences), the longest first. Length 0 means that none is forced."""
         lengths = self.forced or (0,) * count
         for length in sorted(set(lengths), reverse=True):
             yield length, [place for place in range(count) if lengths[place] == length]

@@ -101,7 +101,7 @@ class LayerType:
 
     name: str
     complexity: str
-    exponents: tuple[int, int]  # of n and d in `complexity`, without logarithms
+    exponents: tuple[int, int]  # exponents of n and d in `complexity`, without logarithms
     sequential: str
     path: str
     build: Callable[[int, int], nn.Module]
@@ -191,7 +191,7 @@ def operations(layer: nn.Module, x: Tensor) -> int:
 def saved_bytes(layer: nn.Module, x: Tensor) -> int:
     """Return the bytes of the tensors that a forward pass keeps for the backward pass, without the weights."""
     weights = {parameter.untyped_storage().data_ptr() for parameter in layer.parameters()}
-    kept: dict[int, Tensor] = {}  # by address; the tensors stay alive, so no address is used twice
+    kept: dict[int, Tensor] = {}  # tensors by address; they stay alive, so no address is used twice
 
     def pack(tensor: Tensor) -> Tensor:
         kept.setdefault(tensor.untyped_storage().data_ptr(), tensor.detach())
@@ -220,7 +220,7 @@ def chain_length(output: Tensor) -> int:
 
 
 def measured_path(kind: LayerType, length: int, d_model: int = HEADS) -> int:
-    """Return the number of layers, or of steps of a recurrent layer, after which output n - 1 depends on input 0.
+    """Return after how many layers, or steps of a recurrent layer, output n - 1 depends on input 0.
 
     Output n - 1 depends on input 0 if its gradient with respect to input 0 is not 0. All values are float64, so that
     products of many small weights stay above 0.

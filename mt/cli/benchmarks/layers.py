@@ -46,7 +46,7 @@ METRICS = ("operations", "seconds", "bytes")
 
 @dataclass(frozen=True)
 class Point:
-    """Costs of a forward pass at length n and width d; the bytes are those kept for the backward pass."""
+    """Costs of a forward pass at length n and width d. The bytes are kept for the backward pass."""
 
     n: int
     d: int
@@ -86,7 +86,7 @@ class Softmax:
 
     d_k: int
     scaled: bool
-    variance: float  # of the scores
+    variance: float  # variance of the scores
     gradient: float  # mean Frobenius norm of the Jacobian of softmax
     largest: float  # mean of the largest weight
 
@@ -194,7 +194,7 @@ def exponent_tables(
 
 
 def path_table(kinds: Sequence[LayerType], paths: Mapping[str, Sequence[PathCount]], lengths: Sequence[int]) -> Table:
-    """Return a table of sequential operations and maximum path lengths: measured values and those of the paper."""
+    """Return a table of sequential operations and maximum path lengths: measured values and values of the paper."""
     rows = []
     for kind in kinds:
         columns = zip(*((path.chain, path.measured, path.exact) for path in paths[kind.name]), strict=True)

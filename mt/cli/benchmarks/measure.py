@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
-Subject = TypeVar("Subject")
-Measurement = TypeVar("Measurement")
+S = TypeVar("S")
+M = TypeVar("M")
 
 PAUSE = 0.3  # seconds between two contenders, so that the spinning threads of the first one stop
 QUIET_LOAD = 0.5  # load average of the last minute, before the first contender starts
@@ -45,8 +45,8 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def alternate(
-    contenders: Sequence[Subject], rounds: int, measure: Callable[[Subject], Measurement], pause: float = PAUSE
-) -> Iterator[tuple[int, int, Measurement]]:
+    contenders: Sequence[S], rounds: int, measure: Callable[[S], M], pause: float = PAUSE
+) -> Iterator[tuple[int, int, M]]:
     """Measure the contenders alternately (A B C A B C ...); yield (round, index of the contender, measurement)."""
     for number in range(rounds):
         for place, contender in enumerate(contenders):

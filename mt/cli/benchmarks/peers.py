@@ -1,4 +1,4 @@
-"""Contenders of the benchmark `decode`, each with the settings of which the fastest is selected."""
+"""Contenders of the benchmark `decode`, with settings. The fastest setting of each contender is selected."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ class PeerEntry:
 
 @dataclass(frozen=True)
 class PeerModels:
-    """Models to measure: ours, CTranslate2's by dtype and, optionally, that of transformers and our model `beside`."""
+    """Models to measure: ours, CTranslate2's by dtype and, optionally, transformers' model and our model `beside`."""
 
     source: Path
     ours: Path

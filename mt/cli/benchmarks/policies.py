@@ -11,7 +11,7 @@ from mt.engine.scheduler import Limits
 from mt.engine.threads import AnyEngine, ThreadedEngine
 
 STEP_TIMEOUT = 0.001  # seconds that a step waits for an answer
-STATIC_LIMITS = Limits()  # of a static batch; smaller batches are not faster
+STATIC_LIMITS = Limits()  # limits of a static batch; smaller batches are not faster
 
 
 class Continuous:

@@ -10,9 +10,9 @@ from typing import Generic, Protocol, TypeVar
 from .measure import percentile
 
 Item = TypeVar("Item", contravariant=True)
-Work = TypeVar("Work")
+ItemType = TypeVar("ItemType")
 
-PATIENCE = 4.0  # in multiples of the bound: if a request waits longer, the rate is too high and the probe ends
+PATIENCE = 4.0  # multiple of the bound: if a request waits longer, the rate is too high and the probe ends
 
 
 @dataclass(frozen=True)
@@ -96,14 +96,14 @@ class LoadTarget(Protocol[Item]):
 
 
 @dataclass
-class Drive(Generic[Work]):
+class Drive(Generic[ItemType]):
     """Open-loop load: each request is sent at its time, whether or not earlier ones are finished."""
 
     clock: Callable[[], float] = time.perf_counter
     sleep: Callable[[float], None] = time.sleep
 
     def run(
-        self, server: LoadTarget[Work], items: Sequence[Work], arrivals: Sequence[float], bound: float
+        self, server: LoadTarget[ItemType], items: Sequence[ItemType], arrivals: Sequence[float], bound: float
     ) -> list[float]:
         """Return the seconds from the arrival of each item to its result; infinite if there is no result."""
         latencies = [math.inf] * len(arrivals)

@@ -72,7 +72,7 @@ class ServeSetting:
     name: str
     probe: Probing
     guess: float
-    watched: bool = True  # whether this process does the work, so that the load of others can be measured
+    watched: bool = True  # whether this process does the work; then all other load is that of other programs
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -186,7 +186,7 @@ def _used_since(before: float) -> float:
 
 
 def sample(paths: Sequence[Path], count: int) -> list[tuple[str, str]]:
-    """Return a shuffled sample of (sentence, reference or "") in equal shares of the files; it is deterministic."""
+    """Return a deterministic shuffled sample of pairs (sentence, reference or ""), with equal shares of all files."""
     random = Random(0)
     shares = []
     for path in paths:

@@ -4,9 +4,9 @@
         tokenizer.vocabulary_size=8000 training.batch_tokens=4096 training.update_tokens=4096 --output benchmarks/train
 
 Each contender is a process that trains a few updates on request and otherwise waits. Our trainer runs with the settings
-and the number of processes that `mt-service train` chooses on this machine. Of the settings of a peer, which is another
-library, the fastest is used. --device cuda measures one GPU. A peer may run in another environment:
---python transformers=/elsewhere/bin/python.
+and the number of processes that `mt-service train` chooses on this machine. A peer is another library; the fastest of
+its settings is used. --device cuda measures one GPU. A peer may run in another environment: --python
+transformers=/elsewhere/bin/python.
 """
 
 import argparse
@@ -177,7 +177,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def list_entries(device: str) -> list[TrainEntry]:
-    """Return our trainer with its defaults and in one process, and each peer with the settings that may be fastest.
+    """Return our trainer, with its defaults and in one process, and each peer with the settings that may be fastest.
 
     On a GPU, each trains in one process.
     """

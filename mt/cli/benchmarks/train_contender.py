@@ -57,7 +57,7 @@ class TrainSettings:
 
 @dataclass(frozen=True)
 class TrainResult:
-    """Costs of the requested updates. `losses` has the label-smoothed loss of each, summed over its target tokens."""
+    """Costs of the requested updates. `losses` are the label-smoothed losses of the updates, summed over tokens."""
 
     seconds: float
     cpu_seconds: float

@@ -127,7 +127,7 @@ def trained(variant: str, seed: int, options: argparse.Namespace) -> TrainingRes
 
 
 def finished_metrics(folder: Path, updates: int) -> list[dict[str, float]]:
-    """Return the records of a run, or no records if the last one is not the validation after update `updates`."""
+    """Return the records of a run; none if the run has not finished with the validation after update `updates`."""
     path = folder / "metrics.jsonl"
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
     is_finished = bool(records) and records[-1]["update"] == updates and "valid_loss" in records[-1]

@@ -85,7 +85,7 @@ def marian(config: ModelConfig, vocabulary: int) -> dict[str, str | int | float 
 
 
 def _text(lines: Sequence[str]) -> Iterator[str]:
-    """Yield training text of the tokenizer: the lines 20 times, then invented words, which most pieces come from."""
+    """Yield text to train the tokenizer: the lines 20 times, then invented words, the source of most pieces."""
     for _ in range(20):
         yield from lines
     random = Random(0)

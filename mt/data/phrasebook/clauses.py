@@ -181,10 +181,10 @@ def _because(subject: Subject, state: Adjective, perfect: bool, other: Subject, 
     )
 
 
-Report = tuple[tuple[str, str, str], tuple[str, str, str]]
+ReportedSpeech = tuple[tuple[str, str, str], tuple[str, str, str]]
 
 
-def _that(report: Report, subject: Subject, other: Subject, action: Action) -> Sides:
+def _that(report: ReportedSpeech, subject: Subject, other: Subject, action: Action) -> Sides:
     claim = action.with_form(g.english_present(action.verb, other.person))
     english = words(subject.english, g.by_person(report[0], subject.person), "that", other.english, claim)
     german = words(subject.german, g.by_person(report[1], subject.person)) + ", "
@@ -221,14 +221,14 @@ def _infinitive(opinion: Phrase, action: Action) -> Sides:
     return sentence(english), sentence(words(f"es ist {opinion.german},", action.field(), g.zu_infinitive(action.verb)))
 
 
-def _attempt(attempt: Report, subject: Subject, action: Action, time: Phrase) -> Sides:
+def _attempt(attempt: ReportedSpeech, subject: Subject, action: Action, time: Phrase) -> Sides:
     helper = g.by_person(attempt[0], subject.person)
     english = words(subject.english, helper, "to", action.with_form(action.verb.base, time.english))
     german = words(subject.german, g.by_person(attempt[1], subject.person)) + ", "
     return sentence(english), sentence(german + words(action.field(time.german), g.zu_infinitive(action.verb)))
 
 
-def _reported() -> Slot[Report]:
+def _reported() -> Slot[ReportedSpeech]:
     return any_of(
         (("think", "thinks", "think"), ("glaube", "glaubt", "glauben")),
         (("know", "knows", "know"), ("weiß", "weiß", "wissen")),
@@ -237,7 +237,7 @@ def _reported() -> Slot[Report]:
     )
 
 
-def _attempted() -> Slot[Report]:
+def _attempted() -> Slot[ReportedSpeech]:
     return any_of(
         (("try", "tries", "try"), ("versuche", "versucht", "versuchen")),
         (("promise", "promises", "promise"), ("verspreche", "verspricht", "versprechen")),

@@ -87,8 +87,8 @@ def adjective_ending(determiner: str, noun: Noun, case: Case, plural: bool) -> s
 class NounPhrase:
     """A noun with a determiner or number, and perhaps an adjective.
 
-    The determiner is "the", "this", a key of EIN_WORDS, or "" before a `number`. The key "no" stands for the "a" of a
-    negation: "not a" is "kein". `number` is (English, German).
+    The determiner is "the", "this", a key of EIN_WORDS, or "" before a `number`. With the key "no", "not a" is
+    translated by "kein". `number` is (English, German).
     """
 
     determiner: str

@@ -130,7 +130,7 @@ def noun_phrases(
     plural: bool = True,
     adjectives: tuple[int, int] = NEVER,
 ) -> Slot[NounPhrase]:
-    """Return noun phrases of nouns of a kind, with forms in `case`, and in the plural, too, if `plural` is true.
+    """Return the noun phrases of one kind of nouns in `case`. If `plural` is true, they include plural forms.
 
     `adjectives` are the odds of (no adjective, an adjective).
     """

@@ -2,9 +2,10 @@
 
 The English sentence determines the German one, so that exact match is a fair metric. The split holds out combinations:
 a hash selects (lemma, construction) pairs that never occur in training, and every test sentence contains one. For each
-held-out pair, the training set has every form of the lemma in at least three other constructions, and at least seven of
-eight words of the same kind in this construction: a model can only know that coffee is ordered if it has seen other
-drinks ordered. The pairs do not depend on the seed of a sample, so that samples of different seeds can be combined.
+held-out pair, the training set has every form of the lemma in at least three other constructions. It also has at least
+seven of eight words of the same kind in this construction: a model can know that coffee is ordered only if it has seen
+other ordered drinks. The pairs do not depend on the seed of a sample, so that samples of different seeds can be
+combined.
 """
 
 from collections import Counter
@@ -66,7 +67,7 @@ CONSTRUCTIONS = (
 )  # in the order of the tables that report on them
 
 HELD_OUT_SHARE = 0.09
-WORDS_PER_HELD_OUT = 8  # at most one of so many words of a kind is held out in a construction
+WORDS_PER_HELD_OUT = 8  # at most one of this number of words of a kind is held out in a construction
 REMAINING_USES = 3  # minimum number of training constructions with each form of a held-out lemma
 SPLIT_NAME = "phrasebook split 2"
 GLOSSARY_COPIES = 4

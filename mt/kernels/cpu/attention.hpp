@@ -1,4 +1,5 @@
-// Scaled dot-product attention (Vaswani et al. 2017, equation 1) of one query, all its heads, in two forms.
+// Scaled dot-product attention (Vaswani et al. 2017, equation 1) in two forms. All heads of a query are computed
+// together.
 #pragma once
 
 #include <vector>
@@ -9,7 +10,7 @@ namespace mt {
 
 inline int whole_vectors(int count) { return (count + W - 1) / W * W; }
 
-// p[0:count] = softmax(p[0:count] * scale); p has room for whole vectors.
+// p[0:count] = softmax(p[0:count] * scale). The size of p is a multiple of the vector width.
 inline void softmax(float* p, int count, float scale) {
     const int room = whole_vectors(count), last = room - W;
     const Floats end = simd::first(simd::load(p + last), count - last, -INFINITY);
@@ -29,13 +30,13 @@ inline void softmax(float* p, int count, float scale) {
     simd::store(p + last, final * inverse);
 }
 
-// Keys and values that several queries attend to. Keys lie across, [D, whole vectors of positions], so that a vector
-// holds one number of many keys and no product has to be summed up within a vector.
+// Keys and values that several queries attend to. Keys are transposed, [D, positions padded to whole vectors]: a vector
+// holds one component of many keys, so that no sum within a vector is needed.
 class SharedKeys {
   public:
     static size_t size(int count, int d_model) { return size_t(whole_vectors(count) + count) * d_model; }
 
-    // Keys, and at once behind them values, [count, stride], into memory of `size` floats.
+    // Write the transposed keys, then the values, of rows [count, stride] into memory of `size` floats.
     static void fill(float* memory, const float* keys, int stride, int count, int d_model) {
         const int room = whole_vectors(count);
         float* values = memory + size_t(room) * d_model;
@@ -47,8 +48,9 @@ class SharedKeys {
             std::copy_n(keys + size_t(t) * stride + d_model, d_model, values + size_t(t) * d_model);
     }
 
-    // Queries [rows, stride] -> out [rows, out_stride], several at a time, so that each number is loaded once for them.
-    // Unless `weights` is null, the attention weights are written there, [heads, rows, count].
+    // Queries [rows, stride] -> out [rows, out_stride]. Several queries are computed together, so that keys and values
+    // are loaded once for all of them. The attention weights are written to `weights` [heads, rows, count], unless it
+    // is null.
     static void attend(const float* memory, const float* queries, int stride, int rows, int count, int d_model,
                        int heads, std::vector<float>& scores, float* out, int out_stride, float* weights = nullptr) {
         const SharedKeys keys{memory, count, d_model, d_model / heads};
@@ -73,10 +75,10 @@ class SharedKeys {
     SharedKeys(const float* memory, int count, int d_model, int d_k)
         : memory_(memory), count_(count), room_(whole_vectors(count)), d_model_(d_model), d_k_(d_k) {}
 
-    // The head that begins at number `at` of a row.
+    // Compute the head that begins at column `at` of a row.
     template <int ROWS>
     void head(int at, const float* queries, int stride, float* p, float* out, int out_stride) const {
-        constexpr int apart = ROWS < 4 ? 4 : 1;  // sums that are independent, so that one need not wait for another
+        constexpr int apart = ROWS < 4 ? 4 : 1;  // independent partial sums, so that additions overlap
         const float* keys = memory_ + size_t(at) * room_;
         for (int t = 0; t < room_; t += W) {
             Floats total[ROWS][apart] = {};
@@ -112,7 +114,7 @@ class SharedKeys {
             }
     }
 
-    // Some vectors of the sum of values, weighted by p.
+    // Compute some vectors of the sum of values, weighted by p.
     template <int ROWS, int VECTORS>
     void sum(const float* values, const float* p, float* out, int out_stride) const {
         Floats total[ROWS][VECTORS] = {};
@@ -133,8 +135,8 @@ class SharedKeys {
     int count_, room_, d_model_, d_k_;
 };
 
-// One query attends to keys and values that lie wherever `places` say: the keys of position t begin `keys` floats
-// behind places[t], its values `values` floats.
+// Attention of one query to scattered keys and values: the key of position t begins at places[t] + `keys`, its value at
+// places[t] + `values`.
 inline void attend_to_scattered(const float* query, const float* const* places, size_t keys, size_t values, int count,
                                 int d_model, int heads, std::vector<float>& scores, float* out) {
     const int d_k = d_model / heads, room = whole_vectors(count), whole = d_k / W * W;

@@ -1,4 +1,5 @@
-// Sentences in flight: each has its own step and its own cache, so that joining, leaving and reordering move nothing.
+// Batch of sentences. Each sentence has its own step and its own cache, so that joining, leaving and reordering copy no
+// cache.
 #pragma once
 
 #include "encoder.hpp"
@@ -8,26 +9,26 @@
 
 namespace mt {
 
-// Keys and values that a sentence's beams have written, in blocks of steps. Beams that change places move nothing:
-// `ancestors` says for each beam which beam wrote what it now reads at each step.
+// Keys and values that the beams of a sentence have written, in blocks of steps. Reordering beams copies nothing:
+// `ancestors` has, for each beam and step, the beam that wrote the keys and values that the beam reads.
 class History {
   public:
     History(const Model& model, int beams)
         : layers_(model.config.decoder_layers), beams_(beams), d_model_(model.config.d_model), now_(beams) {}
 
-    // Where what a beam wrote at a step lies: `keys(layer)` and `values(layer)` floats further on.
+    // Address of the keys and values that a beam wrote at a step, to which `keys(layer)` or `values(layer)` is added.
     float* place(int step, int beam) {
         return blocks_[step / STEPS].get() + (size_t(step % STEPS) * beams_ + beam) * d_model_;
     }
     size_t keys(int layer) const { return size_t(layer) * 2 * STEPS * beams_ * d_model_; }
     size_t values(int layer) const { return keys(layer) + size_t(STEPS) * beams_ * d_model_; }
 
-    // The places that a beam reads, from its first step to this one.
+    // The addresses that a beam reads, from its first step to this step.
     void follow(int step, int beam, std::vector<const float*>& places) {
         for (int t = 0; t <= step; t++) places.push_back(place(t, ancestors_[size_t(t) * beams_ + beam]));
     }
 
-    // All beams write at this step.
+    // Record that all beams write at this step.
     void open(int step) {
         if (size_t(step) / STEPS >= blocks_.size()) {
             blocks_.emplace_back();
@@ -37,7 +38,7 @@ class History {
         for (int b = 0; b < beams_; b++) ancestors_[size_t(step) * beams_ + b] = uint16_t(b);
     }
 
-    // After `steps` steps: beam b goes on from what beam parents[b] has read and written.
+    // After `steps` steps, beam b continues the history of beam parents[b].
     void reorder(int steps, const int* parents) {
         for (int t = 0; t < steps; t++) {
             uint16_t* line = &ancestors_[size_t(t) * beams_];
@@ -47,7 +48,7 @@ class History {
     }
 
   private:
-    static constexpr int STEPS = 16;  // in a block
+    static constexpr int STEPS = 16;  // steps of a block
 
     int layers_, beams_, d_model_;
     std::vector<Buffer<float>> blocks_;
@@ -58,9 +59,9 @@ struct Sentence {
     Sentence(const Model& model, int length, int beams, const SearchParams& params, const Config& config)
         : length(length), history(model, beams), search(beams, params, config) {}
 
-    int length;            // of the source
-    Outputs own;           // where there is a shortlist: what may come out, beside what always may
-    Buffer<float> memory;  // cross-attention: SharedKeys a layer
+    int length;            // tokens of the source
+    Outputs own;           // with a shortlist: its output layer, without tokens that are always allowed
+    Buffer<float> memory;  // cross-attention: SharedKeys of each layer
     History history;
     int step = 0;
     BeamSearch search;
@@ -71,18 +72,18 @@ struct Sentence {
 struct Row {
     Sentence* sentence;
     int beam, token;
-    size_t places = 0;  // where those of its history begin
+    size_t places = 0;  // index of the first address of its history
 };
 
 class Batch {
   public:
-    // With a shortlist, `advance` lets nothing else come out; `logits` are of the whole vocabulary all the same.
+    // With a shortlist, `advance` uses only its tokens; `logits` always uses the whole vocabulary.
     Batch(const Model& model, int beams, const Shortlist* shortlist)
         : model_(model), beams_(beams), shortlist_(shortlist) {
         if (beams < 1 || beams > UINT16_MAX) throw std::invalid_argument("beams must be from 1 to 65535");
     }
 
-    // Encode `count` sources, whose ids lie one after another, and let their sentences join.
+    // Encode `count` sources, whose ids are concatenated, and append their sentences.
     void join(int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params) {
         check(count, ids, lengths, params);
         for (int end = 0, s = 0; s < count; s = end) {
@@ -93,15 +94,15 @@ class Batch {
         }
     }
 
-    // Require and forbid words in the translation of a sentence that has just joined. All sentences of a batch, or
-    // none, have such words.
+    // Require and forbid words in the translation of a sentence that has just joined. Either all sentences of a batch
+    // have such words, or none.
     void require(int place, const TermTables& tables) {
         Sentence& sentence = *sentences_[place];
         sentence.terms = std::make_unique<TermSearch>(tables, beams_, model_.config);
         if (sentence.search.forced()) sentence.terms->force(sentence.search.params().first);
     }
 
-    // Take another batch's sentences.
+    // Move the sentences of another batch to the end of this batch.
     void extend(Batch& other) {
         for (auto& sentence : other.sentences_) sentences_.push_back(std::move(sentence));
         other.sentences_.clear();
@@ -114,7 +115,7 @@ class Batch {
         sentences_ = std::move(kept);
     }
 
-    // One token for every beam of every sentence that is not finished.
+    // Append one token to every beam of every unfinished sentence.
     void advance() {
         rows_.clear();
         for (auto& sentence : sentences_)
@@ -141,7 +142,8 @@ class Batch {
         }
     }
 
-    // For searches that live elsewhere: append tokens [R] to all rows; logits [R, vocabulary] of the next ones.
+    // For searches outside of the library: append tokens [R] to all rows, and write the logits [R, vocabulary] of the
+    // next tokens.
     void logits(const int32_t* tokens, float* out) {
         rows_.clear();
         for (auto& sentence : sentences_)
@@ -150,7 +152,7 @@ class Batch {
         for (auto& sentence : sentences_) sentence->step++;
     }
 
-    // Row r goes on from row rows[r], of the same sentence.
+    // Row r continues row rows[r], which must be of the same sentence.
     void reorder(const int64_t* rows) {
         std::vector<int> parents(beams_);
         for (auto& sentence : sentences_) {
@@ -166,7 +168,7 @@ class Batch {
     int size() const { return int(sentences_.size()); }
 
   private:
-    // The logits of all rows, each at a multiple of `stride`, which is at least the size of the vocabulary.
+    // Write the logits of all rows. Row r begins at r * `stride`; the stride is at least the size of the vocabulary.
     void write_logits(const float* states, float* out, int stride) {
         const int vocabulary = model_.config.vocabulary;
         model_.output.linear.apply(states, model_.width, int(rows_.size()), workspace().quantised,
@@ -193,7 +195,7 @@ class Batch {
         }
     }
 
-    // Rows [begin, end) of the states through an output layer, and what comes of it to their candidates.
+    // Apply an output layer to rows [begin, end) of the states, and offer the logits to the candidates of the rows.
     void offer(const Outputs& outputs, const float* states, size_t begin, size_t end) {
         Candidates* candidates = &candidates_[begin];
         outputs.linear.apply(
@@ -222,7 +224,7 @@ class Batch {
             sentences_[first + s]->own = shortlist_->of(ids, lengths[s]);
     }
 
-    // The first step of the new sentences whose first token is given.
+    // Take the first step of new sentences whose first token is forced.
     void force(size_t first) {
         rows_.clear();
         for (size_t s = first; s < sentences_.size(); s++)
@@ -235,7 +237,7 @@ class Batch {
         }
     }
 
-    // The newest token of each of rows_ through the decoder: states [R, width].
+    // Decode the newest token of each row in rows_. Returns states [R, width].
     const float* decode() {
         const int d = model_.config.d_model, heads = model_.config.heads, rows = int(rows_.size()), width = model_.width;
         float* x = model_.activations(workspace().x, rows);
@@ -287,7 +289,7 @@ class Batch {
     std::vector<Row> rows_;
     std::vector<const float*> places_;
     std::vector<Candidates> candidates_;
-    Buffer<float> logits_;  // of a search with terms
+    Buffer<float> logits_;  // for searches with terms
 };
 
 }  // namespace mt

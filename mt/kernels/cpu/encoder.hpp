@@ -6,7 +6,8 @@
 
 namespace mt {
 
-// The buffers of this thread. A batch of one sentence, which is about to join another batch, then needs no memory.
+// The buffers of this thread. Without them, each batch of one sentence that is about to join another would allocate
+// some.
 inline Workspace& workspace() {
     static thread_local Workspace buffers;
     return buffers;
@@ -18,7 +19,7 @@ inline int known(int id, const Embedding& embedding) {
     return id;
 }
 
-// Check `count` sources, whose ids lie one after another. Throws an exception if a source cannot be encoded.
+// Check `count` sources, whose ids are concatenated. Throws an exception if a source cannot be encoded.
 inline void check_sources(const Model& model, int count, const int32_t* ids, const int32_t* lengths) {
     for (int s = 0; s < count; s++) {
         if (lengths[s] < 1) throw std::invalid_argument("a source is empty; even an empty text ends with EOS");

@@ -5,7 +5,7 @@
 
 namespace mt {
 
-// `count` pairs. The ids of the sources lie one after another, and so do those of the targets, which begin with BOS.
+// `count` pairs, with the concatenated ids of the sources and of the targets. Each target begins with BOS.
 struct Pairs {
     int count;
     const int32_t *sources, *source_lengths, *targets, *target_lengths;
@@ -43,7 +43,7 @@ class CrossAttention {
         }
     }
 
-    // Return the end of what was written. The chunk has `sources` and `targets` ids.
+    // Returns the end of the written weights. The chunk has `sources` and `targets` ids.
     float* write_chunk(const Pairs& pairs, int sources, int targets, float* out) {
         const int d = model_.config.d_model, heads = model_.config.heads, width = model_.width;
         const size_t layers = model_.decoder_layers.size();
@@ -83,7 +83,7 @@ class CrossAttention {
         return out + weights[pairs.count];
     }
 
-    // Self-attention of all rows, each to the rows of its target up to itself.
+    // Self-attention: each row attends to the rows of its target up to and including itself.
     void attend_to_earlier(const Pairs& pairs, const float* projected, int wide, float* attended) {
         const int d = model_.config.d_model;
         for (int p = 0, row = 0; p < pairs.count; p++) {

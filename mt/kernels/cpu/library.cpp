@@ -1,4 +1,4 @@
-// What mt/kernels/library.py calls, by ctypes: handles and plain arrays.
+// C interface for mt/kernels/library.py, which uses ctypes: handles and plain arrays.
 #include <cstdio>
 
 #if defined(__GLIBC__)
@@ -12,9 +12,9 @@ using namespace mt;
 
 namespace {
 
-thread_local char problem[256];  // of this thread's last call that failed
+thread_local char problem[256];  // error message of this thread's last failed call
 
-// The caller speaks C, so nothing may be thrown at it: a call that fails gives -1, or null, and says why in `problem`.
+// C callers cannot catch exceptions. A call that fails returns -1 or null, and stores the reason in `problem`.
 template <typename Result, typename Work>
 Result guarded(Result failed, Work&& work) {
     try {
@@ -35,15 +35,15 @@ int done(Work&& work) {
 #pragma GCC visibility push(default)
 extern "C" {
 
-// Changes with every change of this interface.
+// Increase this number with every change of this interface.
 int mt_interface() { return 8; }
 
 const char* mt_problem() { return problem; }
 
-// For the whole process: memory that is freed is kept, rather than being given back and cleared again.
+// Let the allocator of the whole process keep freed memory. The system would have to clear it again.
 void mt_keep_memory() {
 #if defined(__GLIBC__)
-    if (!mallopt(M_MMAP_THRESHOLD, 1 << 30)) mallopt(M_MMAP_THRESHOLD, 1 << 25);  // older glibc takes no more
+    if (!mallopt(M_MMAP_THRESHOLD, 1 << 30)) mallopt(M_MMAP_THRESHOLD, 1 << 25);  // limit of older glibc
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
 #endif
 }
@@ -56,26 +56,27 @@ int mt_tensors_add(Tensors* tensors, const char* name, const float* data, int64_
     return done([&] { tensors->add(name, {data, rows, columns}); });
 }
 
-// Fails where a tensor is missing or does not fit.
+// Fails if a tensor is missing or has a wrong size.
 Model* mt_model_new(const Config* config, const Tensors* tensors) {
     return guarded<Model*>(nullptr, [&] { return new Model(*config, *tensors); });
 }
 void mt_model_free(Model* model) { delete model; }
 
-// The cross-attention weights of a teacher-forced pass, [layers, heads, target, source] for each of `count` pairs.
+// Write the cross-attention weights of a teacher-forced pass: [layers, heads, target, source] for each of `count`
+// pairs.
 int mt_cross_attention(const Model* model, int count, const int32_t* sources, const int32_t* source_lengths,
                        const int32_t* targets, const int32_t* target_lengths, float* out) {
     return done([&] { CrossAttention(*model).write({count, sources, source_lengths, targets, target_lengths}, out); });
 }
 
-// Fails where an id is none of the vocabulary, or the end of the sentence is not among `always`, which ascends.
+// Fails if an id is not in the vocabulary, or `always`, which must ascend, lacks EOS.
 Shortlist* mt_shortlist_new(const Model* model, int count, const int32_t* always, const int64_t* offsets,
                             const int32_t* allowed) {
     return guarded<Shortlist*>(nullptr, [&] { return new Shortlist(*model, count, always, offsets, allowed); });
 }
 void mt_shortlist_free(Shortlist* shortlist) { delete shortlist; }
 
-// A batch of which a call failed may only be freed. The shortlist may be null.
+// After a failed call, a batch may only be freed. The shortlist may be null.
 Batch* mt_batch_new(const Model* model, int beams, const Shortlist* shortlist) {
     return guarded<Batch*>(nullptr, [&] { return new Batch(*model, beams, shortlist); });
 }
@@ -99,7 +100,8 @@ int mt_batch_reorder(Batch* batch, const int64_t* rows) {
     return done([&] { batch->reorder(rows); });
 }
 
-// At most so many steps, fewer if one of them finishes a sentence; how many were taken. finished [sentences] says who.
+// Take at most `steps` steps; stop after a step that finishes a sentence. Returns the number of steps; sets finished
+// [sentences].
 int mt_batch_advance(Batch* batch, int steps, uint8_t* finished) {
     return guarded(-1, [&] {
         int before = 0, now = 0, taken = 0;
@@ -113,8 +115,8 @@ int mt_batch_advance(Batch* batch, int steps, uint8_t* finished) {
     });
 }
 
-// The hypotheses of a finished sentence, best first: how many. Each has lengths[i] tokens, in a line of `room` of them,
-// and one log-probability more.
+// Write the hypotheses of a finished sentence, best first, and return their number. Hypothesis i has lengths[i] tokens
+// and one more log-probability, in a row with space for `room` tokens.
 int mt_batch_results(Batch* batch, int place, int room, int32_t* lengths, int32_t* tokens,
                      float* token_log_probabilities, float* scores, float* log_probabilities) {
     return guarded(-1, [&] {

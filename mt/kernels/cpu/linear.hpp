@@ -16,18 +16,18 @@ using simd::Floats;
 using simd::Ints;
 using simd::W;
 
-constexpr int PANEL = 64;              // outputs that lie together, whatever the processor
-constexpr int TILE = W == 16 ? 6 : 4;  // rows at a time
+constexpr int PANEL = 64;              // outputs of a panel, equal for all processors
+constexpr int TILE = W == 16 ? 6 : 4;  // rows that are computed together
 
-// Vectors of outputs that are computed together for so many rows: as many sums as registers hold, but so many at least
-// that none waits for the one before.
+// Number of output vectors that are computed together for `rows` rows: as many sums as fit into the registers, and
+// enough that no sum waits for the previous one.
 constexpr int vectors(int rows) { return W == 16 ? 4 : rows == 1 ? 8 : rows <= 3 ? 4 : 2; }
 
-constexpr int STEP = PANEL * 4, LINE = 64;  // bytes of weights that a panel reads at a time, and of a cache line
+constexpr int STEP = PANEL * 4, LINE = 64;  // bytes of weights that a panel reads together; bytes of a cache line
 
 inline int padded(int width) { return (width + PANEL - 1) / PANEL * PANEL; }
 
-// A buffer that begins where a cache line begins, and only ever grows.
+// A buffer that is aligned to cache lines and never shrinks.
 template <typename T>
 class Buffer {
   public:
@@ -40,7 +40,8 @@ class Buffer {
     }
     ~Buffer() { std::free(data_); }
 
-    // Room for `size` elements. What was in it is lost when it has to grow; what is new in it is zero if asked for.
+    // Return room for `size` elements. If the buffer grows, its content is lost; if `zero` is true, the new content is
+    // zero.
     T* reserve(size_t size, bool zero = true) {
         if (size > size_) {
             const size_t room = size_ ? size + size / 2 : size;
@@ -60,12 +61,12 @@ class Buffer {
     size_t size_ = 0;
 };
 
-// What a number is multiplied by to become a byte, the largest being `peak`; nothing where that would overflow.
+// Factor that maps numbers of at most `peak` to bytes; 0 if the factor would overflow.
 inline float byte_scale(float peak) { return peak > 1e-30f ? 127.0f / peak : 0.0f; }
 
-// The scale of a row of weights of which `peak` is the largest magnitude: peak / 127, or 0 if the row is nearly 0. It is
-// rounded to 16 significant bits, so that byte * scale is exact in float32, and quantising these products gives the same
-// bytes and the same scale. mt/kernels/quantization.py does the same for stored weights.
+// The scale of a row of weights with the largest magnitude `peak`: peak / 127, or 0 if the row is nearly 0. The scale
+// is rounded to 16 significant bits, so that byte * scale is exact in float32, and quantising these products gives the
+// same bytes and the same scale. mt/kernels/quantization.py does the same for stored weights.
 inline float weight_scale(float peak) {
     float scale = peak / 127.0f;
     uint32_t bits;
@@ -75,8 +76,8 @@ inline float weight_scale(float peak) {
     return scale > 1e-32f ? scale : 0.0f;
 }
 
-// Quantises a row of weights to the nearest: store(i, byte from -127 to 127). Returns the scale of the row, which is NaN
-// where a weight is not finite.
+// Quantises a row of weights, rounded to the nearest: calls store(i, byte from -127 to 127). Returns the scale of the
+// row, which is NaN if a weight is not finite.
 template <typename Store>
 float quantise_weights(const float* weights, int count, Store&& store) {
     float peak = 0, odd = 0;
@@ -87,11 +88,11 @@ float quantise_weights(const float* weights, int count, Store&& store) {
     return scale + odd;
 }
 
-// Rows of activations as bytes from -127 to 127, each row with a scale of its own, so that no row depends on another.
+// Rows of activations as bytes from -127 to 127. Each row has a scale of its own, so that no row depends on another.
 class QuantisedRows {
   public:
-    // x[r, 0:width] = scale[r] * bytes[r, 0:width], to the nearest; sums[r] = sum of bytes[r]. A scale is NaN where
-    // a number is not finite, so that all that is made of the row is NaN.
+    // x[r, 0:width] is about scale[r] * bytes[r, 0:width], rounded to the nearest; sums[r] = sum of bytes[r]. If a
+    // number of a row is not finite, the scale is NaN, so that all results of the row are NaN.
     void quantise(const float* x, int stride, int rows, int width) {
         width_ = padded(width);
         bytes_.reserve(size_t(rows) * width_), scales_.reserve(rows), sums_.reserve(rows);
@@ -135,13 +136,13 @@ class QuantisedRows {
     Buffer<int32_t> sums_;
 };
 
-// y = x W^T + b. Outputs are cut into panels of 64; in a panel the weights lie as they are read: for float32
-// [inputs, 64], for int8 [inputs / 4, 64, 4], a byte being weight + OFFSET.
+// y = x W^T + b. Outputs are divided into panels of 64. The weights of a panel are stored in the order in which they
+// are read: float32 as [inputs, 64], int8 as [inputs / 4, 64, 4], where a byte is weight + OFFSET.
 class Linear {
   public:
     Linear() = default;
 
-    // Weights [outputs, inputs] and bias [outputs], or none.
+    // Weights [outputs, inputs], and bias [outputs] or null.
     Linear(const float* weights, const float* bias, int outputs, int inputs, bool int8)
         : inputs_(padded(inputs)), outputs_(padded(outputs)), int8_(int8), bias_(outputs_, 0.0f) {
         if (bias) std::copy(bias, bias + outputs, bias_.begin());
@@ -149,7 +150,7 @@ class Linear {
         else pack_floats(weights, outputs, inputs);
     }
 
-    // Some of the outputs of another layer, whose words() are available: bit for bit the same results.
+    // A layer with some outputs of another layer, whose words() are given. Its results are equal bit for bit.
     Linear(const Linear& from, const std::vector<uint32_t>& words, const std::vector<int32_t>& chosen)
         : inputs_(from.inputs_), outputs_(padded(int(chosen.size()))), int8_(from.int8_), bias_(outputs_, 0.0f) {
         const int count = from.words_an_output();
@@ -165,7 +166,7 @@ class Linear {
         }
     }
 
-    // The packed weights of each output by themselves, [outputs, words_an_output()]: floats, or four bytes a word.
+    // The packed weights by output, [outputs, words_an_output()]. A word is a float or four bytes.
     std::vector<uint32_t> words() const {
         const int count = words_an_output();
         std::vector<uint32_t> rows(size_t(outputs_) * count);
@@ -178,7 +179,8 @@ class Linear {
 
     int outputs() const { return outputs_; }
 
-    // For each panel and row: finish(row, first output, values[PANEL]). Quantises x [rows, stride] when it has to.
+    // Calls finish(row, first output, values[PANEL]) for each panel and row. Quantises x [rows, stride] if the weights
+    // are int8.
     template <typename Finish>
     void apply(const float* x, int stride, int rows, QuantisedRows& scratch, Finish&& finish) const {
         if (int8_) scratch.quantise(x, stride, rows, inputs_);
@@ -209,8 +211,8 @@ class Linear {
         for (int r = 0; r < ROWS; r++) finish(row + r, panel, values[r]);
     }
 
-    // The part of the next panel that a pass over this one fetches, a line a step: while the rows after the first few
-    // are multiplied nothing new is read, and memory would stand idle. Four passes fetch all of it.
+    // Prefetch a part of the next panel during a pass over this panel, one cache line per step. Without prefetching,
+    // the memory would be idle while all rows after the first few are multiplied. Four passes fetch the whole panel.
     template <int ROWS>
     static const uint8_t* ahead(const void* panel, int steps, int row, int v) {
         constexpr int PARTS = STEP / LINE;
@@ -218,7 +220,7 @@ class Linear {
         return static_cast<const uint8_t*>(panel) + size_t(steps) * (STEP + pass % PARTS * LINE);
     }
 
-    // A row's sums run over the inputs in one order whatever ROWS is: a row never depends on its neighbours.
+    // The sums of a row run over the inputs in the same order for any ROWS, so that no row depends on its neighbours.
     template <int ROWS>
     void multiply_floats(int panel, int v, const float* x, int stride, int row, Floats values[][PANEL / W]) const {
         constexpr int V = vectors(ROWS);
@@ -229,7 +231,7 @@ class Linear {
         Floats total[ROWS][V] = {};
         for (int i = 0; i < inputs_; i++, w += PANEL, next += LINE) {
             __builtin_prefetch(next);
-#pragma GCC unroll 8  // early, or else the sums are kept in memory
+#pragma GCC unroll 8  // without this early unrolling, the sums are kept in memory
             for (int c = 0; c < V; c++) {
                 const Floats weights = simd::load(w + c * W);
 #pragma GCC unroll 8
@@ -278,7 +280,7 @@ class Linear {
                 to[(size_t(o / PANEL) * inputs_ + i) * PANEL + o % PANEL] = weights[size_t(o) * inputs + i];
     }
 
-    // One scale an output.
+    // One scale per output.
     void pack_bytes(const float* weights, int outputs, int inputs) {
         uint8_t* to = bytes_.reserve(size_t(outputs_) * inputs_);
         std::memset(to, simd::OFFSET, size_t(outputs_) * inputs_);
@@ -298,7 +300,7 @@ class Linear {
     Buffer<uint8_t> bytes_;
 };
 
-// LayerNorm over the first `width` of a row.
+// LayerNorm over the first `width` numbers of a row.
 struct Norm {
     std::vector<float> weight, bias;
     float epsilon;

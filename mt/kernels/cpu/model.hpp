@@ -1,5 +1,5 @@
-// The weights of an encoder-decoder (mt/model/transformer.py), packed; and its layers over packed rows: the sentences
-// of a batch lie one after another without padding, for only attention has to know where one ends.
+// Packed weights of an encoder-decoder (mt/model/transformer.py), and its layers over packed rows. The sentences of a
+// batch are concatenated without padding, because only attention depends on where a sentence ends.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace mt {
 
 constexpr int CHUNK = 96;  // rows whose activations stay in a core's cache
 
-// As `struct Config` of mt/kernels/library.py.
+// Equal to KernelConfig of mt/kernels/library.py.
 struct Config {
     int32_t d_model, d_ff, heads, encoder_layers, decoder_layers, vocabulary, positions;
     int32_t pre_norm, activation, int8;
@@ -28,7 +28,7 @@ struct Tensor {
     int64_t rows, columns;
 };
 
-// The tensors of a state_dict by name; they are read once, while a model is built.
+// The tensors of a state_dict by name. They are read once, when a model is built.
 class Tensors {
   public:
     void add(const char* name, Tensor tensor) { tensors_[name] = tensor; }
@@ -51,7 +51,7 @@ struct FeedForward {
     Linear inner, outer;
 };
 
-// `input` makes queries, keys and values of self-attention at once, [3 D]; of cross-attention the queries only.
+// `input` computes queries, keys and values of self-attention together, [3 D]; for cross-attention only the queries.
 struct Attention {
     Norm norm;
     Linear input, output;
@@ -79,8 +79,8 @@ struct Outputs {
 
     Linear linear;
     std::vector<int32_t> ids;        // the token of each output, ascending
-    int eos = -1;                    // its output, if it has one here
-    int never[4] = {-1, -1, -1, -1};  // outputs, likewise, with which no hypothesis goes on
+    int eos = -1;                    // index of the output of EOS, or -1
+    int never[4] = {-1, -1, -1, -1};  // indices of the outputs that no hypothesis may contain, or -1
 
   private:
     int place(int id) const {
@@ -126,14 +126,14 @@ class TokenVectors {
     int size_, d_model_;
 };
 
-// What is added up for a token of one side: its vector and its position; then a norm, if the model has one here.
+// Input of one side: the sum of token vector and position, then a norm, if the model has one there.
 class Embedding {
   public:
     Embedding(std::shared_ptr<const TokenVectors> tokens, Tensor positions, std::optional<Norm> norm)
         : tokens_(std::move(tokens)), positions_(positions.data, positions.data + positions.rows * positions.columns),
           norm_(std::move(norm)), last_(int(positions.rows) - 1), d_model_(int(positions.columns)) {}
 
-    int size() const { return tokens_->size(); }  // of the vocabulary
+    int size() const { return tokens_->size(); }  // size of the vocabulary
 
     void write(int token, int position, float* out) const {
         tokens_->add(token, &positions_[size_t(std::min(position, last_)) * d_model_], out);
@@ -147,7 +147,7 @@ class Embedding {
     int last_, d_model_;
 };
 
-// Buffers that one thread works in.
+// Buffers of one thread.
 struct Workspace {
     QuantisedRows quantised;
     Buffer<float> x, normed, projected, hidden, attended, memory;
@@ -193,15 +193,15 @@ class Model {
         }
     }
 
-    // Room for rows of activations, with zeros where a row is padded: another model may have used the buffer, or a
-    // sentence whose scores were not numbers.
+    // Return room for rows of activations. The padding of rows is set to zero, because another model, or a sentence
+    // with NaN scores, may have used the buffer.
     float* activations(Buffer<float>& buffer, int rows) const {
         float* x = buffer.reserve(size_t(rows) * width);
         if (width != config.d_model) std::fill(x, x + size_t(rows) * width, 0.0f);
         return x;
     }
 
-    // What becomes of a linear layer's outputs: they are stored, or added to what is there.
+    // Return a function that stores the outputs of a linear layer, or that adds them to the present values.
     static auto storing(float* out, int stride) {
         return [=](int row, int first, const Floats* values) {
             for (int v = 0; v < PANEL / W; v++) simd::store(out + size_t(row) * stride + first + v * W, values[v]);
@@ -214,7 +214,7 @@ class Model {
         };
     }
 
-    // A sublayer around x [rows, width]: `between` turns projected rows, [rows, input.outputs()], into attended ones.
+    // Apply a sublayer to x [rows, width]. `between` computes attention from projected rows [rows, input.outputs()].
     template <typename Between>
     void attend(const Attention& layer, float* x, int rows, Workspace& work, Between&& between) const {
         const float* input = before(layer.norm, x, rows, work);
@@ -232,12 +232,12 @@ class Model {
             feed_chunk(layer, x + size_t(first) * width, std::min(CHUNK, rows - first), work);
     }
 
-    // The norm that closes a pre-norm stack, in place.
+    // Apply the last norm of a pre-norm stack in place.
     void close_encoder(float* x, int rows) const { close(encoder_norm_, x, rows); }
     void close_decoder(float* x, int rows) const { close(decoder_norm_, x, rows); }
 
     const Config config;
-    const int width;  // of a row of activations: D, padded
+    const int width;  // numbers of a row of activations: D, padded
     std::vector<EncoderLayer> encoder_layers;
     std::vector<DecoderLayer> decoder_layers;
     Outputs output;
@@ -293,7 +293,7 @@ class Model {
         return {{weight.data, weight.data + d}, {bias.data, bias.data + d}, config.norm_epsilon};
     }
 
-    // Several D x D layers of the same input as one.
+    // Combine several D x D layers with the same input into one.
     Linear stacked(const Tensors& tensors, const std::string& name, std::vector<std::string> parts) const {
         const int d = config.d_model;
         std::vector<float> weights, biases;

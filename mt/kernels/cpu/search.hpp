@@ -1,4 +1,4 @@
-// Beam search over one sentence: what mt/decoding/beam.py does for a batch, without its options that need a history.
+// Beam search over one sentence, equal to mt/decoding/beam.py for a batch, without options that need the whole history.
 #pragma once
 
 #include <algorithm>
@@ -10,18 +10,18 @@
 
 namespace mt {
 
-// Search parameters of a sentence; as SearchParams of mt/kernels/library.py. Lengths count tokens with the final EOS.
-// `first` is the token that every hypothesis begins with, or -1. No n-gram of `ngram` tokens occurs twice, unless it is 0.
+// Search parameters of a sentence, equal to SearchParams of mt/kernels/library.py. Lengths count tokens with the final
+// EOS. `first` is the first token of every hypothesis, or -1. No n-gram of `ngram` tokens occurs twice; 0 allows all.
 struct SearchParams {
     int32_t longest, shortest, n_best, gnmt, first, ngram;
     double length_penalty;
 };
 
-// What a row's logits come to, as they arrive panel by panel: the normaliser of their softmax, the score of EOS, and
-// the best that may come next. Where the row has a shortlist, its tokens are all that there are.
+// Summary of a row's logits, which are offered panel by panel: the normaliser of their softmax, the score of EOS, and
+// the best next tokens. If the row has a shortlist, only its tokens are offered.
 class Candidates {
   public:
-    // `banned` are tokens that must not come next.
+    // `banned` are tokens that must not be the next token.
     void reset(int wanted, std::vector<int32_t> banned) {
         peak_ = -INFINITY, total_ = Floats{}, eos_ = -INFINITY, wanted_ = wanted, banned_ = std::move(banned);
         scores_.assign(wanted, -INFINITY), tokens_.assign(wanted, 0);
@@ -70,7 +70,7 @@ class Candidates {
         for (int c = 0; c < PANEL / W; c++) total_ += simd::power_of_two(v[c] * simd::LOG2_E - peak);
     }
 
-    // Of equals the one that was offered first comes first; in one layer that is the lower id.
+    // Among equal scores, the token that was offered first comes first; within a layer it has the lower id.
     void insert(float score, int token) {
         if (!(score > scores_.back())) return;
         int i = wanted_ - 1;
@@ -88,7 +88,7 @@ class Candidates {
 
 struct Hypothesis {
     std::vector<int32_t> tokens;                 // without BOS and EOS
-    std::vector<float> token_log_probabilities;  // the last is that of EOS
+    std::vector<float> token_log_probabilities;  // the last one is of EOS
     float score, log_probability;
 };
 
@@ -97,18 +97,18 @@ class BeamSearch {
     BeamSearch(int beams, const SearchParams& params, const Config& config)
         : beams_(beams), params_(params), pool_(beams, -INFINITY), tokens_(beams, config.bos), parents_(beams, 0),
           totals_(beams, -INFINITY) {
-        totals_[0] = 0;  // the beams are alike before the first step: only one may continue
+        totals_[0] = 0;  // before the first step all beams are equal, so only one continues
     }
 
-    // The first step of a search with a forced first token, which needs no candidates: its log-probability is 0.
+    // Take the first step of a search with a forced first token. Its log-probability is 0, so no candidates are needed.
     void force() {
         tokens_[0] = params_.first;
         settle(std::vector<float>(beams_, -INFINITY), true);
         steps_++;
     }
 
-    // A step whose candidates were found elsewhere. `leading` is the best total of those that can keep the search
-    // running; `enough` is one less than the number of finished hypotheses after which the search can end.
+    // Take a step with given candidates. `leading` is the best total of the candidates that can keep the search
+    // running. `enough` is one less than the number of finished hypotheses after which the search can end.
     void go_on(std::vector<float> totals, std::vector<int> tokens, std::vector<int> parents, std::vector<float> ends,
                float leading, int enough) {
         totals_ = std::move(totals), tokens_ = std::move(tokens), parents_ = std::move(parents);
@@ -116,10 +116,10 @@ class BeamSearch {
         steps_++;
     }
 
-    // The scores are not numbers.
+    // End the search, because scores are NaN.
     void fail() { failed_ = finished_ = true; }
 
-    // The tokens that would repeat an n-gram of what a beam has written (Paulus et al. 2018, section 2.5).
+    // The tokens that would repeat an n-gram of a beam's tokens (Paulus et al. 2018, section 2.5).
     std::vector<int32_t> repeats(int beam) const {
         std::vector<int32_t> written, banned;
         const int n = params_.ngram;
@@ -143,7 +143,7 @@ class BeamSearch {
     int token(int beam) const { return tokens_[beam]; }
     const int* parents() const { return parents_.data(); }
 
-    // One step, from the candidates of the beams that are alive, in their order; returns how many those were.
+    // Take a step from the candidates of the live beams, in the order of the beams. Returns the number of live beams.
     int advance(Candidates* candidates) {
         const int last = params_.longest - 1;
         std::vector<Option> options;
@@ -171,8 +171,8 @@ class BeamSearch {
         return used;
     }
 
-    // The best of the finished hypotheses; of equals, the one that was finished first. If `distinct`, each translation
-    // occurs once.
+    // The best finished hypotheses. Among equal scores, the hypothesis that was finished first comes first. If
+    // `distinct` is true, each translation occurs once.
     std::vector<Hypothesis> results(bool distinct) const {
         std::vector<Hypothesis> hypotheses;
         if (failed_) return hypotheses;
@@ -201,7 +201,7 @@ class BeamSearch {
         float score;
         int step, beam;
     };
-    struct Step {  // what became of each beam: those that stayed alive, and those that ended
+    struct Step {  // result of a step: the beams that stayed alive, and the beams that ended
         std::vector<int> parents, tokens;
         std::vector<float> totals, ends;
     };
@@ -211,7 +211,7 @@ class BeamSearch {
         return float(std::pow(params_.gnmt ? (5 + n) / 6 : n, params_.length_penalty));
     }
 
-    // Which ends count.
+    // Record the ends that are among the best `beams` continuations, or all ends if the search cannot continue.
     void settle(std::vector<float> ends, bool may_go_on) {
         if (may_go_on) {
             std::vector<float> both(totals_);
@@ -223,7 +223,8 @@ class BeamSearch {
         record(std::move(ends), totals_[0], beams_ - 1, may_go_on);
     }
 
-    // Whether anything alive can still come among the n best (mt/decoding/beam.py says why).
+    // Record finished hypotheses, and decide whether a live beam can still become one of the n best hypotheses
+    // (mt/decoding/beam.py explains the bound).
     void record(std::vector<float> ends, float leading, int enough, bool may_go_on) {
         const float divisor = penalty(steps_);
         for (const float end : ends) pool_.push_back(end / divisor);

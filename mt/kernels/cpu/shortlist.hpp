@@ -1,4 +1,4 @@
-// Which tokens may come out of a sentence (mt/kernels/shortlist.py), and the output layer over them.
+// The tokens that the translation of a sentence may contain (mt/kernels/shortlist.py), and the output layer over them.
 #pragma once
 
 #include "model.hpp"
@@ -7,7 +7,7 @@ namespace mt {
 
 class Shortlist {
   public:
-    // Ids [count] that may always come out; token t allows those from allowed[offsets[t]] up to allowed[offsets[t + 1]].
+    // Ids [count] that are always allowed. Source token t also allows allowed[offsets[t] : offsets[t + 1]].
     Shortlist(const Model& model, int count, const int32_t* always, const int64_t* offsets, const int32_t* allowed)
         : model_(model), words_(model.output.linear.words()) {
         const int vocabulary = model.config.vocabulary;
@@ -28,7 +28,8 @@ class Shortlist {
         }
     }
 
-    // What a source allows that is not in `always`. Its weights are copied, so that they are read in one go at each step.
+    // The output layer over the tokens that a source allows and `always` lacks. The weights are copied, so that each
+    // step reads them sequentially.
     Outputs of(const int32_t* source, int length) const {
         std::vector<int32_t> ids;
         for (int i = 0; i < length; i++)
@@ -47,8 +48,8 @@ class Shortlist {
     }
 
     const Model& model_;
-    const std::vector<uint32_t> words_;  // of the output layer, row by row
-    std::vector<int32_t> own_;           // what each token allows that is not in `always`, one after another
+    const std::vector<uint32_t> words_;  // the output layer, row by row
+    std::vector<int32_t> own_;           // the ids that each token allows and `always` lacks, concatenated
     std::vector<size_t> begins_;
 };
 

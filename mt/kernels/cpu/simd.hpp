@@ -1,5 +1,5 @@
-// One vector type for every processor. The same source is compiled once for each instruction set (see build.py);
-// only what C++ cannot say is spelled out for one of them here.
+// One vector type for every processor. The same source is compiled once for each instruction set (see build.py).
+// Intrinsics are used only for operations that C++ cannot express.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #if defined(__AVX2__)
 #pragma GCC diagnostic push
-#if !defined(__clang__)  // GCC 12 warns of its own header, which initializes a vector by itself: GCC's bug 105593
+#if !defined(__clang__)  // GCC 12 warns about its own header (GCC bug 105593)
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
@@ -57,7 +57,7 @@ inline Ints lanes() {
     return lane;
 }
 
-// The first lanes of v, and others in place of the rest.
+// The first `count` lanes of v; all other lanes are `others`.
 inline Floats first(Floats v, int count, float others) {
     return lanes() < count ? v : all(others);
 }
@@ -65,7 +65,7 @@ inline Floats first(Floats v, int count, float others) {
 inline Floats magnitude(Floats v) { return (Floats)((Ints)v & 0x7fffffff); }
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
-// The halves of v, joined by `join` until one number is left.
+// Combine the halves of v by `join` until one number is left.
 template <typename Join>
 inline float folded(Floats v, Join join) {
     __m128 half = join(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
@@ -87,12 +87,12 @@ inline float sum(Floats v) {
 }
 
 #if !defined(__AVX2__) || defined(__AVX512F__)
-// Every second lane of a and then b, from the lane `first` on; `i` are the lanes of the result.
+// Every second lane of a, then of b, beginning with lane `first`. `i` are the lanes of the result.
 template <int first, int... i>
 inline Floats every_second(Floats a, Floats b, std::integer_sequence<int, i...>) {
 #if defined(__clang__)
     return __builtin_shufflevector(a, b, (2 * i + first)...);
-#else  // GCC has that one, too, but only since version 12
+#else  // GCC has this function only since version 12
     return __builtin_shuffle(a, b, Ints{(2 * i + first)...});
 #endif
 }
@@ -125,7 +125,7 @@ inline float largest(Floats v) {
 #endif
 }
 
-// One bit a lane: where a > b.
+// One bit per lane, which is 1 where a > b.
 inline unsigned above(Floats a, Floats b) {
 #if defined(__AVX512F__)
     return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
@@ -138,7 +138,7 @@ inline unsigned above(Floats a, Floats b) {
 #endif
 }
 
-// To the nearest integer, for |v| < 2^22: adding 1.5 * 2^23 leaves the integer in the low bits.
+// Round to the nearest integer, for |v| < 2^22: adding 1.5 * 2^23 moves the integer to the low bits.
 inline Ints nearest(Floats v) {
     const Floats shifted = v + 12582912.0f;
     return (Ints)shifted - 0x4b400000;
@@ -146,7 +146,7 @@ inline Ints nearest(Floats v) {
 
 inline Floats as_floats(Ints v) { return __builtin_convertvector(v, Floats); }
 
-// Lanes from -127 to 127 into bytes.
+// Convert lanes from -127 to 127 to bytes.
 inline void store_bytes(int8_t* p, Ints v) {
 #if defined(__AVX512F__)
     _mm_storeu_si128((__m128i*)p, _mm512_cvtepi32_epi8((__m512i)v));
@@ -185,14 +185,15 @@ inline Floats power_of_two(Floats t) {
 // e^v; the rounding of v log2 e adds 6e-8 |v| to the relative error.
 inline Floats exponential(Floats v) { return power_of_two(v * LOG2_E); }
 
-// What is added to a weight, from -127 to 127, to make a byte of it: VNNI wants one side unsigned.
+// Added to a weight from -127 to 127, because VNNI requires that one factor is unsigned.
 #if defined(__AVX2__) && !defined(__AVX512VNNI__) && !defined(__AVXVNNI__)
 constexpr int OFFSET = 0;
 #else
 constexpr int OFFSET = 128;
 #endif
 
-// To each lane of `total` the product of its four bytes of `weights` with the same four signed ones, from -127 to 127.
+// Add to each lane of `total` the dot product of the lane's four bytes of `weights` with four signed bytes, -127 to
+// 127.
 inline Ints multiply_bytes(Ints total, const uint8_t* weights, const int8_t* four) {
     int32_t packed;
     std::memcpy(&packed, four, 4);

@@ -1,5 +1,5 @@
-// Beam search for one sentence whose translation must contain some words and must not contain others: what
-// mt/decoding/constrained_beam.py does for a batch. That file explains the method and its formulas.
+// Beam search for one sentence whose translation must contain some words and must not contain others. It equals
+// mt/decoding/constrained_beam.py, which explains the method and its formulas.
 #pragma once
 
 #include <limits>
@@ -8,7 +8,7 @@
 
 namespace mt {
 
-// The tables of TermConstraints (mt/decoding/term_constraints.py); as `TermTables` of mt/kernels/library.py.
+// The tables of TermConstraints (mt/decoding/term_constraints.py), equal to `TermTables` of mt/kernels/library.py.
 struct TermTables {
     int32_t automata, nodes, columns, proposals, completions, begins, cues, patience;
     const int16_t* column;        // [vocabulary]
@@ -29,7 +29,7 @@ class TermSearch {
     static constexpr float MIN_CUE = -12.0f, BORROWED_CUE = -2.0f;
     static constexpr int MIN_FINISHED = 5;
 
-    // Copies the tables. Throws std::out_of_range if an entry is no id or no node.
+    // Copies the tables. Throws std::out_of_range if an entry is not an id or not a node.
     TermSearch(const TermTables& t, int beams, const Config& config)
         : automata_(t.automata), columns_(t.columns), proposals_(t.proposals), completions_(t.completions),
           begins_(t.begins), cues_(t.cues), patience_(t.patience), beams_(beams), vocabulary_(config.vocabulary),
@@ -51,12 +51,13 @@ class TermSearch {
         whole_ = 2 * std::accumulate(needed_.begin(), needed_.end(), 0);
     }
 
-    // The forced first token of all hypotheses, such as that of the target language. No required word begins with it.
+    // Append the forced first token of all hypotheses, such as the token of the target language. No required word
+    // begins with it.
     void force(int token) {
         for (int k = 0; k < beams_; k++) follow(node(k), met(k), token, node(k), met(k));
     }
 
-    // One step of the search, from the logits of each beam, which are overwritten; null for a beam that is not alive.
+    // Take a step, given the logits of each beam, or null for a beam that is not alive. The logits are overwritten.
     void advance(BeamSearch& search, const std::vector<float*>& rows) {
         const int last = search.params().longest - 1, step = search.steps();
         std::vector<float> ends(beams_, -INFINITY);
@@ -70,7 +71,7 @@ class TermSearch {
         find_candidates(search, rows);
         const std::vector<int> kept = allocate();
 
-        // Hypotheses with all words compete with those that end.
+        // Hypotheses with all words compete with hypotheses that end.
         std::vector<float> rivals(ends);
         for (const Candidate& c : candidates_)
             if (c.group >= last_group()) rivals.push_back(c.total);
@@ -116,7 +117,7 @@ class TermSearch {
     int32_t* node(int beam) { return &nodes_[size_t(beam) * automata_]; }
     int last_group() const { return beams_ / 2; }
     int32_t* met(int beam) { return &met_[size_t(beam) * automata_]; }
-    // Number of times that a word has been written, at the end of what a beam has.
+    // Number of occurrences of a word in the tokens of a beam.
     int written(int beam, int a) { return met(beam)[a] + full_[node(beam)[a]]; }
     bool complete(int beam) {
         for (int a = 0; a < automata_; a++)
@@ -256,8 +257,8 @@ class TermSearch {
         for (int i = 0; i < begins_; i++) add(beam, ids[i], row, cost_[size_t(a) * begins_ + i] - all + place, a);
     }
 
-    // A candidate that completes a word replaces less probable ones with the same id, and is dropped if it is not more
-    // probable than one of the best continuations with this id.
+    // A candidate that completes a word replaces less probable candidates with the same id. It is dropped if it is not
+    // more probable than one of the best continuations with this id.
     void drop_duplicates(size_t begin) {
         const size_t end = candidates_.size();
         std::vector<bool> dropped(end - begin, false);
@@ -276,7 +277,7 @@ class TermSearch {
             if (dropped[c - begin]) candidates_[c].value = -INFINITY;
     }
 
-    // The total of a candidate, and its group.
+    // The total log-probability of a candidate, and its group.
     void weigh(Candidate& c, float total) {
         std::vector<int32_t> nodes(automata_), counts(automata_);
         follow(node(c.beam), met(c.beam), c.token, nodes.data(), counts.data());
@@ -293,7 +294,8 @@ class TermSearch {
         c.group = whole_ > last_group() ? done * last_group() / std::max(whole_, 1) : done + last_group() - whole_;
     }
 
-    // The best candidate of each group, those with most words first, then the second best of each group, and so on.
+    // The best candidate of each group, the groups with most words first; then the second best of each group, and so
+    // on.
     std::vector<int> allocate() const {
         std::vector<int> order;
         for (size_t c = 0; c < candidates_.size(); c++)
@@ -315,7 +317,7 @@ class TermSearch {
     std::vector<int32_t> following_, proposed_, completing_, begin_, cue_, start_, needed_, allowed_;
     std::vector<uint8_t> counts_, full_;
     std::vector<float> cost_, ending_;
-    int whole_;                        // twice the number of words that are needed
+    int whole_;                        // twice the number of required words
     std::vector<int32_t> nodes_, met_;  // [beams, automata]: the node, and how often the word has occurred
     std::vector<int> word_;            // [beams]: the automaton of the word that the beam is writing, or -1
     std::vector<int> parents_, grandparents_;

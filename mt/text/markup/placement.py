@@ -66,7 +66,7 @@ class _Placement:
         return self.marks[mark.parent].begin, self.marks[mark.parent].end
 
     def _place_spans(self, parent: int, numbers: Sequence[int]) -> None:
-        """Place non-empty marks with the same parent: copied ones, then by descending score, then those to guess."""
+        """Place non-empty marks with one parent: marks of copied text, then aligned marks by score, then the others."""
         room = self.room(parent)
         free = set(room)
         copies = {number: self._copy(self.marks[number], room, free) for number in numbers}
@@ -182,7 +182,7 @@ class _Placement:
         return range(chosen[0], next(ends, chosen[-1] + 1))
 
     def _anchors(self, among: Sequence[int], first: int, last: int, room: range) -> tuple[int, int, int, int]:
-        """Return (index in `among`, target unit) of the nearest aligned words before `first` and after `last`.
+        """Return the nearest aligned words before `first` and after `last`, each as (index in `among`, target unit).
 
         Both are the edges of `room` if the two target units are not in order. A missing word is one edge of `room`.
         """
@@ -207,7 +207,7 @@ class _Placement:
         return range(begin, end)
 
     def _with_punctuation(self, mark: Mark, span: range, room: range, free: set[int]) -> range:
-        """Return `span` extended by adjacent punctuation of the kinds with which the source mark begins and ends."""
+        """Return `span` with adjacent punctuation that is equivalent to the punctuation at the ends of the mark."""
         words = self.units.words(mark.begin, mark.end)
         if not words or not span:
             return span
@@ -218,7 +218,7 @@ class _Placement:
         )
 
     def _reach(self, unit: int, step: int, kinds: set[str], room: range, free: set[int] | range) -> int:
-        """Return the farthest punctuation of `kinds` in the run of punctuation beside `unit`, or `unit` itself.
+        """Return the farthest unit of a kind in `kinds` in the punctuation beside `unit`; `unit` if there is none.
 
         `step` is 1 for the run after the unit and -1 for the run before it. At most MAX_RUN characters are searched.
         """

@@ -72,9 +72,9 @@ class UnitAlignment:
     def __init__(self, source: str, target: str, alignment: Sequence[Link], cuts: Collection[int]) -> None:
         """Find the units of both texts and align them. Words of the source are cut at the offsets `cuts`.
 
-        A word that was evidently copied, because it occurs once in both texts, is aligned to its copy. A source word
-        without an aligned target word takes one from a neighbour with several: an aligner that finds the source of each
-        target word aligns articles and prepositions to the noun.
+        A word that occurs once in both texts was evidently copied, and is aligned to its copy. A source word without an
+        aligned target word takes one from a neighbour that has several. This is necessary because an aligner that finds
+        the source of each target word aligns articles and prepositions to the noun.
         """
         self.source, self.target = source, target
         links = _with_copies(source, target, alignment)
@@ -202,7 +202,7 @@ def _is_taken(taken: tuple[bytearray, bytearray], link: Link) -> bool:
 
 
 def _parts(source: str, target: str, link: Link, cuts: Sequence[int]) -> list[Link]:
-    """Return the links of the pieces of a word that is cut at `cuts`, if the target has a copy of it, else `[link]`."""
+    """Return a link for each part of a word that is cut at `cuts`, if the target has a copy of it; else `[link]`."""
     (a, b), (c, d) = link
     words = [unit for unit in find_units(source[a:b]) if unit.word]
     inside = cuts[bisect_right(cuts, a) : bisect_left(cuts, b)]

@@ -33,7 +33,7 @@ from service.errors import (
 from service.routes.deepl.body import Fields, first_text, read_deepl_fields
 from service.translation.service import TranslationService
 
-MAX_BODY_BYTES = 128 * 1024  # of POST /v2/translate: DeepL's limit
+MAX_BODY_BYTES = 128 * 1024  # DeepL's limit for POST /v2/translate
 _SCHEME = "deepl-auth-key"
 
 STORAGE = (StorageUnavailable, StorageFull)

@@ -97,11 +97,11 @@ def _words(value: Any) -> Any:
     return [word.strip() for item in values for word in well_formed(item).split(",") if word.strip()]
 
 
-Text = Annotated[str, BeforeValidator(_single)]
+FormText = Annotated[str, BeforeValidator(_single)]
 OptionalText = Annotated[str | None, BeforeValidator(_choice)]
 AsChoice = BeforeValidator(_choice)
-Flag = Annotated[bool, BeforeValidator(_flag)]
-Texts = Annotated[list[str], BeforeValidator(_texts)]
+FormFlag = Annotated[bool, BeforeValidator(_flag)]
+FormTexts = Annotated[list[str], BeforeValidator(_texts)]
 Words = Annotated[list[str], BeforeValidator(_words)]
 
 

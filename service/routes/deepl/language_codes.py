@@ -1,4 +1,4 @@
-"""DeepL's language codes: upper case, without a region for a source, and with one for some targets."""
+"""DeepL's language codes, in upper case. Codes of source languages have no region; some codes of targets have one."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -41,17 +41,17 @@ def target_codes(language: str) -> tuple[str, ...]:
 
 
 def source_languages(routes: TranslationRoutes) -> list[tuple[str, str]]:
-    """Return code and English name of each source language."""
+    """Return (code, English name) of each source language."""
     return _named({source_code(language): language for language in routes.source_languages})
 
 
 def target_languages(routes: TranslationRoutes) -> list[tuple[str, str]]:
-    """Return code and English name of each target language; a language with variants has several codes."""
+    """Return (code, English name) of each target language. A language with variants has several codes."""
     return _named({code: language for language in routes.target_languages for code in target_codes(language)})
 
 
 def resource_languages(routes: TranslationRoutes) -> list[tuple[str, str, bool, bool]]:
-    """Return code, English name, and whether it is a source and a target, of each language of `/v3/languages`.
+    """Return (code, English name, is a source, is a target) for each language of `/v3/languages`.
 
     The codes are BCP 47 tags such as `en`, `en-GB` and `zh-Hans`. A variant, such as `en-GB`, is only a target.
     """

@@ -7,9 +7,9 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, model_validator
 
 from service.access.glossaries import Glossary
 from service.access.glossary_entries import EntriesFormat
-from service.routes.deepl.body import AsChoice, Body, Flag, OptionalText, Text, Texts, Words
+from service.routes.deepl.body import AsChoice, Body, FormFlag, FormText, FormTexts, OptionalText, Words
 
-MAX_GLOSSARIES = 5  # in one request
+MAX_GLOSSARIES = 5  # limit for one request
 UNSUPPORTED_FIELDS = ("style_id", "translation_memory_id", "custom_instructions")
 
 Formality = Literal["default", "less", "more", "prefer_less", "prefer_more"]
@@ -19,7 +19,7 @@ MODEL_TYPES = ("latency_optimized", "quality_optimized", "prefer_quality_optimiz
 class CommonFields(Body):
     """The fields that texts and documents have in common."""
 
-    target_lang: Text = Field(description="A code of GET /v2/languages?type=target.")
+    target_lang: FormText = Field(description="A code of GET /v2/languages?type=target.")
     source_lang: OptionalText = Field(None, description="A code of GET /v2/languages; detected if left out.")
     formality: Annotated[Formality | None, AsChoice] = Field(
         None, description="No model supports it: `less` and `more` are refused, and the other values have no effect."
@@ -39,12 +39,12 @@ class TranslateBody(CommonFields):
         json_schema_extra={"examples": [{"text": ["Where is the train station?"], "target_lang": "DE"}]}
     )
 
-    text: Texts = Field(min_length=1, description="Texts, each of one language.")
+    text: FormTexts = Field(min_length=1, description="Texts, each of one language.")
     context: OptionalText = Field(None, description="Ignored: every sentence is translated by itself.")
     split_sentences: Annotated[Literal["0", "1", "nonewlines"] | None, AsChoice] = Field(
         None, description="`0`: each text is one sentence; `nonewlines`: a single line break does not end a sentence."
     )
-    preserve_formatting: Flag = Field(False, description="Ignored: formatting is always preserved.")
+    preserve_formatting: FormFlag = Field(False, description="Ignored: formatting is always preserved.")
     model_type: OptionalText = Field(
         None,
         description="Extension: the name of a model of GET /models. DeepL's values, latency_optimized, "
@@ -53,14 +53,14 @@ class TranslateBody(CommonFields):
     tag_handling: Annotated[Literal["xml", "html"] | None, AsChoice] = Field(
         None, description="The markup of the texts; plain text if left out."
     )
-    outline_detection: Flag = Field(True, description="Whether the elements of XML that end a text are detected.")
+    outline_detection: FormFlag = Field(True, description="Whether the elements of XML that end a text are detected.")
     non_splitting_tags: Words = Field([], description="Elements that do not end a text.")
     splitting_tags: Words = Field([], description="Elements that end a text.")
     ignore_tags: Words = Field([], description="Elements whose text is not translated.")
-    show_billed_characters: Flag = Field(
+    show_billed_characters: FormFlag = Field(
         False, description="Whether the response has the number of charged characters."
     )
-    show_untranslated: Flag = Field(
+    show_untranslated: FormFlag = Field(
         False, description="Extension: whether the response lists the sentences of which the model translated nothing."
     )
 
@@ -121,7 +121,7 @@ class ResourceLanguage(BaseModel):
 
 
 class ResourceFeature(BaseModel):
-    """A feature of a resource, and the languages of a translation that must support it."""
+    """A feature of a resource, and whether the source, the target or both languages must support the feature."""
 
     name: str
     needs_source_support: bool
@@ -152,9 +152,9 @@ class LanguagePairs(BaseModel):
 class DictionaryBody(Body):
     """The entries of a dictionary."""
 
-    source_lang: Text
-    target_lang: Text
-    entries: Text = Field(
+    source_lang: FormText
+    target_lang: FormText
+    entries: FormText = Field(
         description="One entry per line: a term and its translation, separated by a tab, or by a comma in CSV."
     )
     entries_format: Annotated[EntriesFormat, AsChoice] = Field(EntriesFormat.TSV, strict=False)
@@ -180,20 +180,20 @@ class GlossaryBody(DictionaryBody):
         }
     )
 
-    name: Text
+    name: FormText
 
 
 class MultilingualBody(Body):
     """A glossary with a dictionary for each pair of languages."""
 
-    name: Text
+    name: FormText
     dictionaries: Dictionaries = Field([])
 
 
 class ChangeBody(Body):
     """Changes of a glossary. An entry is added, or replaces the entry with the same term."""
 
-    name: Text | None = None
+    name: FormText | None = None
     dictionaries: Dictionaries = Field([])
 
     @model_validator(mode="after")
@@ -287,7 +287,7 @@ class DocumentBody(CommonFields):
 class KeyBody(Body):
     """Key of the document, from the answer to its upload."""
 
-    document_key: Text
+    document_key: FormText
 
 
 class DocumentHandle(BaseModel):

@@ -195,6 +195,7 @@ def test_tags_follow_their_words_and_nothing_is_unescaped() -> None:
     (answer,) = translated(models, job(html, format=Format.HTML))
     assert answer.text == ('<p class=x>&lt;script&gt; three <b>two</b> one <!-- no --></p>\n<p title="b a">four</p>')
     assert answer.sentences == ()
+    assert answer.confidence == 0.5, "the mean of the sentences of all segments"
 
 
 def test_only_where_there_are_marks_the_alignment_is_asked_for() -> None:

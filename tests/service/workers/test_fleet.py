@@ -31,9 +31,9 @@ from service.errors import (
 )
 from service.workers.admission import Admission, RequestSize, Throughput
 from service.workers.fleet import Fleet, FleetConfig
-from service.workers.messages import ModelSetup, Ready, SourceText, TranslateOptions
+from service.workers.messages import Deliver, ModelSetup, Ready, SourceText, TranslateOptions
 from service.workers.pool import TransportFactory
-from service.workers.transport import Deliver, ProcessTransport
+from service.workers.transport import ProcessTransport
 from service.workers.worker import WorkerTimeouts
 from tests.conftest import sentences, write_model
 from tests.service.controlled import Control, Rigged

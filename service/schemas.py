@@ -334,7 +334,11 @@ class DefaultLanguages(BaseModel):
 
 
 class FrontendSettings(BaseModel):
-    """Settings for a web page. `frontendTimeout`: milliseconds from the last key press to the translation."""
+    """Settings for a web page.
+
+    `frontendTimeout`: milliseconds from the last key press to the translation. `explanations`: whether POST /explain
+    works, which needs torch.
+    """
 
     charLimit: int
     frontendTimeout: int
@@ -343,6 +347,7 @@ class FrontendSettings(BaseModel):
     suggestions: bool
     filesTranslation: bool
     supportedFilesFormat: list[str]
+    explanations: bool
     language: DefaultLanguages
 
 

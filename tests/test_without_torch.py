@@ -1,16 +1,19 @@
 """Translation and serving on a CPU do not import torch."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 from mt import Translator
 from mt.decoding.options import SearchOptions
 from mt.engine.devices import has_driver
 from mt.kernels.library import load_library
+from tests.service.running import started
 
 pytestmark = pytest.mark.skipif(
     load_library() is None or has_driver(), reason="without kernels, or with a GPU, torch decodes"
@@ -29,12 +32,36 @@ found = translator.translate(json.loads(sys.argv[2]), options=options, alignment
 links = [[sentence.links for sentence in each.sentences] for each in found]
 print(json.dumps([[each.text, [one.text for one in each.alternatives], links] for each, links in zip(found, links)]))
 """
-SAMPLE = """
+SEARCH = """
+import json
+from dataclasses import replace
 from mt import Translator
 from mt.decoding.options import SearchOptions
+from mt.pipeline.constraint_compiler import ConstraintCompiler, RequiredTerm
+translator = Translator.load(sys.argv[1], "cpu")
+target = translator.tokenizer.target
+term = [RequiredTerm("Katze", 1, repeatable=True)]
+for options, prefix, terms in [
+    (dict(sample=True, n_best=3, seed=5, temperature=1.2, top_k=40, top_p=0.9), "", ()),
+    (dict(sample=True), "Mein alter Hund", ()),
+    (dict(beam_size=3, n_best=2), "Mein alter Hund", ()),
+    (dict(beam_size=1, repetition_penalty=1.3), "", ()),
+    (dict(beam_size=3, no_repeat_ngram=1, repetition_penalty=1.3), "", ()),
+    (dict(beam_size=8, no_repeat_ngram=2), "Eine", term),
+]:
+    request = translator.request("My husband sees the cat.", options=SearchOptions(**options))
+    constraints = ConstraintCompiler(target).compile(terms, [], "de", 20) if terms else None
+    prefix = (*request.prefix, *target.encode(prefix))
+    translator.engine.submit(replace(request, prefix=prefix, constraints=constraints))
+    (result,) = translator.engine.drain()
+    print(json.dumps([target.decode(one.tokens) for one in result.hypotheses]))
+"""
+ENSEMBLE = """
+from mt import Translator
+from mt.errors import ModelError
 try:
-    Translator.load(sys.argv[1]).translate("The dog.", options=SearchOptions(sample=True))
-except Exception as error:
+    Translator.load(sys.argv[1], "cpu", others=[sys.argv[1]])
+except ModelError as error:
     print(error)
 """
 WORKER = """
@@ -73,8 +100,54 @@ def test_a_worker() -> None:
     assert run(WORKER, str(FROZEN)).strip() == "Mein Mann ist sehr schnell."
 
 
-def test_a_search_that_needs_torch_says_so() -> None:
-    assert "need torch, which is not installed; accepted: beam search" in run(SAMPLE, str(FROZEN))
+def test_searches_are_those_with_torch() -> None:
+    found = run(SEARCH, str(FROZEN)).splitlines()
+    assert len(found) == 6 and "Katze" in found[-1]
+    code = SEARCH.replace('"cpu")', '"cpu", "float32", backend="torch")')
+    command = [sys.executable, "-c", "import sys\n" + code, str(FROZEN)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines() == found
+
+
+def test_an_ensemble_says_that_it_needs_torch() -> None:
+    assert run(ENSEMBLE, str(FROZEN)) == "an ensemble needs torch, which is not installed; accepted: one model\n"
+
+
+@pytest.mark.parametrize("verb", ["train", "import", "explain", "generate"])
+def test_a_verb_that_needs_torch_says_so(verb: str) -> None:
+    code = f"from mt.cli.main import main\nsys.exit(main(['{verb}', 'x.toml']))"
+    done = subprocess.run([sys.executable, "-c", WITHOUT + code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "error: torch is not installed. Run pip install torch\n")
+
+
+def test_the_service(tmp_path: Path) -> None:
+    """No process of the service can import torch, and every kind of request is answered."""
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT)
+    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    with started(FROZEN, PYTHONPATH=paths) as service:
+        with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as client:
+            body = {
+                "q": TEXTS,
+                "source": "en",
+                "target": "de",
+                "alternatives": 2,
+                "alignment": True,
+                "confidence": True,
+            }
+            answer = client.post("/translate", json=body)
+            assert answer.status_code == 200, answer.text
+            assert "https://x.org/a" in answer.json()["translatedText"][0]
+            assert any(answer.json()["alternatives"])
+            glossary = {**body, "q": "My husband sees the cat.", "glossary": {"cat": "Hauskatze"}}
+            assert "Hauskatze" in client.post("/translate", json=glossary).json()["translatedText"]
+            repeated = client.post("/translate", json={**body, "q": "the cat " * 40})  # is decoded again
+            assert repeated.status_code == 200
+            marked_up = client.post("/translate", json={**body, "q": "My <b>husband</b>.", "format": "html"})
+            assert marked_up.json()["translatedText"].count("<b>") == 1
+            assert client.get("/frontend/settings").json()["explanations"] is False
+            explained = client.post("/explain", json={"q": "My husband is fast.", "source": "en", "target": "de"})
+            assert (explained.status_code, explained.json()["code"]) == (404, "not_found")
+            assert explained.json()["error"] == "Explanations need torch, which is not installed on this server"
+        assert service.terminate() == 0
 
 
 def test_no_module_of_the_path_imports_torch() -> None:

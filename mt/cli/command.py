@@ -13,8 +13,12 @@ from rich.console import Console
 
 from mt.errors import MTError
 
-EXTRAS = {"matplotlib": "training", "tensorboard": "training"}
-"""Extra of mt-service that installs each optional package."""
+OPTIONAL = {
+    "matplotlib": "'mt-service[training]'",
+    "tensorboard": "'mt-service[training]'",
+    "torch": "torch",
+}
+"""What `pip install` needs for each optional package. The image for CPUs leaves torch out."""
 
 
 UNLIMITED_WIDTH = 100_000  # columns
@@ -42,15 +46,20 @@ def command(main: Callable[[Sequence[str]], int]) -> Main:
             report_error(str(error))
             return 2
         except ModuleNotFoundError as error:
-            if error.name not in EXTRAS:
-                raise
-            report_error(f"{error.name} is not installed. Run pip install 'mt-service[{EXTRAS[error.name]}]'")
+            report_missing(error)
             return 2
         except KeyboardInterrupt:
             Console(stderr=True).print("stopped", style="yellow")
             return 130
 
     return run
+
+
+def report_missing(error: ModuleNotFoundError) -> None:
+    """Print how to install an optional package. Raises: the error if the package is not optional."""
+    if error.name not in OPTIONAL:
+        raise error
+    report_error(f"{error.name} is not installed. Run pip install {OPTIONAL[error.name]}")
 
 
 def report_error(message: str) -> None:

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from mt.cli.command import report_missing
+
 VERBS = {
     "fetch": ("fetch", "download a public corpus"),
     "prepare": ("prepare", "clean and tokenize the corpora of a recipe"),
@@ -39,7 +41,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if verb not in VERBS:
         print(f"error: unknown verb {verb!r}\n\n{overview()}", file=sys.stderr)
         return 2
-    status: int = import_module(f"mt.cli.{VERBS[verb][0]}").main(rest)
+    try:
+        module = import_module(f"mt.cli.{VERBS[verb][0]}")
+    except ModuleNotFoundError as error:
+        report_missing(error)
+        return 2
+    status: int = module.main(rest)
     return status
 
 

@@ -47,20 +47,18 @@ class Limits:
 class BatchKind:
     """Properties that are equal for all requests of a batch: the rows per sentence and the search.
 
-    `compiled` is true if the compiled kernels run the search; they support no sampling, long prefixes or repetition
-    penalties. `constrained` is true for requests with TermConstraints. `cost` is the time of a row's step
-    relative to the fastest kind of the backend.
+    `constrained` is true for requests with TermConstraints. `cost` is the time of a row's step relative to the fastest
+    kind of the backend.
     """
 
     rows: int
     beams: bool
-    compiled: bool = False
     constrained: bool = False
     cost: int = 1
 
     @classmethod
     def of(cls, request: Request) -> "BatchKind":
-        """Return the kind of a request for decoders without compiled search."""
+        """Return the kind of a request, with the cost 1."""
         return cls(request.options.rows, request.options.beams, constrained=request.constraints is not None)
 
 

@@ -1,7 +1,8 @@
 """Bindings of the compiled encoder-decoder for CPUs (cpu/*.hpp), with weights in float32 or int8.
 
-The library implements mt/model and mt/decoding/beam.py. Long calls release Python's interpreter lock, so that several
-threads can decode batches of one model in parallel. A batch is not synchronized: only one thread at a time may use it.
+The library implements mt/model and the searches of mt/decoding. Long calls release Python's interpreter lock, so that
+several threads can decode batches of one model in parallel. A batch is not synchronized: only one thread at a time may
+use it.
 """
 
 import ctypes
@@ -21,11 +22,10 @@ from mt.config import ModelConfig
 from mt.kernels.build import find_libraries
 from mt.kernels.shortlist import Shortlist
 
-INTERFACE = 8
+INTERFACE = 9
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results", "mt_batch_require")
 """Short functions, which are called without releasing Python's interpreter lock."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
-NO_TOKEN = -1
 
 logger = logging.getLogger(__name__)
 
@@ -43,13 +43,19 @@ class KernelConfig(ctypes.Structure):
 class SearchParams(ctypes.Structure):
     """Search parameters of one sentence: struct SearchParams of cpu/search.hpp. Lengths include EOS.
 
-    `first` is the first token of every hypothesis, or NO_TOKEN. No n-gram of `ngram` tokens occurs twice; 0 allows all.
+    `prefix` is the number of tokens that are forced. The other fields are those of SearchOptions.
     """
 
     _fields_ = [
-        *((name, c_int32) for name in ("longest", "shortest", "n_best", "gnmt", "first", "ngram")),
+        *((name, c_int32) for name in ("longest", "shortest", "n_best", "gnmt", "prefix", "ngram", "sample", "top_k")),
+        *((name, c_float) for name in ("repetition_penalty", "temperature", "top_p")),
         ("length_penalty", c_double),
+        ("seed", c_int64),
     ]
+
+
+SCORES_ONLY = SearchParams(longest=1, shortest=1, n_best=1, repetition_penalty=1)
+"""Parameters of a sentence in a batch that does not search but returns logits."""
 
 
 TABLE_TYPES = {
@@ -98,7 +104,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "mt_shortlist_free": (None, [c_void_p]),
     "mt_batch_new": (c_void_p, [c_void_p, c_int, c_void_p]),
     "mt_batch_free": (None, [c_void_p]),
-    "mt_batch_join": (c_int, [c_void_p, c_int, c_void_p, c_void_p, POINTER(SearchParams)]),
+    "mt_batch_join": (c_int, [c_void_p, c_int, c_void_p, c_void_p, POINTER(SearchParams), c_void_p]),
     "mt_batch_require": (c_int, [c_void_p, c_int, POINTER(TermTables)]),
     "mt_batch_extend": (c_int, [c_void_p, c_void_p]),
     "mt_batch_select": (c_int, [c_void_p, c_int, c_void_p]),
@@ -265,10 +271,20 @@ class CpuBatch:
     def sentences(self) -> int:
         return len(self._longest)
 
-    def join(self, sources: Sequence[Sequence[int]], params: Sequence[SearchParams]) -> None:
-        """Encode sources, lists of ids that end with EOS, and append their sentences to the batch."""
+    def join(
+        self,
+        sources: Sequence[Sequence[int]],
+        params: Sequence[SearchParams],
+        prefixes: Sequence[Sequence[int]] = (),
+    ) -> None:
+        """Encode sources, lists of ids that end with EOS, and append their sentences to the batch.
+
+        Every hypothesis begins with the prefix of its sentence, which has params[n].prefix ids.
+        """
+        forced, _ = _packed(prefixes)
+        assert len(forced) == sum(sentence.prefix for sentence in params)
         self.model.library.mt_batch_join(
-            self._handle, len(sources), *_packed(sources), (SearchParams * len(params))(*params)
+            self._handle, len(sources), *_packed(sources), (SearchParams * len(params))(*params), forced
         )
         self._longest += [sentence.longest for sentence in params]
         self._n_best += [sentence.n_best for sentence in params]
@@ -276,7 +292,7 @@ class CpuBatch:
     def require(self, index: int, arrays: Arrays, patience: int) -> None:
         """Require and forbid words in the translation of a sentence that has just joined.
 
-        `arrays` has the arrays of TermTables, by name. All sentences of a batch, or none, have such tables.
+        `arrays` has the arrays of TermTables, by name.
         """
         typed = {name: np.ascontiguousarray(arrays[name], dtype) for name, dtype in TABLE_TYPES.items()}
         assert len(typed["column"]) == self.model.vocabulary_size

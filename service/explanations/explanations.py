@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from mt.languages import Direction
@@ -16,6 +17,7 @@ from service.errors import (
     DeadlineExceeded,
     InternalError,
     InvalidRequest,
+    NotFound,
     Overloaded,
     TooManyRequests,
     Unavailable,
@@ -24,6 +26,11 @@ from service.explanations.messages import ExplanationOutcome, ExplanationStatus,
 
 RETRY_SECONDS = 5  # a page takes some seconds
 MODULE = "service.explanations.process"
+
+
+def can_explain() -> bool:
+    """Return whether torch, which computes the pages, is installed."""
+    return find_spec("torch") is not None
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,7 @@ class Explanations:
         """Return an HTML page that explains the translation of one sentence. A cancellation kills the process.
 
         Raises:
+            NotFound: if torch, which computes the page, is not installed.
             InvalidRequest: if the model is too large, or the sentence has too many tokens.
             TooManyRequests: if the caller has another page in progress.
             Overloaded: if too many requests are waiting.
@@ -59,6 +67,8 @@ class Explanations:
             Unavailable: if the service is shutting down, or the process cannot be started.
             InternalError: if the process has a defect.
         """
+        if not can_explain():
+            raise NotFound("Explanations need torch, which is not installed on this server")
         weights = self._weights_of(model)
         limits = self._limits
         with self._admitted(caller):

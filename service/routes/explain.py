@@ -21,6 +21,7 @@ from service.errors import (
     InternalError,
     InvalidKey,
     InvalidRequest,
+    NotFound,
     Overloaded,
     QuotaExceeded,
     StorageUnavailable,
@@ -39,7 +40,7 @@ MAX_CHARACTERS = 300
 MAX_WORDS = 30
 ERRORS = (
     *(InvalidRequest, BodyTooLarge, InvalidKey, QuotaExceeded, TooManyRequests, StorageUnavailable),
-    *(CannotTranslate, UnsupportedLanguage, DeadlineExceeded, InternalError, Overloaded, Unavailable),
+    *(CannotTranslate, UnsupportedLanguage, NotFound, DeadlineExceeded, InternalError, Overloaded, Unavailable),
 )
 HEADERS = {
     "Cache-Control": "no-store",

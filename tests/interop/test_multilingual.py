@@ -146,7 +146,6 @@ def test_the_kernels_translate_as_plain_torch(family: Family, tmp_path: Path) ->
     engine = Engine(CompiledDecoder(compile_model(pair.ours, int8=False)))
     for number, source in enumerate(asked):
         request = Request(number, tuple(source), options, tuple(prefix))
-        assert engine.decoder.kind(request).compiled
         engine.submit(request)
     found = {result.id: result.hypotheses for result in engine.drain()}
     for number, hypotheses in enumerate(expected):

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -59,6 +60,9 @@ def run(decoder: BatchDecoder, wanted: list[Request], limits: Limits | None = No
     [
         (SHORT, ()),
         (SHORT, (50,)),  # such as the token of a language, with which no word begins
+        (SHORT, (6, 50, 7, 8)),  # in which words may occur
+        (replace(SHORT, no_repeat_ngram=1), ()),
+        (replace(SHORT, no_repeat_ngram=2, repetition_penalty=1.2), (50, 51)),
         (SearchOptions(beam_size=16, n_best=1, max_length_factor=1.0, max_length_offset=16), ()),
         (SearchOptions(beam_size=1, max_length_factor=1.0, max_length_offset=16), ()),
         (SearchOptions(beam_size=5, n_best=5, min_length=9, max_length_factor=1.0, max_length_offset=16), ()),
@@ -91,7 +95,7 @@ def test_equal_to_the_search_in_torch(library: ctypes.CDLL, options: SearchOptio
 def test_the_kernels_run_the_search(library: ctypes.CDLL) -> None:
     decoder = CompiledDecoder(compile_model(library, odd_model()))
     (request,) = requests(SHORT, 1)
-    assert decoder.kind(request).compiled and decoder.kind(request).constrained
+    assert decoder.kind(request).constrained
     assert isinstance(decoder.begin([request]), CompiledBatch)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mt.checkpoint import CalibrationPair, Int8Check, LoadedModel
-from mt.kernels.library import NO_TOKEN, CpuBatch, CpuModel, SearchParams
+from mt.kernels.library import SCORES_ONLY, CpuBatch, CpuModel
 from mt.tokenizer import EOS
 
 LARGEST_LOSS = 0.01
@@ -31,9 +31,7 @@ def mean_log_probability(model: CpuModel, loaded: LoadedModel) -> float:
     """Return the mean log-probability of the tokens of the calibration targets, EOS included."""
     pairs = sorted((encode_pair(loaded, pair) for pair in loaded.calibration), key=lambda pair: -len(pair[1]))
     batch = CpuBatch(model, 1)
-    batch.join(
-        [source for source, _ in pairs], [SearchParams(longest=1, shortest=1, n_best=1, first=NO_TOKEN)] * len(pairs)
-    )
+    batch.join([source for source, _ in pairs], [SCORES_ONLY] * len(pairs))
     total, tokens = 0.0, [model.bos] * len(pairs)
     for step in range(len(pairs[0][1])):
         remaining = sum(step < len(target) for _, target in pairs)  # the longest targets come first

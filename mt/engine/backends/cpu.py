@@ -1,13 +1,8 @@
-"""CPU backend: beam search and greedy search in the compiled kernels, also with terms; other searches in torch.
-
-Only these other searches import torch.
-"""
+"""CPU backend: all searches in the compiled kernels, without torch."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import lru_cache
-from importlib import import_module
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -26,71 +21,41 @@ from mt.engine.backends.calibration import (
     accepts,
     mean_log_probability,
 )
-from mt.engine.backends.protocol import Backend, Batch, Dtype
+from mt.engine.backends.protocol import Backend, Dtype
 from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKind, Limits
-from mt.errors import ModelError, RequestError
-from mt.kernels.library import NO_TOKEN, CpuBatch, CpuModel, CpuShortlist, SearchParams, load_library
+from mt.errors import ModelError
+from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, SearchParams, load_library
 from mt.model.positions import positions_of
 
 logger = logging.getLogger(__name__)
 
-TORCH_COST = 8
-"""Time of a row's step of a search in torch, relative to the kernels: 4 to 18 with d_model 32 to 128."""
+LOGITS_COST = 2
+"""Time of a row's step of a search that reads all logits (terms, samples, repetition penalties), relative to others."""
 
 
-TERMS_COST = 2
-"""Time of a row's step of a search with terms in the kernels, relative to a search without terms."""
-
-
-def search_params(options: SearchOptions, source_length: int, prefix: Sequence[int] = ()) -> SearchParams:
-    """Return the options of one sentence with a prefix of at most one token in the form of the kernels."""
+def search_params(options: SearchOptions, source_length: int, prefix_length: int = 0) -> SearchParams:
+    """Return the options of one sentence in the form of the kernels."""
     return SearchParams(
-        longest=options.longest(source_length, len(prefix)),
+        longest=options.longest(source_length, prefix_length),
         shortest=options.shortest(source_length),
         n_best=options.n_best,
         gnmt=options.normalization is Normalization.GNMT,
         length_penalty=options.length_penalty,
-        first=prefix[0] if prefix else NO_TOKEN,
+        prefix=prefix_length,
         ngram=options.no_repeat_ngram,
+        repetition_penalty=options.repetition_penalty,
+        sample=options.sample,
+        temperature=options.temperature,
+        top_k=options.top_k,
+        top_p=options.top_p,
+        seed=options.seed,
     )
-
-
-SUPPORTED_OPTIONS = {
-    *("beam_size", "n_best", "length_penalty", "normalization", "max_length_factor", "max_length_offset"),
-    *("max_length", "min_length_factor", "min_length", "no_repeat_ngram", "temperature", "top_k", "top_p", "seed"),
-}
-"""Fields of SearchOptions that the kernels implement or that affect only sampling."""
-
-OPTION_DEFAULTS = {f.name: f.default for f in fields(SearchOptions) if f.name not in SUPPORTED_OPTIONS}
-SUPPORTED_FIELDS = {"id", "source", "options", "caller", "prefix", "constraints"}
-REQUEST_DEFAULTS = {f.name: f.default for f in fields(Request) if f.name not in SUPPORTED_FIELDS}
-
-
-def is_supported(request: Request) -> bool:
-    """Return whether the kernels implement the search of a request.
-
-    This is true if the prefix has at most one token, such as that of the target language, and every field that the
-    kernels do not implement has its default value. A field that is added to SearchOptions or Request therefore makes
-    torch search, without a change here.
-    """
-    if len(request.prefix) > 1 or (request.constraints is not None and request.options.no_repeat_ngram):
-        return False
-    return _are_defaults(request, REQUEST_DEFAULTS) and _are_supported(request.options)
-
-
-@lru_cache(maxsize=256)  # many requests share their options
-def _are_supported(options: SearchOptions) -> bool:
-    return _are_defaults(options, OPTION_DEFAULTS)
-
-
-def _are_defaults(part: object, defaults: Mapping[str, object]) -> bool:
-    return all(getattr(part, name) == default for name, default in defaults.items())
 
 
 @dataclass
 class CompiledBatch:
-    """Beam or greedy search inside the kernels, equal to `SearchBatch`."""
+    """Search inside the kernels, equal to `SearchBatch`."""
 
     batch: CpuBatch
 
@@ -109,29 +74,24 @@ class CompiledBatch:
 
 @dataclass(frozen=True)
 class CompiledDecoder:
-    """Factory of `CompiledBatch`, or of `SearchBatch` for searches that the kernels do not implement.
-
-    The shortlist applies to the kernels' own searches only.
-    """
+    """Factory of `CompiledBatch`. Searches that read all logits do not use the shortlist."""
 
     model: CpuModel
     shortlist: CpuShortlist | None = None
 
     def kind(self, request: Request) -> BatchKind:
-        if is_supported(request):
-            kind = BatchKind.of(request)
-            return replace(kind, compiled=True, cost=TERMS_COST if kind.constrained else 1)
-        return replace(BatchKind.of(request), cost=TORCH_COST)
+        kind, options = BatchKind.of(request), request.options
+        logits = kind.constrained or options.sample or options.repetition_penalty != 1
+        return replace(kind, cost=LOGITS_COST if logits else 1)
 
-    def begin(self, requests: Sequence[Request]) -> Batch:
-        if not is_supported(requests[0]):
-            return _begin_in_torch(self.model, requests)
+    def begin(self, requests: Sequence[Request]) -> CompiledBatch:
         prefixes = [request.prefix for request in requests]
         check_prefixes(prefixes, [request.options for request in requests], SpecialIds())
         batch = CpuBatch(self.model, requests[0].options.rows, self.shortlist)
         batch.join(
             [request.source for request in requests],
-            [search_params(request.options, len(request.source), request.prefix) for request in requests],
+            [search_params(request.options, len(request.source), len(request.prefix)) for request in requests],
+            prefixes,
         )
         for index, request in enumerate(requests):
             if request.constraints is not None:
@@ -156,18 +116,6 @@ def _tables(constraints: TermConstraints) -> Arrays:
         "allowed": np.asarray(constraints.allowed),
         "ending": np.asarray(constraints.endings),
     }
-
-
-def _begin_in_torch(model: CpuModel, requests: Sequence[Request]) -> Batch:
-    """Return the batch of a search that the kernels do not implement. Raises: RequestError without torch."""
-    try:
-        batch: Batch = import_module("mt.engine.backends.compiled_scorer").begin(model, requests)
-    except ModuleNotFoundError as error:
-        raise RequestError(
-            f"sampling, long prefixes and repetition penalties need {error.name}, which is not "
-            "installed; accepted: beam search and greedy search"
-        ) from error
-    return batch
 
 
 def with_positions(weights: Arrays, config: ModelConfig) -> Arrays:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from mt.checkpoint import LoadedModel, load_model
@@ -15,11 +16,14 @@ def load_ensemble(paths: Sequence[Path], device: str) -> list[LoadedModel]:
 
     Raises:
         ModelError: A model cannot be loaded, or a model differs from the first. The message lists every difference.
+            Or there are several models, and torch is not installed.
         TokenizerError: A tokenizer cannot be loaded.
     """
     first, *others = models = [load_model(path, device) for path in paths]
     if not others:
         return models
+    if find_spec("torch") is None:
+        raise ModelError("an ensemble needs torch, which is not installed; accepted: one model")
     differences, directions = [], first.description.directions
     for path, other in zip(paths[1:], others, strict=True):
         if other.tokenizer.digest != first.tokenizer.digest:

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "encoder.hpp"
-#include "search.hpp"
+#include "sampling.hpp"
 #include "shortlist.hpp"
 #include "terms.hpp"
 
@@ -56,8 +56,18 @@ class History {
 };
 
 struct Sentence {
-    Sentence(const Model& model, int length, int beams, const SearchParams& params, const Config& config)
-        : length(length), history(model, beams), search(beams, params, config) {}
+    Sentence(const Model& model, int length, int beams, const SearchParams& params, const int32_t* prefix)
+        : length(length), history(model, beams), search(beams, params, prefix, model.config) {
+        if (params.sample) sampler = std::make_unique<Sampler>(params, model.config);
+    }
+
+    // Result of the output layer that the next step needs.
+    enum Need { CANDIDATES, NOTHING, LOGITS };
+    Need need() const {
+        if (terms) return LOGITS;
+        if (search.forced()) return NOTHING;
+        return sampler || search.params().repetition_penalty != 1 ? LOGITS : CANDIDATES;
+    }
 
     int length;            // tokens of the source
     Outputs own;           // with a shortlist: its output layer, without tokens that are always allowed
@@ -65,6 +75,7 @@ struct Sentence {
     History history;
     int step = 0;
     BeamSearch search;
+    std::unique_ptr<Sampler> sampler;   // if translations are drawn
     std::unique_ptr<TermSearch> terms;  // if the translation must contain some words, or must not contain others
 };
 
@@ -83,23 +94,22 @@ class Batch {
         if (beams < 1 || beams > UINT16_MAX) throw std::invalid_argument("beams must be from 1 to 65535");
     }
 
-    // Encode `count` sources, whose ids are concatenated, and append their sentences.
-    void join(int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params) {
-        check(count, ids, lengths, params);
+    // Encode `count` sources and append their sentences. Ids and prefixes of all sentences are concatenated.
+    void join(int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params,
+              const int32_t* prefixes) {
+        check(count, ids, lengths, params, prefixes);
         for (int end = 0, s = 0; s < count; s = end) {
             int rows = 0;
             while (end < count && (end == s || rows + lengths[end] <= CHUNK)) rows += lengths[end++];
-            join_chunk(rows, end - s, ids, lengths + s, params + s);
+            join_chunk(rows, end - s, ids, lengths + s, params + s, prefixes);
             ids += rows;
+            for (; s < end; s++) prefixes += params[s].prefix;
         }
     }
 
-    // Require and forbid words in the translation of a sentence that has just joined. Either all sentences of a batch
-    // have such words, or none.
+    // Require and forbid words in the translation of a sentence that has just joined.
     void require(int place, const TermTables& tables) {
-        Sentence& sentence = *sentences_[place];
-        sentence.terms = std::make_unique<TermSearch>(tables, beams_, model_.config);
-        if (sentence.search.forced()) sentence.terms->force(sentence.search.params().first);
+        sentences_[place]->terms = std::make_unique<TermSearch>(tables, beams_, model_.config);
     }
 
     // Move the sentences of another batch to the end of this batch.
@@ -117,29 +127,26 @@ class Batch {
 
     // Append one token to every beam of every unfinished sentence.
     void advance() {
+        size_t ends[3];
         rows_.clear();
-        for (auto& sentence : sentences_)
-            if (!sentence->search.finished())
-                for (int b = 0; b < beams_; b++)
-                    if (sentence->search.alive(b)) rows_.push_back({sentence.get(), b, sentence->search.token(b), 0});
+        for (const int need : {Sentence::CANDIDATES, Sentence::NOTHING, Sentence::LOGITS}) {
+            for (auto& sentence : sentences_)
+                if (!sentence->search.finished() && sentence->need() == need)
+                    for (int b = 0; b < beams_; b++)
+                        if (sentence->search.alive(b))
+                            rows_.push_back({sentence.get(), b, sentence->search.token(b), 0});
+            ends[need] = rows_.size();
+        }
         if (rows_.empty()) return;
         const float* states = decode();
-        if (sentences_.front()->terms) return advance_with_terms(states);
         candidates_.resize(std::max(candidates_.size(), rows_.size()));
-        for (size_t r = 0; r < rows_.size(); r++)
-            candidates_[r].reset(beams_, rows_[r].sentence->search.repeats(rows_[r].beam));
-        offer(shortlist_ ? shortlist_->always : model_.output, states, 0, rows_.size());
-        for (size_t r = 0; r < rows_.size();) {
-            Sentence& sentence = *rows_[r].sentence;
-            if (shortlist_) {
-                size_t end = r;
-                while (end < rows_.size() && rows_[end].sentence == &sentence) end++;
-                offer(sentence.own, states, r, end);
-            }
-            r += sentence.search.advance(&candidates_[r]);
-            sentence.step++;
-            sentence.history.reorder(sentence.step, sentence.search.parents());
+        advance_by_candidates(states, ends[Sentence::CANDIDATES]);
+        for (size_t r = ends[Sentence::CANDIDATES]; r < ends[Sentence::NOTHING]; r++) {
+            if (r + 1 < rows_.size() && rows_[r + 1].sentence == rows_[r].sentence) continue;
+            rows_[r].sentence->search.force();
+            close_step(*rows_[r].sentence);
         }
+        if (ends[Sentence::NOTHING] < rows_.size()) advance_by_logits(states, ends[Sentence::NOTHING]);
     }
 
     // For searches outside of the library: append tokens [R] to all rows, and write the logits [R, vocabulary] of the
@@ -148,7 +155,7 @@ class Batch {
         rows_.clear();
         for (auto& sentence : sentences_)
             for (int b = 0; b < beams_; b++) rows_.push_back({sentence.get(), b, known(*tokens++, model_.target()), 0});
-        write_logits(decode(), out, model_.config.vocabulary);
+        write_logits(decode(), 0, out, model_.config.vocabulary);
         for (auto& sentence : sentences_) sentence->step++;
     }
 
@@ -168,10 +175,12 @@ class Batch {
     int size() const { return int(sentences_.size()); }
 
   private:
-    // Write the logits of all rows. Row r begins at r * `stride`; the stride is at least the size of the vocabulary.
-    void write_logits(const float* states, float* out, int stride) {
+    // Write the logits of the rows from `begin` on. The rows are `stride` numbers apart; the stride is at least the size
+    // of the vocabulary.
+    void write_logits(const float* states, size_t begin, float* out, int stride) {
         const int vocabulary = model_.config.vocabulary;
-        model_.output.linear.apply(states, model_.width, int(rows_.size()), workspace().quantised,
+        model_.output.linear.apply(states + begin * model_.width, model_.width, int(rows_.size() - begin),
+                                   workspace().quantised,
                                    [&](int row, int first, const Floats* values) {
                                        float line[PANEL];
                                        for (int v = 0; v < PANEL / W; v++) simd::store(line + v * W, values[v]);
@@ -180,19 +189,54 @@ class Batch {
                                    });
     }
 
-    void advance_with_terms(const float* states) {
+    void close_step(Sentence& sentence) {
+        sentence.history.reorder(++sentence.step, sentence.search.parents());
+    }
+
+    // A step of the searches that need the best tokens only: those of the first `count` rows.
+    void advance_by_candidates(const float* states, size_t count) {
+        for (size_t r = 0; r < count; r++)
+            candidates_[r].reset(beams_, rows_[r].sentence->search.repeats(rows_[r].beam));
+        if (count) offer(shortlist_ ? shortlist_->always : model_.output, states, 0, count);
+        for (size_t r = 0, end = 0; r < count; r = end) {
+            Sentence& sentence = *rows_[r].sentence;
+            while (end < count && rows_[end].sentence == &sentence) end++;
+            if (shortlist_) offer(sentence.own, states, r, end);
+            for (size_t c = r; c < end; c++) candidates_[c].close();
+            sentence.search.advance(&candidates_[r]);
+            close_step(sentence);
+        }
+    }
+
+    // A step of the searches that need all logits: those of the rows from `begin` on.
+    void advance_by_logits(const float* states, size_t begin) {
         const int stride = padded(model_.config.vocabulary);
-        float* logits = logits_.reserve(rows_.size() * stride);
-        write_logits(states, logits, stride);
+        float* logits = logits_.reserve((rows_.size() - begin) * stride);
+        write_logits(states, begin, logits, stride);
         std::vector<float*> rows(beams_);
-        for (size_t r = 0; r < rows_.size();) {
+        for (size_t r = begin, end = begin; r < rows_.size(); r = end) {
             Sentence& sentence = *rows_[r].sentence;
             std::fill(rows.begin(), rows.end(), nullptr);
-            for (; r < rows_.size() && rows_[r].sentence == &sentence; r++) rows[rows_[r].beam] = logits + r * stride;
-            sentence.terms->advance(sentence.search, rows);
-            sentence.step++;
-            sentence.history.reorder(sentence.step, sentence.search.parents());
+            for (; end < rows_.size() && rows_[end].sentence == &sentence; end++, logits += stride)
+                rows[rows_[end].beam] = logits;
+            if (sentence.terms) sentence.terms->advance(sentence.search, rows);
+            else if (sentence.sampler) sentence.sampler->advance(sentence.search, rows);
+            else advance_constrained(sentence.search, rows);
+            close_step(sentence);
         }
+    }
+
+    // Take a step of a beam search with a repetition penalty.
+    void advance_constrained(BeamSearch& search, const std::vector<float*>& rows) {
+        int used = 0;
+        for (int b = 0; b < beams_; b++) {
+            if (!rows[b]) continue;
+            if (!normalise(rows[b], model_.config)) return search.fail();
+            search.constrain(b, rows[b], model_.config.vocabulary);
+            candidates_[used].reset(beams_, {});
+            candidates_[used++].take(rows[b], model_.output);
+        }
+        search.advance(candidates_.data());
     }
 
     // Apply an output layer to rows [begin, end) of the states, and offer the logits to the candidates of the rows.
@@ -203,38 +247,26 @@ class Batch {
             [&](int row, int first, const Floats* values) { candidates[row].offer(first, values, outputs); });
     }
 
-    void check(int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params) const {
+    void check(int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params,
+               const int32_t* prefixes) const {
         check_sources(model_, count, ids, lengths);
         for (int s = 0; s < count; s++)
-            if (params[s].first >= 0) known(params[s].first, model_.target());
+            for (int i = 0; i < params[s].prefix; i++) known(*prefixes++, model_.target());
     }
 
-    void join_chunk(int rows, int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params) {
+    void join_chunk(int rows, int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params,
+                    const int32_t* prefixes) {
         const float* encoded = encode(model_, rows, count, ids, lengths);
         const size_t first = sentences_.size();
-        for (int s = 0; s < count; s++)
-            sentences_.push_back(std::make_unique<Sentence>(model_, lengths[s], beams_, params[s], model_.config));
+        for (int s = 0; s < count; prefixes += params[s++].prefix)
+            sentences_.push_back(std::make_unique<Sentence>(model_, lengths[s], beams_, params[s], prefixes));
         for (int s = 0; s < count; s++)
             sentences_[first + s]->memory.reserve(memory_size(model_, lengths[s]), false);
         write_memory(model_, encoded, rows, count, lengths,
                      [&](int s) { return sentences_[first + s]->memory.get(); });
-        force(first);
         if (!shortlist_) return;
         for (int s = 0; s < count; ids += lengths[s++])
             sentences_[first + s]->own = shortlist_->of(ids, lengths[s]);
-    }
-
-    // Take the first step of new sentences whose first token is forced.
-    void force(size_t first) {
-        rows_.clear();
-        for (size_t s = first; s < sentences_.size(); s++)
-            if (sentences_[s]->search.forced()) rows_.push_back({sentences_[s].get(), 0, model_.config.bos, 0});
-        if (rows_.empty()) return;
-        decode();
-        for (const Row& row : rows_) {
-            row.sentence->search.force();
-            row.sentence->history.reorder(++row.sentence->step, row.sentence->search.parents());
-        }
     }
 
     // Decode the newest token of each row in rows_. Returns states [R, width].
@@ -289,7 +321,7 @@ class Batch {
     std::vector<Row> rows_;
     std::vector<const float*> places_;
     std::vector<Candidates> candidates_;
-    Buffer<float> logits_;  // for searches with terms
+    Buffer<float> logits_;  // for searches that need all logits
 };
 
 }  // namespace mt

@@ -36,7 +36,7 @@ int done(Work&& work) {
 extern "C" {
 
 // Increase this number with every change of this interface.
-int mt_interface() { return 8; }
+int mt_interface() { return 9; }
 
 const char* mt_problem() { return problem; }
 
@@ -81,8 +81,9 @@ Batch* mt_batch_new(const Model* model, int beams, const Shortlist* shortlist) {
     return guarded<Batch*>(nullptr, [&] { return new Batch(*model, beams, shortlist); });
 }
 void mt_batch_free(Batch* batch) { delete batch; }
-int mt_batch_join(Batch* batch, int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params) {
-    return done([&] { batch->join(count, ids, lengths, params); });
+int mt_batch_join(Batch* batch, int count, const int32_t* ids, const int32_t* lengths, const SearchParams* params,
+                  const int32_t* prefixes) {
+    return done([&] { batch->join(count, ids, lengths, params, prefixes); });
 }
 int mt_batch_require(Batch* batch, int place, const TermTables* tables) {
     return done([&] { batch->require(place, *tables); });

@@ -1,4 +1,4 @@
-// Beam search over one sentence, equal to mt/decoding/beam.py for a batch, without options that need the whole history.
+// Beam search over one sentence, equal to mt/decoding/beam.py for a batch.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,28 @@
 namespace mt {
 
 // Search parameters of a sentence, equal to SearchParams of mt/kernels/library.py. Lengths count tokens with the final
-// EOS. `first` is the first token of every hypothesis, or -1. No n-gram of `ngram` tokens occurs twice; 0 allows all.
+// EOS. `prefix` is the number of forced first tokens. No n-gram of `ngram` tokens occurs twice; 0 allows all. `sample`,
+// `top_k`, `temperature`, `top_p` and `seed` are parameters of sampling.
 struct SearchParams {
-    int32_t longest, shortest, n_best, gnmt, first, ngram;
+    int32_t longest, shortest, n_best, gnmt, prefix, ngram, sample, top_k;
+    float repetition_penalty, temperature, top_p;
     double length_penalty;
+    int64_t seed;
 };
+
+// Turn a row of logits, padded to whole vectors, into log-probabilities. Returns false if they are not finite.
+inline bool normalise(float* row, const Config& config) {
+    const int room = whole_vectors(config.vocabulary), end = room - W;
+    simd::store(row + end, simd::first(simd::load(row + end), config.vocabulary - end, -INFINITY));
+    Floats most = simd::load(row);
+    for (int i = W; i < room; i += W) most = simd::maximum(most, simd::load(row + i));
+    const float peak = simd::largest(most);
+    Floats total{};
+    for (int i = 0; i < room; i += W) total += simd::power_of_two((simd::load(row + i) - peak) * simd::LOG2_E);
+    const float normalizer = peak + std::log(simd::sum(total));
+    for (int i = 0; i < room; i += W) simd::store(row + i, simd::load(row + i) - normalizer);
+    return !std::isnan(row[config.eos]);
+}
 
 // Summary of a row's logits, which are offered panel by panel: the normaliser of their softmax, the score of EOS, and
 // the best next tokens. If the row has a shortlist, only its tokens are offered.
@@ -49,6 +66,16 @@ class Candidates {
                     std::find(banned_.begin(), banned_.end(), token) == banned_.end())
                     insert(at(values, place), token);
             }
+    }
+
+    // The log-probabilities of a whole row, padded to whole panels, in place of logits.
+    void take(const float* row, const Outputs& outputs) {
+        for (int first = 0; first < outputs.size(); first += PANEL) {
+            Floats values[PANEL / W];
+            for (int v = 0; v < PANEL / W; v++) values[v] = simd::load(row + first + v * W);
+            offer(first, values, outputs);
+        }
+        peak_ = log_total_ = 0;
     }
 
     int size() const { return wanted_; }
@@ -94,15 +121,17 @@ struct Hypothesis {
 
 class BeamSearch {
   public:
-    BeamSearch(int beams, const SearchParams& params, const Config& config)
-        : beams_(beams), params_(params), pool_(beams, -INFINITY), tokens_(beams, config.bos), parents_(beams, 0),
-          totals_(beams, -INFINITY) {
+    // `prefix` are the forced first tokens of every hypothesis.
+    BeamSearch(int beams, const SearchParams& params, const int32_t* prefix, const Config& config)
+        : beams_(beams), params_(params), prefix_(prefix, prefix + params.prefix), pool_(beams, -INFINITY),
+          tokens_(beams, config.bos), parents_(beams), totals_(beams, params.sample ? 0 : -INFINITY) {
         totals_[0] = 0;  // before the first step all beams are equal, so only one continues
+        std::iota(parents_.begin(), parents_.end(), 0);
     }
 
-    // Take the first step of a search with a forced first token. Its log-probability is 0, so no candidates are needed.
+    // Take the step of a forced token. Its log-probability is 0, so no candidates are needed.
     void force() {
-        tokens_[0] = params_.first;
+        std::fill(tokens_.begin(), tokens_.end(), prefix_[steps_]);
         settle(std::vector<float>(beams_, -INFINITY), true);
         steps_++;
     }
@@ -119,47 +148,69 @@ class BeamSearch {
     // End the search, because scores are NaN.
     void fail() { failed_ = finished_ = true; }
 
+    // The tokens of a beam, the newest first.
+    std::vector<int32_t> written(int beam) const {
+        std::vector<int32_t> tokens;
+        for (int step = steps_; step-- > 0; beam = trail_[step].parents[beam])
+            tokens.push_back(trail_[step].tokens[beam]);
+        return tokens;
+    }
+
     // The tokens that would repeat an n-gram of a beam's tokens (Paulus et al. 2018, section 2.5).
     std::vector<int32_t> repeats(int beam) const {
-        std::vector<int32_t> written, banned;
+        std::vector<int32_t> banned;
         const int n = params_.ngram;
         if (n == 0 || steps_ < n) return banned;
-        for (int step = steps_; step-- > 0; beam = trail_[step].parents[beam])
-            written.push_back(trail_[step].tokens[beam]);  // the newest first
+        const std::vector<int32_t> written = this->written(beam);
         for (int at = 0; at + n <= steps_; at++)
             if (std::equal(written.begin(), written.begin() + n - 1, written.begin() + at + 1))
                 banned.push_back(written[at]);
         return banned;
     }
 
+    // The log-probabilities [vocabulary] of a beam's next tokens under the prefix or the constraints on repetition.
+    void constrain(int beam, float* row, int vocabulary) const {
+        if (forced()) {
+            std::fill(row, row + vocabulary, -INFINITY);
+            row[prefix_[steps_]] = 0;
+            return;
+        }
+        if (params_.repetition_penalty != 1) {
+            std::vector<int32_t> seen = written(beam);
+            std::sort(seen.begin(), seen.end());
+            seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+            for (const int id : seen) row[id] *= params_.repetition_penalty;
+        }
+        for (const int id : repeats(beam)) row[id] = -INFINITY;
+    }
+
     const SearchParams& params() const { return params_; }
     int steps() const { return steps_; }
     float total(int beam) const { return totals_[beam]; }
     float best_finished() const { return pool_[0]; }
-    bool forced() const { return params_.first >= 0; }
+    bool forced() const { return steps_ < params_.prefix; }
+    bool may_end() const { return !forced() && steps_ >= std::min(params_.shortest, params_.longest) - 1; }
     bool finished() const { return finished_; }
     bool failed() const { return failed_; }
     bool alive(int beam) const { return totals_[beam] > -INFINITY; }
     int token(int beam) const { return tokens_[beam]; }
     const int* parents() const { return parents_.data(); }
 
-    // Take a step from the candidates of the live beams, in the order of the beams. Returns the number of live beams.
-    int advance(Candidates* candidates) {
+    // Take a step from the candidates of the live beams, in the order of the beams.
+    void advance(const Candidates* candidates) {
         const int last = params_.longest - 1;
         std::vector<Option> options;
         std::vector<float> ends(beams_, -INFINITY);
-        int used = 0;
         for (int b = 0; b < beams_; b++) {
             if (!alive(b)) continue;
-            Candidates& own = candidates[used++];
-            own.close();
+            const Candidates& own = *candidates++;
             failed_ |= std::isnan(own.eos());
-            if (steps_ >= std::min(params_.shortest - 1, last)) ends[b] = own.eos() + totals_[b];
+            if (may_end()) ends[b] = own.eos() + totals_[b];
             for (int rank = 0; rank < own.size(); rank++)
                 options.push_back({own.log_probability(rank) + totals_[b], own.token(rank), b});
         }
         finished_ = failed_;
-        if (failed_) return used;  // NaN cannot be sorted
+        if (failed_) return;  // NaN cannot be sorted
         const size_t kept = std::min(options.size(), size_t(beams_));
         std::partial_sort(options.begin(), options.begin() + kept, options.end(),
                           [](const Option& a, const Option& b) { return a.total > b.total; });
@@ -168,7 +219,6 @@ class BeamSearch {
             totals_[b] = options[b].total, tokens_[b] = options[b].token, parents_[b] = options[b].parent;
         settle(std::move(ends), steps_ < last);
         steps_++;
-        return used;
     }
 
     // The best finished hypotheses. Among equal scores, the hypothesis that was finished first comes first. If
@@ -256,6 +306,7 @@ class BeamSearch {
 
     int beams_, steps_ = 0;
     SearchParams params_;
+    std::vector<int32_t> prefix_;
     bool finished_ = false, failed_ = false;
     std::vector<float> pool_;  // scores of finished hypotheses, best first
     std::vector<int> tokens_, parents_;

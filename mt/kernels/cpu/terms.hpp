@@ -33,7 +33,7 @@ class TermSearch {
     TermSearch(const TermTables& t, int beams, const Config& config)
         : automata_(t.automata), columns_(t.columns), proposals_(t.proposals), completions_(t.completions),
           begins_(t.begins), cues_(t.cues), patience_(t.patience), beams_(beams), vocabulary_(config.vocabulary),
-          eos_(config.eos), never_{config.pad, config.unk, config.bos, config.eos},
+          config_(config), never_{config.pad, config.unk, config.bos, config.eos},
           column_(t.column, t.column + config.vocabulary),
           following_(t.following, t.following + size_t(t.nodes) * t.columns),
           proposed_(t.proposed, t.proposed + size_t(t.nodes) * t.proposals),
@@ -51,22 +51,16 @@ class TermSearch {
         whole_ = 2 * std::accumulate(needed_.begin(), needed_.end(), 0);
     }
 
-    // Append the forced first token of all hypotheses, such as the token of the target language. No required word
-    // begins with it.
-    void force(int token) {
-        for (int k = 0; k < beams_; k++) follow(node(k), met(k), token, node(k), met(k));
-    }
-
     // Take a step, given the logits of each beam, or null for a beam that is not alive. The logits are overwritten.
     void advance(BeamSearch& search, const std::vector<float*>& rows) {
         const int last = search.params().longest - 1, step = search.steps();
         std::vector<float> ends(beams_, -INFINITY);
         for (int k = 0; k < beams_; k++) {
             if (!rows[k]) continue;
-            if (!normalise(rows[k])) return search.fail();
-            if (step >= std::min(search.params().shortest - 1, last) && complete(k))
-                ends[k] = rows[k][eos_] + search.total(k);
+            if (!normalise(rows[k], config_)) return search.fail();
+            if (search.may_end() && complete(k)) ends[k] = rows[k][config_.eos] + search.total(k);
             for (const int id : never_) rows[k][id] = -INFINITY;
+            search.constrain(k, rows[k], vocabulary_);
         }
         find_candidates(search, rows);
         const std::vector<int> kept = allocate();
@@ -132,21 +126,6 @@ class TermSearch {
             met_after[a] = met[a] + counts_[place];
             nodes_after[a] = following_[place];
         }
-    }
-
-    // Turn logits into log-probabilities. False if they are not finite.
-    bool normalise(float* row) const {
-        const int room = whole_vectors(vocabulary_), end = room - W;
-        simd::store(row + end, simd::first(simd::load(row + end), vocabulary_ - end, -INFINITY));
-        Floats most = simd::load(row);
-        for (int i = W; i < room; i += W) most = simd::maximum(most, simd::load(row + i));
-        const float peak = simd::largest(most);
-        Floats total{};
-        for (int i = 0; i < room; i += W)
-            total += simd::power_of_two((simd::load(row + i) - peak) * simd::LOG2_E);
-        const float normalizer = peak + std::log(simd::sum(total));
-        for (int i = 0; i < room; i += W) simd::store(row + i, simd::load(row + i) - normalizer);
-        return !std::isnan(row[eos_]);
     }
 
     // The logarithm of the sum of the probabilities of `count` ids; -inf if there are none. Id 0 is padding.
@@ -311,7 +290,8 @@ class TermSearch {
         return order;
     }
 
-    const int automata_, columns_, proposals_, completions_, begins_, cues_, patience_, beams_, vocabulary_, eos_;
+    const int automata_, columns_, proposals_, completions_, begins_, cues_, patience_, beams_, vocabulary_;
+    const Config& config_;
     const int never_[4];
     std::vector<int16_t> column_;
     std::vector<int32_t> following_, proposed_, completing_, begin_, cue_, start_, needed_, allowed_;

@@ -17,6 +17,7 @@ export class AttentionPanel {
    */
   constructor(ask, fields) {
     Object.assign(this, { ask, fields });
+    this.explains = true; // whether the service has POST /explain
     this.form = byId("inside-form");
     this.form.addEventListener("submit", () => this.#fill());
     for (const name of ["sentence", "layer", "head"]) this[name] = byId(`inside-${name}`);
@@ -58,11 +59,11 @@ export class AttentionPanel {
     }
   }
 
-  /** Shows the button for the page of a sentence; none if two models translate it. */
+  /** Shows the button for the page of a sentence; none if two models translate it, or without torch. */
   #offerWhole({ source }) {
     const text = this.#answer.source.slice(...source);
     const fits = text.length <= WHOLE.characters && text.trim().split(/\s+/).length <= WHOLE.words;
-    this.form.hidden = Boolean(this.#answer.bridge);
+    this.form.hidden = !this.explains || Boolean(this.#answer.bridge);
     this.form.querySelector("button").disabled = !fits;
     byId("inside-limit").textContent = fits
       ? "Opens a page with the whole computation of this sentence."

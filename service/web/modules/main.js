@@ -103,6 +103,7 @@ class Page {
       if (settings.keyRequired) this.key.ask();
       this.#pause = settings.frontendTimeout ?? PAUSE;
       this.source.limitTo(settings.charLimit ?? Infinity);
+      this.attention.explains = settings.explanations ?? true;
       this.models.list = models;
       this.languages.offer(languages, [settings.language?.source?.code, settings.language?.target?.code]);
       if (settings.filesTranslation) this.files.offer(settings.supportedFilesFormat ?? []);

@@ -2,8 +2,10 @@
 
 import ctypes
 import math
+from collections import Counter
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import fields, replace
 from random import Random
 from typing import Any
 
@@ -17,7 +19,7 @@ from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions
 from mt.decoding.scorer import ModelScorer, Scorer, padded, real
 from mt.engine.backends.compiled_scorer import CompiledScorer
-from mt.engine.backends.cpu import CompiledDecoder
+from mt.engine.backends.cpu import CompiledDecoder, search_params
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
@@ -170,7 +172,6 @@ def test_a_forced_first_token(library: ctypes.CDLL, options: SearchOptions, rows
     model, sources = odd_model(), some_sources(9)
     prefixes = [(9 + number,) if number % 3 else () for number in range(9)]
     compiled = compile_model(library, model)
-    assert CompiledDecoder(compiled).kind(Request(0, sources[0], options, (9,))).compiled
     found = run(compiled, sources, options, Limits(rows=rows), prefixes)
     assert_same(found, decode(ModelScorer(model), sources, options, prefixes))
     assert all(
@@ -188,17 +189,28 @@ def test_a_first_token_without_room_is_refused(library: ctypes.CDLL) -> None:
 @pytest.mark.parametrize(
     ("options", "prefix"),
     [
+        (SearchOptions(sample=True, n_best=3, seed=5, **SHORT), ()),
         (SearchOptions(sample=True, n_best=3, seed=5, top_k=10, **SHORT), ()),
+        (SearchOptions(sample=True, n_best=2, seed=2**62 + 7, temperature=1.7, top_p=0.8, **SHORT), PREFIX),
+        (SearchOptions(sample=True, temperature=0.5, top_k=20, top_p=0.9, min_length=9, **SHORT), ()),
+        (SearchOptions(sample=True, n_best=4, no_repeat_ngram=1, repetition_penalty=1.5, **SHORT), PREFIX),
+        (SearchOptions(sample=True, n_best=3, max_length=1), ()),
+        (SearchOptions(sample=True, n_best=3, max_length=3, top_k=90), PREFIX),
+        (SearchOptions(sample=True, n_best=3, top_k=1, top_p=1e-9, length_penalty=0.5, **SHORT), ()),
         (SearchOptions(beam_size=3, n_best=3, no_repeat_ngram=2, repetition_penalty=1.1, **SHORT), ()),
         (SearchOptions(beam_size=3, n_best=3, repetition_penalty=1.3, **SHORT), ()),
+        (SearchOptions(beam_size=3, n_best=2, repetition_penalty=0.7, min_length=9, **SHORT), PREFIX),
         (SearchOptions(beam_size=3, n_best=3, **SHORT), PREFIX),
+        (SearchOptions(beam_size=3, n_best=3, no_repeat_ngram=1, **SHORT), (9, 8, 7, 9, 10, 11, 12)),
+        (SearchOptions(beam_size=3, n_best=3, max_length=3), PREFIX),
         (SearchOptions(beam_size=1, **SHORT), PREFIX),
         (SearchOptions(beam_size=1, no_repeat_ngram=1, repetition_penalty=1.1, **SHORT), ()),
+        (SearchOptions(beam_size=1, no_repeat_ngram=1, max_length=90, min_length=90, max_length_offset=90), ()),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("rows", [6, 300])
-def test_searches_that_the_kernels_lack_run_over_their_scores(
+def test_samples_prefixes_and_constraints_on_repetition(
     library: ctypes.CDLL, options: SearchOptions, prefix: Ids, rows: int
 ) -> None:
     model, sources = odd_model(), some_sources(9)
@@ -207,20 +219,73 @@ def test_searches_that_the_kernels_lack_run_over_their_scores(
     assert_same(found, decode(ModelScorer(model), sources, options, prefixes), 1e-4)
 
 
+def test_the_kernels_read_every_option() -> None:
+    changed = {
+        "n_best": 2, "length_penalty": 0.5, "normalization": Normalization.GNMT, "max_length_factor": 1.0,
+        "max_length_offset": 3, "max_length": 9, "min_length_factor": 1.0, "min_length": 2, "no_repeat_ngram": 2,
+        "repetition_penalty": 1.5, "temperature": 0.5, "top_k": 3, "top_p": 0.5, "seed": 2**40,
+    }  # fmt: skip
+    assert {"beam_size", "sample", *changed} == {field.name for field in fields(SearchOptions)}  # rows are beams
+    options = SearchOptions(sample=True)
+    for name, value in changed.items():
+        params = search_params(replace(options, **{name: value}), 7)
+        assert bytes(params) != bytes(search_params(options, 7)), name
+    assert bytes(search_params(SearchOptions(), 7)) != bytes(search_params(options, 7))
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_searches_of_all_kinds_in_one_batch(library: ctypes.CDLL, int8: bool) -> None:
+    """Some need the best tokens, some all logits, some neither in this step; to the last bit as alone."""
+    model, sources = compile_model(library, odd_model(), int8), some_sources(30)
+    kinds = [
+        SearchOptions(beam_size=3, n_best=3, **SHORT),
+        SearchOptions(sample=True, n_best=3, temperature=1.5, top_p=0.9, **SHORT),
+        SearchOptions(beam_size=3, repetition_penalty=1.3, **SHORT),
+        SearchOptions(beam_size=3, no_repeat_ngram=1, **SHORT),
+    ]
+    prefixes = [(), PREFIX, (11,)]
+    requests = [Request(n, sources[n], kinds[n % 4].of(sources[n]), prefixes[n % 3]) for n in range(30)]
+    decoder = CompiledDecoder(model)
+    alone = [run(model, [one.source], one.options, None, [one.prefix])[0] for one in requests]
+    batch, found = decoder.begin(requests[:11]), {}
+    for step in range(100):
+        if step < 19:
+            batch.extend(decoder.begin(requests[11 + step : 12 + step]))
+        done = batch.advance()
+        found.update(zip(done, batch.results(done), strict=True))
+    assert [found[n] for n in range(30)] == alone
+    assert len({tuple(one.tokens for one in hypotheses) for hypotheses in alone}) > 25
+
+
+def test_samples_follow_the_probabilities(library: ctypes.CDLL) -> None:
+    """Seeds change what is drawn, and first tokens are as frequent as the model says."""
+    model = odd_model()
+    options = SearchOptions(sample=True, n_best=2000, seed=1, max_length=2)
+    (drawn,) = run(compile_model(library, model), [(5, 6, 3)], options)
+    (best,) = decode(ModelScorer(model), [(5, 6, 3)], SearchOptions(beam_size=70, n_best=70, max_length=2))
+    shares = Counter(one.tokens for one in drawn)
+    for one in best[:10]:
+        probability = math.exp(sum(one.token_log_probabilities[:-1]))
+        if len(one.tokens) == 1 and probability > 0.02:
+            assert shares[one.tokens] / 2000 == pytest.approx(probability, abs=4 * (probability / 2000) ** 0.5)
+    (other,) = run(compile_model(library, model), [(5, 6, 3)], replace(options, seed=2))
+    assert [one.tokens for one in other] != [one.tokens for one in drawn]
+
+
 def test_kinds_do_not_mix(library: ctypes.CDLL) -> None:
     decoder = CompiledDecoder(compile_model(library, odd_model()))
     kinds = [
         decoder.kind(Request(0, (3,), options, prefix))
         for options, prefix in [
             (SearchOptions(beam_size=1), ()),
-            (SearchOptions(beam_size=1), PREFIX),
             (SearchOptions(beam_size=2), ()),
             (SearchOptions(beam_size=2, repetition_penalty=1.1), ()),
             (SearchOptions(sample=True, n_best=2), ()),
         ]
     ]
-    assert len(set(kinds)) == 5
-    assert decoder.kind(Request(0, (3,), SearchOptions(beam_size=2, n_best=2, length_penalty=0.1))) == kinds[2]
+    assert len(set(kinds)) == 4
+    options = SearchOptions(beam_size=2, n_best=2, length_penalty=0.1)
+    assert decoder.kind(Request(0, (3,), options, PREFIX)) == kinds[1]
 
 
 MIXED = [

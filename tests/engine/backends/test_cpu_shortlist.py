@@ -25,7 +25,7 @@ from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
 from mt.errors import ModelError
-from mt.kernels.library import NO_TOKEN, CpuBatch, CpuModel, CpuShortlist, SearchParams
+from mt.kernels.library import SCORES_ONLY, CpuBatch, CpuModel, CpuShortlist
 from mt.kernels.shortlist import Shortlist
 from mt.tokenizer import EOS, Tokenizer
 from tests.conftest import sentences, write_model
@@ -163,11 +163,10 @@ def test_a_sentence_does_not_depend_on_its_neighbours(library: ctypes.CDLL, int8
     [
         (replace(SHORT, sample=True, n_best=3, seed=5), ()),
         (replace(SHORT, beam_size=3, repetition_penalty=1.3), ()),
-        (BEAM, (9, 8)),
     ],
     ids=str,
 )
-def test_searches_outside_of_the_kernels_keep_the_vocabulary(
+def test_searches_that_read_all_logits_keep_the_vocabulary(
     library: ctypes.CDLL, options: SearchOptions, prefix: Ids
 ) -> None:
     model, sources = compile_model(library, odd_model()), some_sources(5)
@@ -181,7 +180,7 @@ def test_logits_are_of_the_whole_vocabulary(library: ctypes.CDLL) -> None:
     found = []
     for shortlist in (None, CpuShortlist(model, some_shortlist(77, 3, 2))):
         batch = CpuBatch(model, 2, shortlist)
-        batch.join(sources, [SearchParams(longest=1, shortest=1, n_best=1, first=NO_TOKEN)] * 3)
+        batch.join(sources, [SCORES_ONLY] * 3)
         found.append(batch.logits([2, 2, 4, 5, 2, 9]))
     assert np.isfinite(found[0]).all() and np.array_equal(found[0], found[1])
 

@@ -165,6 +165,7 @@ def create_double(double: Double) -> FastAPI:
             "frontendTimeout": 300,
             "apiKeys": double.key_required,
             "keyRequired": double.key_required,
+            "explanations": True,
             "suggestions": False,
             "filesTranslation": not double.plain,
             "supportedFilesFormat": [".txt", ".html", ".docx"],

@@ -1,4 +1,4 @@
-"""Limits of open connections: their number, and the time in which a client must send a request and read its answer.
+"""Limits of open connections: number, time to send a request and to read its answer, and work in one iteration.
 
 uvicorn waits for ever for the head of a request, and for a client to read. Clients that send or read nothing could
 therefore use up all file descriptors and block all other clients, health checks included. uvicorn's `limit_concurrency`
@@ -7,6 +7,7 @@ connections.
 """
 
 import asyncio
+import re
 import resource
 import socket
 import struct
@@ -21,12 +22,17 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from service.access.control import caller_network
+from service.read_turns import ReadTurns
 
 BACKLOG = 1024  # connections that wait in the kernel to be accepted
 SEND_BYTES = 131_072  # limit for an answer in the kernel's buffers; the default of the kernel is 4 MB
 NO_LINGER = struct.pack("ii", 1, 0)  # value of SO_LINGER that makes the kernel discard unsent bytes
+PARTS = 64  # events of HTTP, such as chunks of a body, that a connection parses in one turn
+MAX_HEADERS = 256  # of a request; the time to parse a head depends on their number
 RESERVE = 16  # connections beyond the limit, only for addresses with at most FEW connections
 FEW = 4
+HEAD_BYTES = 65_536
+_HEAD_END = re.compile(rb"\n\r?\n")
 
 
 def connection_limit(limit: int) -> int:
@@ -51,6 +57,7 @@ class ConnectionLimiter:
     open: "dict[TimedConnection, None]" = field(default_factory=dict)
     waiting: "dict[TimedConnection, None]" = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)  # open connections by address
+    turns: ReadTurns = field(default_factory=ReadTurns)
 
     def protocol(self) -> type[asyncio.Protocol]:
         """Return the connection factory for uvicorn's setting `http`."""
@@ -84,6 +91,26 @@ class ConnectionLimiter:
                 del self.counts[closed.address]
 
 
+class _Parser(h11.Connection):
+    """Parser of one connection, which returns a limited number of events and refuses a head with too many headers."""
+
+    left = 0  # events of this turn
+    interrupted = False  # whether the turn ended before an event
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """Return the next event; NEED_DATA without a complete event, or after the last event of the turn."""
+        if not self.left:
+            self.interrupted = True
+            return h11.NEED_DATA
+        self.left -= 1
+        if self.their_state is h11.IDLE:
+            received, _ = self.trailing_data
+            end = _HEAD_END.search(received)
+            if received.count(b"\n", 0, end.start() if end else len(received)) > MAX_HEADERS:
+                raise h11.RemoteProtocolError("too many headers", 431)
+        return super().next_event()
+
+
 class TimedConnection(H11Protocol):
     """A uvicorn connection that closes itself if the client does not send a request, or does not read the answer."""
 
@@ -96,6 +123,8 @@ class TimedConnection(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self.conn = self._parser = _Parser(h11.SERVER, config.h11_max_incomplete_event_size or HEAD_BYTES)
+        self._waiting = False  # for a turn to parse what has been received
         self.address = ""
         self._limiter = limiter
         self._read_timer: asyncio.TimerHandle | None = None
@@ -108,9 +137,23 @@ class TimedConnection(H11Protocol):
         self._limiter.add(self)
         self._update()
 
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+    def handle_events(self) -> None:
+        """Parse what has been received when this connection has a turn. Until then, receive no more."""
+        if self._limiter.turns.add(self):
+            self._waiting = True
+            self.transport.pause_reading()
+
+    def parse_some(self) -> bool:
+        """Parse at most PARTS events; return whether others are left."""
+        self._parser.left, self._parser.interrupted = PARTS, False
+        super().handle_events()
         self._update()
+        if self._parser.interrupted and not self.transport.is_closing():
+            return True
+        if self._waiting and not self.flow.read_paused:
+            self.transport.resume_reading()
+        self._waiting = False
+        return False
 
     def send_400_response(self, msg: str) -> None:
         """Refuse bytes that are not valid HTTP, and end the request to which they belong.
@@ -142,6 +185,7 @@ class TimedConnection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._limiter.remove(self)
+        self._limiter.turns.remove(self)
         self._stop_read_timer()
         self._stop_write_timer()
         super().connection_lost(exc)

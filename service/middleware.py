@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from uuid import uuid4
 
@@ -19,6 +20,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from service.access.control import caller_network
 from service.bodies import check_fields
+from service.connections import HEAD_BYTES
 from service.errors import (
     BodyTooLarge,
     HeadTooLarge,
@@ -33,16 +35,16 @@ from service.errors import (
 )
 from service.logs import RequestRecord, start_record
 from service.metrics import Metrics
-from service.request_turns import RequestTurns
+from service.request_turns import LARGE_BYTES, RequestTurns
 from service.settings import Settings
 
 REQUEST_ID = "X-Request-ID"
 TRACE_ID = "X-Trace-ID"  # DeepL's name for it
-HEAD_BYTES = 65_536
 FORM_BYTES = 65_536  # limit of the fields of an upload, without the file
 UPLOADS = frozenset({"/translate_file", "/v2/document"})
 CLIENT_DISCONNECTED = 499  # only logged, as by nginx
-PROBES = frozenset({"/livez", "/readyz", "/health", "/metrics"})
+HEALTH = frozenset({"/livez", "/readyz", "/health"})
+PROBES = HEALTH | {"/metrics"}
 SECURITY_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
         "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; "
@@ -184,14 +186,14 @@ class RequestLimits:
 class RequestLimitMiddleware:
     """Reads the whole body, within limits of size and time, and waits for the request's turn to start.
 
-    Probes do not wait.
+    Probes of health have turns of their own, so that they do not wait for other requests.
     """
 
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
         self.app = app
         self.limits = limits
         self._buffered: Counter[str] = Counter()  # bytes by address
-        self._turns = RequestTurns()
+        self._turns, self._health_turns = RequestTurns(), RequestTurns()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -200,9 +202,12 @@ class RequestLimitMiddleware:
         body, size, address = bytearray(), 0, caller_network(scope["client"][0] if scope.get("client") else "")
         try:
             problem = await self._problem(scope, receive, body, address)
+            turns = self._health_turns if path_of(scope) in HEALTH else self._turns
+            await turns.wait(address, large=len(body) > LARGE_BYTES)
             if problem:
                 await error_response(scope, problem)(scope, receive, send)
                 return
+            scope["state"]["next_turn"] = partial(turns.wait, address, large=True)  # for long work, between its parts
             size = len(body)
             messages: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
             body.clear()
@@ -210,8 +215,6 @@ class RequestLimitMiddleware:
             async def replay() -> Message:
                 return messages.pop() if messages else await receive()
 
-            if path_of(scope) not in PROBES:
-                await self._turns.wait(address)
             await self.app(scope, replay, send)
         finally:
             self._buffered[address] -= len(body) or size

@@ -31,11 +31,10 @@ import uvicorn
 from mt.errors import MTError
 from service.access.database import Database
 from service.app import create_app
-from service.connections import BACKLOG, SEND_BYTES, ConnectionLimiter, accept_batch, connection_limit
+from service.connections import BACKLOG, HEAD_BYTES, SEND_BYTES, ConnectionLimiter, accept_batch, connection_limit
 from service.core_dumps import disable_core_dumps
 from service.hub_models import install_models
 from service.logs import configure_logs
-from service.middleware import HEAD_BYTES
 from service.pauses import shorten_pauses
 from service.settings import Settings, SettingsError, load_settings, option, variable
 from service.signals import SignalHandlers

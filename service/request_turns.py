@@ -3,6 +3,9 @@
 The work of a request up to its first wait (routing, validation, admission) takes about a millisecond. Without turns, a
 thousand requests of one address that arrive together do this work in one iteration, in which no other request, no
 connection and no probe is served.
+
+For a large body, this work takes up to 50 milliseconds. After a large request has started, the next large request waits
+for REST times as long, so that small requests and probes are served in between.
 """
 
 import asyncio
@@ -10,34 +13,67 @@ from itertools import count
 
 from mt.engine.turns import TurnQueue
 
+LARGE_BYTES = 8192  # a longer body belongs to a large request
+REST = 2.0
+
 
 class RequestTurns:
-    """Queue of the requests that wait to be started by an event loop."""
+    """Queues of the requests that wait to be started by an event loop: small requests and large requests."""
 
     def __init__(self) -> None:
-        self._waiting: TurnQueue[int, asyncio.Future[None]] = TurnQueue()
+        self._small: TurnQueue[int, asyncio.Future[None]] = TurnQueue()
+        self._large: TurnQueue[int, asyncio.Future[None]] = TurnQueue()
         self._ids = count()
-        self._started = False  # whether a request has started in this iteration
+        self._started: float | None = None  # when a request started in this iteration
+        self._started_large = False  # whether this request is large
+        self._rest_until = 0.0  # before this time, no large request starts
+        self._timer: asyncio.TimerHandle | None = None  # for the end of the rest
 
-    async def wait(self, address: str) -> None:
+    async def wait(self, address: str, large: bool = False) -> None:
         """Wait until a request of an address may start. Return at once if no other request starts in this iteration."""
-        loop = asyncio.get_running_loop()
-        if not self._started:
-            self._started = True
-            loop.call_soon(self._start_next)
+        if self._started is None and (not large or (not self._large and self._rested)):
+            self._note_start(large)
             return
-        start, id = loop.create_future(), next(self._ids)
-        self._waiting.put(address, id, start)
+        queue = self._large if large else self._small
+        start, id = asyncio.get_running_loop().create_future(), next(self._ids)
+        queue.put(address, id, start)
+        if self._started is None:
+            self._start_next()
         try:
             await start
         finally:
-            self._waiting.remove(id)
+            queue.remove(id)
+
+    @property
+    def _rested(self) -> bool:
+        return asyncio.get_running_loop().time() >= self._rest_until
+
+    def _note_start(self, large: bool) -> None:
+        loop = asyncio.get_running_loop()
+        self._started, self._started_large = loop.time(), large
+        loop.call_soon(self._next_iteration)
+
+    def _next_iteration(self) -> None:
+        """Start the next request. While requests wait, this method runs once in each iteration of the event loop."""
+        assert self._started is not None
+        now = asyncio.get_running_loop().time()
+        if self._started_large:
+            self._rest_until = now + REST * (now - self._started)
+        self._started = None
+        self._start_next()
 
     def _start_next(self) -> None:
-        """Start the next request. While requests wait, this method runs once in each iteration of the event loop."""
-        self._started = bool(self._waiting)
-        if self._waiting:
-            _, start = self._waiting.pop()
+        """Start the next large request after the rest, otherwise the next small request."""
+        large = bool(self._large) and self._rested
+        if large or self._small:
+            _, start = (self._large if large else self._small).pop()
             if not start.done():
                 start.set_result(None)
-            asyncio.get_running_loop().call_soon(self._start_next)
+            self._note_start(large)
+        elif self._large and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_at(self._rest_until, self._end_rest)
+
+    def _end_rest(self) -> None:
+        self._timer = None
+        if self._started is None:
+            self._start_next()

@@ -18,6 +18,9 @@ class TurnQueue(Generic[K, V]):
     def __len__(self) -> int:
         return len(self._callers)
 
+    def __contains__(self, key: K) -> bool:
+        return key in self._callers
+
     def put(self, caller: Hashable, key: K, value: V) -> None:
         """Append a value to the queue of a caller."""
         assert key not in self._callers

@@ -135,6 +135,10 @@ class Target:
             ticks += sum(map(int, fields[11:15]))
         return ticks / os.sysconf("SC_CLK_TCK")
 
+    def loop_seconds(self) -> float:
+        """Return the processor time of the thread that runs the event loop."""
+        return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[0]) / 1e9
+
     def events(self, *names: str) -> list[dict[str, Any]]:
         """Return the log lines of these events."""
         return [line for line in self.logs if line.get("event") in names]
@@ -214,11 +218,14 @@ class Probe:
     livez: list[float] = field(default_factory=list)
     sentences: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    work: list[float] = field(default_factory=list)  # processor time of the event loop during each /livez
 
     def run(self, stop: threading.Event) -> list[threading.Thread]:
         def ask_livez() -> None:
             while not stop.is_set():
+                before = self.target.loop_seconds()
                 answer = self.target.request("GET", "/livez", caller=PROBER, timeout=120)
+                self.work.append(self.target.loop_seconds() - before)
                 self.livez.append(answer.seconds)
                 if answer.status != 200:
                     self.failures.append(f"/livez {answer.status} {answer.body[:80]!r}")
@@ -248,6 +255,7 @@ class Impact:
     alone: float
     meanwhile: float
     failures: tuple[str, ...]
+    work: float  # p90 of the processor time of the event loop during a /livez: also tells on a busy machine
 
     def problems(self) -> list[str]:
         """Return the broken promises."""
@@ -260,7 +268,7 @@ class Impact:
 
     def __str__(self) -> str:
         return (
-            f"/livez p99 {1000 * self.livez:.0f} ms, sentence alone {1000 * self.alone:.0f} ms, "
+            f"/livez p99 {1000 * self.livez:.0f} ms (work p90 {1000 * self.work:.0f} ms), sentence alone {1000 * self.alone:.0f} ms, "
             f"meanwhile {1000 * self.meanwhile:.0f} ms, failures {len(self.failures)}"
         )
 
@@ -285,6 +293,7 @@ def measure(target: Target, attack: Callable[[], None], alone_seconds: float = 2
         alone=percentile(alone.sentences, 95),
         meanwhile=percentile(meanwhile.sentences, 95),
         failures=tuple(meanwhile.failures),
+        work=percentile(meanwhile.work, 90),
     )
 
 

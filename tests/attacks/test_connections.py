@@ -6,9 +6,10 @@ import time
 
 import pytest
 
-from tests.attacks.target import BYSTANDER, measure, open_socket, running
+from tests.attacks.target import BYSTANDER, LIVEZ_SECONDS, Target, measure, open_socket, running
 
 pytestmark = pytest.mark.attack
+HEAD = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 def test_clients_that_do_not_read_are_closed() -> None:
@@ -80,3 +81,37 @@ def test_host_is_not_believed() -> None:
         assert answer.status in (200, 400)
         uploaded = target.upload("a.txt", b"Where is the station?")
         assert "evil" not in uploaded.json["translatedFileUrl"]
+
+
+def send_all(target: Target, message: bytes, count: int) -> None:
+    """Send `message` on `count` connections, and read the answers for a while."""
+    held = []
+    for _ in range(count):
+        connection = open_socket(target)
+        with contextlib.suppress(OSError):
+            connection.sendall(message)
+        held.append(connection)
+    end = time.monotonic() + 3
+    for connection in held:
+        connection.settimeout(max(0.01, end - time.monotonic()))
+        with contextlib.suppress(OSError):
+            while connection.recv(1 << 20):
+                pass
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("message", "count"),
+    [
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 800_000, 4),  # 0.5 s for each packet
+        (HEAD + b"a:\r\n" * 16_000 + b"\r\n", 60),
+        (b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20, 400),
+        (b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 5, 400),
+    ],
+    ids=["chunks of a byte", "headers", "/livez", "/metrics"],
+)
+def test_what_arrives_at_once_is_parsed_in_turns(message: bytes, count: int) -> None:
+    with running(MT_CACHE_CHARACTERS="0") as target:
+        impact = measure(target, lambda: send_all(target, message, count))
+        print(impact)
+        assert impact.work < LIVEZ_SECONDS and not impact.failures

@@ -10,6 +10,7 @@ def test_callers_take_turns_and_keep_their_order() -> None:
     ):
         queue.put(caller, key, value)
     assert queue.pop() == (0, "a1")
+    assert 4 in queue and 0 not in queue
     assert queue.remove(4) == "c1" and queue.remove(4) is None
     queue.put("d", 9, "d1")
     assert [queue.pop()[1] for _ in range(len(queue))] == ["b1", "a2", "d1", "b2", "a3"]

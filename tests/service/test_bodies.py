@@ -8,7 +8,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 
 from mt.text.markup import xml_problem
-from service.bodies import check_fields, parse_body, read_fields, read_file
+from service.bodies import CHUNK, check_fields, parse_body, read_fields, read_file, read_form
 from service.errors import InvalidRequest
 from service.routes.deepl.schemas import MultilingualBody, TranslateBody
 
@@ -16,12 +16,24 @@ FORM = "multipart/form-data; boundary=b"
 URLENCODED = "application/x-www-form-urlencoded"
 
 
+turns: list[int] = []  # of the requests of a test
+
+
+@pytest.fixture(autouse=True)
+def no_turns() -> None:
+    turns.clear()
+
+
 def request(content_type: str, body: bytes, query: bytes = b"") -> Request:
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": body, "more_body": False}
 
+    async def next_turn() -> None:
+        turns.append(1)
+
     headers = [(b"content-type", content_type.encode())]
-    return Request({"type": "http", "method": "POST", "headers": headers, "query_string": query}, receive)
+    scope = {"type": "http", "method": "POST", "headers": headers, "query_string": query}
+    return Request({**scope, "state": {"next_turn": next_turn}}, receive)
 
 
 def fields(content_type: str, body: bytes, query: bytes = b"") -> dict[str, Any]:
@@ -91,3 +103,12 @@ def test_a_list_of_wrong_values_is_one_problem(model: Any, body: dict[str, Any],
 )
 def test_tags_of_xml(text: str, problem: str) -> None:
     assert xml_problem(text).startswith(problem) and (problem or not xml_problem(text))
+
+
+def test_long_parsing_of_a_form_waits_for_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = part("q", "a" * 10 * CHUNK) + b"--b--\r\n"
+    asyncio.run(read_form(request(FORM, body)))
+    assert len(turns) <= 2
+    monkeypatch.setattr("service.bodies.SLICE_SECONDS", 0.0)  # every chunk takes longer
+    asyncio.run(read_form(request(FORM, body)))
+    assert len(turns) >= 10

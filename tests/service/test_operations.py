@@ -1,6 +1,7 @@
 """What an operator relies on: probes, limits of requests and connections, proxies, browsers, the admin's routes."""
 
 import asyncio
+import json
 import socket
 import statistics
 import subprocess
@@ -24,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mt.languages import Direction, DirectionSet
 from service.access.api_keys import NewApiKey, make_key
 from service.access.database import Database
-from service.connections import ConnectionLimiter
+from service.connections import MAX_HEADERS, ConnectionLimiter
 from service.errors import (
     CannotTranslate,
     DeadlineExceeded,
@@ -590,6 +591,27 @@ def test_a_malformed_chunk_during_the_answer_ends_the_request(
     assert found.startswith(answer)
     assert raised == []
     assert [record for record in caplog.records if record.name == "asyncio"] == []
+
+
+def test_many_small_chunks_and_requests_are_parsed_in_parts() -> None:
+    """In one packet: a body in 1,000 chunks of one byte, then 100 requests."""
+    text = json.dumps(body(q="a" * 920))
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in text.encode()) + b"0\r\n\r\n"
+    head = POST + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    probes = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" * 99
+    last = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    with served(application(Models()), http=ConnectionLimiter(3, 100).protocol()) as url:
+        answers = exchange(url, head + chunks + probes + last)
+    assert answers.count(b"HTTP/1.1 200 OK") == 101
+
+
+@pytest.mark.parametrize(("headers", "status"), [(MAX_HEADERS - 1, b"200"), (MAX_HEADERS + 1, b"400"), (9000, b"400")])
+def test_the_number_of_headers_is_limited(headers: int, status: bytes) -> None:
+    head = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n" + b"a: b\r\n" * (headers - 2) + b"Connection: close\r\n"
+    with served(application(Models()), http=ConnectionLimiter(3, 100).protocol()) as url:
+        assert exchange(url, head + b"\r\n").startswith(b"HTTP/1.1 " + status)
+        if status == b"400":
+            assert exchange(url, head).startswith(b"HTTP/1.1 400")  # before the head has ended
 
 
 def test_who_waits_longest_makes_room() -> None:

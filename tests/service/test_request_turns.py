@@ -1,6 +1,7 @@
 """Order in which requests start."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -61,5 +62,44 @@ def test_a_request_that_arrives_later_does_not_wait() -> None:
         with pytest.raises(StopIteration):  # ends without a wait
             waiting.send(None)
         return True
+
+    assert asyncio.run(run())
+
+
+def test_after_a_large_request_the_next_large_one_rests_while_small_ones_start() -> None:
+    async def run() -> tuple[list[str], float]:
+        turns, started = RequestTurns(), []
+        times: dict[str, float] = {}
+
+        async def request(name: str, large: bool) -> None:
+            await turns.wait("a" if large else "b", large)
+            started.append(name)
+            if large:
+                times[name] = time.monotonic()
+                while time.monotonic() - times[name] < 0.03:  # work that the event loop must wait for
+                    pass
+
+        await asyncio.gather(*(request(name, name in "LM") for name in "LMxyz"))
+        return started, times["M"] - times["L"]
+
+    order, seconds = asyncio.run(run())
+    assert "".join(order) == "LxyzM"
+    assert seconds >= 0.09  # the work, and a rest that is twice as long
+
+
+def test_a_small_request_does_not_wait_for_the_end_of_a_rest() -> None:
+    async def run() -> bool:
+        turns = RequestTurns()
+        await turns.wait("a", large=True)
+        until = time.monotonic() + 0.03
+        while time.monotonic() < until:
+            pass
+        await asyncio.sleep(0)
+        large = asyncio.create_task(turns.wait("a", large=True))
+        await asyncio.sleep(0)
+        await turns.wait("b")
+        resting = not large.done()
+        await large
+        return resting
 
     assert asyncio.run(run())

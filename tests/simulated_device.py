@@ -288,37 +288,55 @@ class SimulatedGraphs(Eager):
         super().__init__(simulated.device)
         self.simulated = simulated
         self.captures = 0
+        self.replays = 0
 
     def program(self, work: Work) -> Program:
-        def captured() -> None:
-            self.simulated.capturing = True
-            self.captures += 1
-            try:
-                work()
-            finally:
-                self.simulated.capturing = False
+        return _Counted(self, work)
 
-        return Record(work, captured)
+    def send(self, tensor: Tensor, into: Tensor | None = None) -> Tensor:
+        pinned = tensor.pin_memory()
+        return pinned.to(self.device, non_blocking=True) if into is None else into.copy_(pinned, non_blocking=True)
 
-    def send(self, tensor: Tensor) -> Tensor:
-        if isinstance(tensor, SimulatedTensor):
-            return tensor
-        return tensor.pin_memory().to(self.device, non_blocking=True)
+    def fetch(self, tensor: Tensor) -> "_Fetched":
+        return _Fetched(self, tensor)
 
-    def fetch(self, flags: Tensor) -> "_Flags":
-        host = torch.empty(flags.shape, dtype=flags.dtype, pin_memory=True)
-        return _Flags(host.copy_(flags, non_blocking=True))
+    def select(self, table: Tensor, entries: Sequence[int]) -> Tensor:
+        return table.index_select(0, self.send(torch.tensor(entries))).cpu()
 
 
-class _Flags:
-    """Flags whose copy began an interval of polls ago, so that reading them does not wait."""
+class _Counted(Record):
+    """Program that counts its replays, and whose capture is counted and must not wait."""
 
-    def __init__(self, flags: Tensor) -> None:
-        self._flags = flags
+    def __init__(self, graphs: SimulatedGraphs, work: Work) -> None:
+        super().__init__(work, self._captured)
+        self._graphs = graphs
 
-    def read(self) -> list[bool]:
-        flags: list[bool] = self._flags.tolist()
-        return flags
+    def _captured(self) -> None:
+        self._graphs.simulated.capturing = True
+        self._graphs.captures += 1
+        try:
+            self.work()
+        finally:
+            self._graphs.simulated.capturing = False
+
+    def replay(self) -> None:
+        self._graphs.replays += 1
+        super().replay()
+
+
+class _Fetched:
+    """A copy to the host. If no later work is queued when the host reads it, the device stands still: a wait."""
+
+    def __init__(self, graphs: SimulatedGraphs, tensor: Tensor) -> None:
+        assert tensor.is_contiguous(), "the copy would need another one"
+        self._graphs = graphs
+        self._replays = graphs.replays
+        self._host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor, non_blocking=True)
+
+    def read(self) -> Tensor:
+        if self._graphs.replays == self._replays:
+            self._graphs.simulated.wait("the newest step")
+        return self._host
 
 
 @cache

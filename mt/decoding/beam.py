@@ -11,9 +11,9 @@ from torch.nn import functional as F
 
 from mt.decoding.constraints import Constraints
 from mt.decoding.hypothesis import Hypothesis
-from mt.decoding.options import Normalization, SearchOptions, SpecialIds
+from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.prefixes import check_prefixes
-from mt.decoding.scores import best, length_penalty
+from mt.decoding.scores import best, length_penalties
 from mt.decoding.search_state import SentenceTable
 
 
@@ -70,9 +70,7 @@ class BeamSearch(SentenceTable):
         assert all(sentence.beam_size == beams for sentence in options)
         constraints = Constraints.start(source_lengths, options, prefixes, device)
         width = int(constraints.last.max()) + 2  # includes one unused column, to which finished sentences write
-        alpha = torch.tensor([sentence.length_penalty for sentence in options], dtype=torch.float64, device=device)
-        gnmt = torch.tensor([sentence.normalization is Normalization.GNMT for sentence in options], device=device)
-        penalty = length_penalty(torch.arange(1, width + 1, device=device), alpha[:, None], gnmt[:, None])
+        penalty = length_penalties(options, width, device)
         nothing = torch.full((batch, width, 2 * beams), -torch.inf, device=device)
         alive_totals = nothing[:, 0, :beams].clone()
         alive_totals[:, 0] = 0  # the beams are equal before the first step, so only beam 0 may continue

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from mt.decoding.constraints import Constraints
 from mt.decoding.hypothesis import Hypothesis
-from mt.decoding.options import Normalization, SearchOptions, SpecialIds
+from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.prefixes import check_prefixes
-from mt.decoding.scores import best, keep_top_k, keep_top_p, length_penalty
+from mt.decoding.scores import best, keep_top_k, keep_top_p, length_penalties
 from mt.decoding.search_state import SentenceTable
 
 LOW_32 = 0xFFFFFFFF
@@ -94,14 +94,12 @@ class Sampling(SentenceTable):
         assert all(sentence.rows == rows for sentence in options)
         constraints = Constraints.start(source_lengths, options, prefixes, device)
         width = int(constraints.last.max()) + 2  # includes one unused column, to which finished sentences write
-        alpha = torch.tensor([sentence.length_penalty for sentence in options], dtype=torch.float64, device=device)
-        gnmt = torch.tensor([sentence.normalization is Normalization.GNMT for sentence in options], device=device)
         seeds = torch.tensor([sentence.seed for sentence in options], device=device)
         keys = mixed(mixed(seeds & LOW_32) ^ (seeds >> 32))[:, None] ^ torch.arange(rows, device=device)
         return cls(
             special=special,
             constraints=constraints,
-            penalty=length_penalty(torch.arange(1, width + 1, device=device), alpha[:, None], gnmt[:, None]),
+            penalty=length_penalties(options, width, device),
             keys=mixed(keys),
             sample=torch.tensor([sentence.sample for sentence in options], device=device),
             temperature=torch.tensor([sentence.temperature for sentence in options], device=device),
@@ -116,7 +114,7 @@ class Sampling(SentenceTable):
 
     def __post_init__(self) -> None:
         special = self.special
-        self._never = torch.tensor([special.pad, special.unk, special.bos], device=self.steps.device)
+        self.never = torch.tensor([special.pad, special.unk, special.bos], device=self.steps.device)
         self._update()
 
     def _update(self) -> None:
@@ -144,7 +142,7 @@ class Sampling(SentenceTable):
         eos = self.special.eos
         log_probs = torch.log_softmax(logits, 1, dtype=torch.float32)
         self.constraints.forbid_early_ends(log_probs[:, eos].view(batch, rows), self.steps)
-        log_probs = self.constraints.apply(log_probs, self._never, self.steps, self.history)
+        log_probs = self.constraints.apply(log_probs, self.never, self.steps, self.history)
         tokens = self._choose(log_probs).view(batch, rows)
         tokens = tokens.masked_fill((self.steps >= self.constraints.last)[:, None], eos)
         chosen = log_probs.gather(1, tokens.view(-1, 1)).view(batch, rows)

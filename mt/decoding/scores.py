@@ -1,7 +1,11 @@
 """Functions on scores. Parameters have one entry for each row, and a row never depends on other rows."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
+
+from mt.decoding.options import Normalization, SearchOptions
 
 BLOCK = 64
 MIN_BLOCKS = 16  # with fewer blocks one plain top-k is as fast
@@ -17,6 +21,13 @@ def length_penalty(lengths: Tensor, alpha: Tensor, gnmt: Tensor) -> Tensor:
     """
     n = lengths.double()
     return torch.where(gnmt, (5 + n) / 6, n).pow(alpha).float()
+
+
+def length_penalties(options: Sequence[SearchOptions], width: int, device: torch.device | None = None) -> Tensor:
+    """Return float32 [B, width]: the length penalty of a hypothesis of each sentence that ends at step 0, 1, ..."""
+    alpha = torch.tensor([sentence.length_penalty for sentence in options], dtype=torch.float64, device=device)
+    gnmt = torch.tensor([sentence.normalization is Normalization.GNMT for sentence in options], device=device)
+    return length_penalty(torch.arange(1, width + 1, device=device), alpha[:, None], gnmt[:, None])
 
 
 def best(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -4,7 +4,8 @@ from collections import Counter
 
 from mt.engine.requests import Request
 
-ROUNDING = 32  # lengths are counted in these steps, so that few different lengths are kept
+LEAST = 128
+"""Lengths are counted as this number or a larger power of 2, the sizes of static memory."""
 
 
 class MemoryUse:
@@ -47,4 +48,4 @@ def _width(request: Request) -> int:
 
 
 def _rounded(length: int) -> int:
-    return -(-length // ROUNDING) * ROUNDING
+    return max(LEAST, 1 << (length - 1).bit_length())

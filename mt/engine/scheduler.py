@@ -28,8 +28,11 @@ class Limits:
 
     @classmethod
     def of(cls, device_type: str) -> "Limits":
-        """Return limits for torch. The caches of a CPU have space for few rows; a GPU needs many rows to be busy."""
-        return cls() if device_type == "cpu" else cls(rows=2560, source_tokens=65_536)
+        """Return limits for torch. The caches of a CPU have space for few rows; a GPU needs many rows to be busy.
+
+        By the model of docs/experiments/112, 1,024 rows suffice for a GPU, and more rows fill later.
+        """
+        return cls() if device_type == "cpu" else cls(rows=1024, source_tokens=16_384, free_part=8)
 
     @classmethod
     def compiled(cls, width: int) -> "Limits":

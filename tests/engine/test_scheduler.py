@@ -169,8 +169,8 @@ def long(id: int, length: int, options: SearchOptions = BEAM_4) -> Request:
 
 
 def test_memory_bounds_the_rows_of_long_sentences() -> None:
-    """Cells of n sentences with 4 rows, 64 columns and 32 source tokens: n * (4 * 64 + 32) = n * 288."""
-    waiting = Scheduler(Limits(rows=100, source_tokens=1000, cells=3 * 288))
+    """Cells of n sentences with 4 rows, 128 columns and 128 source tokens: n * (4 * 128 + 128) = n * 640."""
+    waiting = Scheduler(Limits(rows=100, source_tokens=1000, cells=3 * 640))
     for id in range(5):
         waiting.add(long(id, 64))
     assert admitted(waiting) == [0, 1, 2]
@@ -180,10 +180,10 @@ def test_memory_bounds_the_rows_of_long_sentences() -> None:
 
 
 def test_memory_is_counted_by_the_longest_sentence() -> None:
-    """Beside one of 128 columns, one of 32 needs 128 too: 2 * (4 * 128 + 32) = 1,088."""
-    for cells, expected in ((1088, [0, 1]), (1087, [0])):
+    """Beside one of 256 columns, one of 32 needs 256 too: 2 * (4 * 256 + 128) = 2,304."""
+    for cells, expected in ((2304, [0, 1]), (2303, [0])):
         waiting = Scheduler(Limits(rows=100, source_tokens=1000, cells=cells))
-        for id, columns in enumerate((128, 32)):
+        for id, columns in enumerate((256, 32)):
             waiting.add(long(id, columns))
         assert admitted(waiting) == expected
     release(waiting, 0)

@@ -188,7 +188,6 @@ def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
     model = build(sizes, machine, torch.bfloat16)
     for slots in sizes.slots:
         made = decoder(model, machine)
-        made.pool.limits = replace(made.pool.limits, poll_every=1 << 30)
         batch = made.begin(sentences(sizes, slots, sizes.tokens))
         warm = machine.seconds(batch.advance)
         capture = machine.seconds(batch.advance)

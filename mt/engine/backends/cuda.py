@@ -1,6 +1,6 @@
 """CUDA backend: one CUDA graph over static memory runs a whole decoder step, from embedding to finished flags."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Self
@@ -14,27 +14,33 @@ from mt.decoding.constraints import Constraints
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.sampling import Filters, Sampling
-from mt.decoding.scorer import ModelScorer, padded, real
+from mt.decoding.scorer import ModelScorer
 from mt.engine.backends.memory import device_limits
 from mt.engine.backends.protocol import GPU_THREADS, Backend, Batch, Dtype
 from mt.engine.backends.static_batch import (
-    MIN_SLOTS,
-    MIN_WIDTH,
+    READ,
+    SLOTS,
     GraphLimits,
+    ProgramKey,
     StaticBatch,
     StaticPool,
-    StaticSearch,
+    bucket,
+    power,
+    rung,
 )
 from mt.engine.backends.torch import SearchDecoder
 from mt.engine.devices import has_bfloat16
+from mt.engine.memory import LEAST
 from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKind
 from mt.errors import ModelError
-from mt.kernels.cuda.graphs import CudaGraphs, Eager, Executor, Flags, Program
-from mt.kernels.cuda.static_decoder import DecoderMemory, Shape, StaticDecoder, bucket, copy_slots
+from mt.kernels.cuda.graphs import CudaGraphs, Eager, Executor, Fetched, Program
+from mt.kernels.cuda.static_decoder import Shape, StaticDecoder
 from mt.model.transformer import Transformer
 
-MIN_COLUMNS = 32
+USUAL_COLUMNS = (32, 64)
+USUAL_WIDTHS = (32, 64)
+"""Columns and widths of the programs that are captured before the first request."""
 
 REFERENCE_COST = 8
 """Estimated time of a row's step of `SearchBatch`, relative to a graph."""
@@ -46,39 +52,44 @@ class SlotState:
 
     options: SearchOptions
     last: int  # maximum number of tokens of its translation, without EOS
-    slot: int = -1
-    first_step: int = 0  # the step of the batch at which the sentence began
-    reported: bool = False  # whether `advance` has returned the sentence as finished
-
-
-@dataclass
-class PendingSequences:
-    """Sentences to copy into slots of a static batch.
-
-    New sentences have `slots` None. Other sentences move from slots `slots` of `static`, which then returns to the
-    pool.
-    """
-
-    states: list[SlotState]
-    search: StaticSearch
-    memory: DecoderMemory
-    slots: Tensor | None = None
+    width: int  # number of source tokens
     static: StaticBatch | None = None
+    slot: int = -1  # in `static`
+    first_step: int = 0  # the step of the batch at which the sentence began
+    steps: int = 0  # steps that the finished sentence took; 0 until `advance` has reported it
 
 
 @dataclass(frozen=True)
-class FinishedPoll:
-    """Finished flags of a step, and the sentence of each slot at that step."""
+class NewSentences:
+    """Sentences without slots: their search on the host, and the keys and values of their sources."""
 
-    flags: Flags
-    occupants: list[tuple[SlotState, int]]
+    states: list[SlotState]
+    search: BeamSearch | Sampling
+    cross: Tensor
+
+
+@dataclass(frozen=True)
+class Poll:
+    """Progress of a step, and the sentences in the slots at that step."""
+
+    progress: Fetched
+    occupants: Mapping[int, SlotState]
+
+    def finished(self) -> Iterator[SlotState]:
+        """Yield the sentences that are finished and were not reported before, and set their steps."""
+        steps, running = self.progress.read().unbind(1)
+        for slot in (running == 0).nonzero().flatten().tolist():
+            state = self.occupants.get(slot)
+            if state is not None and not state.steps:
+                state.steps = int(steps[slot])
+                yield state
 
 
 class GraphDecoder:
     """Factory of `GraphBatch`. Owned by one thread; the weights must not change while it is in use.
 
-    On a CPU, the same steps run eagerly. The results equal the results of `SearchBatch`, except for rounding in
-    attention. Requests with term constraints use `SearchBatch`.
+    On a CPU, the same steps run eagerly. The results equal the results of `SearchBatch`, except for rounding. Requests
+    with term constraints use `SearchBatch`.
     """
 
     def __init__(
@@ -111,75 +122,94 @@ class GraphDecoder:
         if kind.constrained:
             return self._reference.begin(requests)
         sources = [request.source for request in requests]
-        executor, special = self.pool.executor, self.pool.special
-        host = torch.device("cpu")  # building tensors on the device would wait for queued work
         search = (BeamSearch if kind.beams else Sampling).start(
             [len(source) for source in sources],
             [request.options for request in requests],
             [request.prefix for request in requests],
-            special,
-            host,
+            self.pool.special,
+            torch.device("cpu"),  # building tensors on the device would wait for queued work
         )
-        mask = executor.send(real(sources, host))
-        memory = self.decoder.memory(Shape(len(sources), kind.rows, 0, 0))
-        memory.cross = self.pool.encode(executor.send(padded(sources, special.pad, host)), mask)
-        memory.source = mask
         last = search.constraints.last.tolist()
-        states = [SlotState(request.options, steps) for request, steps in zip(requests, last, strict=True)]
-        return GraphBatch(self.pool, kind, PendingSequences(states, search, memory))
+        states = [
+            SlotState(request.options, steps, len(request.source))
+            for request, steps in zip(requests, last, strict=True)
+        ]
+        return GraphBatch(self.pool, kind, NewSentences(states, search, self.pool.encode(sources)))
+
+    @torch.inference_mode()
+    def prepare(self, options: SearchOptions) -> None:
+        """Capture the programs of usual sentences with these options, so that few requests wait for a capture."""
+        kind, pool = BatchKind.of(Request(0, (), options)), self.pool
+        static = pool.lend(self, Shape(1, kind.rows, LEAST, LEAST), kind.beams)
+        features = Constraints.start([1], [options], [()], torch.device("cpu")).features
+        for count in sorted({min(slots, static.shape.slots) for slots in (*SLOTS, static.shape.slots)}):
+            for width in USUAL_WIDTHS:
+                keys = [ProgramKey(count, columns, width, features, _filters([options])) for columns in USUAL_COLUMNS]
+                for _ in range(2):  # to warm up, and to capture
+                    pool.encode([[pool.special.eos] * width] * count)
+                    for key in keys:
+                        pool.program(static, key).replay()
+        pool.give_back(static)
 
 
 class GraphBatch:
     """Sentences in the slots of a static batch.
 
-    A sentence that leaves frees its slot. A sentence that joins is copied into a free slot. If slots, columns or width
-    do not suffice, or three quarters of the slots are free, all sentences are copied to another static batch.
+    A sentence that ends frees its slot, and a sentence that joins is copied into a free slot. A step runs on the first
+    slots, as many as the sentences need; sentences in later slots move there. If the static batch has too few slots or
+    columns, or too little width, all sentences move to another one.
     """
 
-    def __init__(self, pool: StaticPool, kind: BatchKind, pending: PendingSequences) -> None:
+    def __init__(self, pool: StaticPool, kind: BatchKind, new: NewSentences) -> None:
         self._pool = pool
         self._executor = pool.executor
         self._kind = kind
-        self._states = list(pending.states)
-        self._pending = [pending]
+        self._states = list(new.states)
+        self._waiting = [new]
         # Copy on the host, from which the features in use are read. Decoding does not change this copy.
-        self._constraints: Constraints = copy(pending.search.constraints)
+        self._constraints: Constraints = copy(new.search.constraints)
         self._static: StaticBatch | None = None
         self._program: Program | None = None  # None after sentences have joined or left
-        self._steps = 0
         self._program_end = 0  # the step at which the program's columns are full
-        self._poll: FinishedPoll | None = None
-        self._last_poll = 0  # step of the last poll
+        self._slots = 0  # that the program steps
+        self._steps = 0
+        self._occupants: dict[int, SlotState] = {}  # of the slots
+        self._poll: Poll | None = None
 
     @torch.inference_mode()
     def advance(self) -> list[int]:
-        """Queue one step. Return the indices of the sentences that the second last poll reports as finished."""
-        if not self._states:
+        """Queue one step. Return the indices of the sentences that had finished before it.
+
+        While the host reads the progress of the previous step, the device takes this one.
+        """
+        if not self._states or (self._occupants and all(state.steps for state in self._states)):
             return []
         static = self._settle()
         if self._program is None or self._steps >= self._program_end:
             self._program = self._choose_program(static)
         self._program.replay()
         self._steps += 1
-        if self._steps - self._last_poll < self._pool.limits.steps_between_polls(len(self._states)):
-            return []
-        self._last_poll = self._steps
         previous = self._poll
-        flags = self._executor.fetch(static.search.finished)
-        self._poll = FinishedPoll(flags, [(state, state.slot) for state in self._states])
+        self._poll = Poll(self._executor.fetch(static.progress[: self._slots]), self._occupants)
         return self._report(previous) if previous else []
 
     @torch.inference_mode()
     def results(self, indices: Sequence[int]) -> list[list[Hypothesis]]:
+        """Return the hypotheses of sentences that the last `advance` reported."""
         if not indices:
             return []
-        static = self._settle()
-        with self._executor.aside():
-            return static.search.results([self._states[index].slot for index in indices])
+        assert self._static is not None
+        states = [self._states[index] for index in indices]
+        return self._static.results(
+            [state.slot for state in states],
+            [state.steps for state in states],
+            [state.last for state in states],
+            [state.options for state in states],
+        )
 
     @torch.inference_mode()
     def select(self, indices: Sequence[int]) -> None:
-        if self._pending:
+        if self._waiting:
             self._settle()
         self._states = [self._states[index] for index in indices]
         self._constraints.select(torch.tensor(indices, dtype=torch.int64))
@@ -191,88 +221,89 @@ class GraphBatch:
     @torch.inference_mode()
     def extend(self, other: Self) -> None:
         assert self._kind == other._kind, "sentences are grouped by their kind"
-        static = other._static
-        if static is not None:
-            static = other._settle()
-            slots = self._send([state.slot for state in other._states])
-            self._pending.append(PendingSequences(other._states, static.search, static.memory, slots, static))
-        else:
-            self._pending += other._pending
+        borrowed = None if other._static is None else other._settle()
         for state in other._states:
             state.first_step += self._steps - other._steps
         self._states = self._states + other._states
+        self._waiting += other._waiting
         self._constraints.extend(other._constraints)
         self._program = None
-        other._states, other._pending, other._static = [], [], None
-        if static is not None:  # `other` borrowed this static batch and still exists
+        other._states, other._waiting, other._static = [], [], None
+        if borrowed is not None:
             self._settle()
+            self._pool.give_back(borrowed)
 
     def _settle(self) -> StaticBatch:
-        """Copy pending sentences into slots and return a static batch that fits all sentences."""
-        static = self._static
+        """Give each sentence one of the first slots of a static batch that fits all sentences, and return it."""
+        old = static = self._static
         if static is not None and self._program is not None:  # no sentence joined or left
             return static
-        needed = self._needed()
-        fits = static is not None and _contains(static.shape, needed) and 4 * needed.slots > static.shape.slots
-        if static is not None and fits and not self._pending:
-            return static
-        pending, joining = self._pending, {state for group in self._pending for state in group.states}
-        staying = [state for state in self._states if state not in joining]
-        if static is None or not fits:
-            if static is not None:
-                slots = self._send([state.slot for state in staying])
-                pending = [PendingSequences(staying, static.search, static.memory, slots, static), *pending]
-            static, staying = self._pool.lend(self, needed, self._kind.beams), []
-        self._pending, self._static, self._program = [], static, None
+        live = [state for state in self._states if not state.steps]
+        needed = self._needed(live)
+        if static is None or not static.shape.contains(needed):
+            self._static = static = self._pool.lend(self, needed, self._kind.beams)
+        self._slots = min(rung(len(live)), static.shape.slots)
+        staying = [state for state in live if state.static is static and state.slot < self._slots]
         taken = {state.slot for state in staying}
-        free = (slot for slot in range(static.shape.slots) if slot not in taken)
-        for group in pending:
-            for state, slot in zip(group.states, free):  # noqa: B905 -- there may be more free slots than sentences
-                state.slot = slot
-            slots = self._send([state.slot for state in group.states])
-            copy_slots(group.search, group.slots, static.search, slots, self._executor)
-            copy_slots(group.memory, group.slots, static.memory, slots, self._executor)
-            if group.static is not None:
-                self._pool.give_back(group.static)
+        free = (slot for slot in range(self._slots) if slot not in taken)
+        moving: dict[StaticBatch, list[SlotState]] = {}
+        for state in live:
+            if state.static is not None and (state.static is not static or state.slot >= self._slots):
+                moving.setdefault(state.static, []).append(state)
+        for source, states in moving.items():
+            before = [state.slot for state in states]
+            static.move(source, before, _place(states, static, free))
+        for new in self._waiting:
+            slots = _place(new.states, static, free)
+            static.join(new.search, new.cross, [state.width for state in new.states], slots)
+        self._waiting = []
+        self._occupants = {state.slot: state for state in live}
         self._executor.fence()
+        if old is not None and old is not static:
+            self._pool.give_back(old)
         return static
 
-    def _needed(self) -> Shape:
-        """Return the bucketed shape that fits the present sentences."""
-        widths = [group.memory.source.shape[1] for group in self._pending]
-        width = max([*widths, self._static.shape.width] if self._static else widths)
-        columns = max(state.last for state in self._states) + 2  # finished sentences write to the last column
-        slots = bucket(len(self._states), MIN_SLOTS) if len(self._states) > 1 else 1
-        return Shape(slots, self._kind.rows, bucket(columns, MIN_COLUMNS), bucket(width, MIN_WIDTH))
+    def _needed(self, live: Sequence[SlotState]) -> Shape:
+        """Return the shape that fits these sentences."""
+        columns = max(state.last for state in live) + 2  # finished sentences write to the last column
+        width = max(state.width for state in live)
+        return Shape(len(live), self._kind.rows, power(columns, LEAST), power(width, LEAST))
 
     def _choose_program(self, static: StaticBatch) -> Program:
         """Return the program for the options of the present sentences and for the columns that they may use."""
-        used = max(min(self._steps - state.first_step, state.last + 1) for state in self._states)
-        columns = min(bucket(used + 1, MIN_COLUMNS), static.shape.columns)
-        options = [state.options for state in self._states]
-        filters = Filters(
-            sample=any(sentence.sample for sentence in options),
-            top_k=any(sentence.top_k > 0 for sentence in options),
-            top_p=any(sentence.top_p < 1 for sentence in options),
-        )
+        live = list(self._occupants.values())
+        used = max(min(self._steps - state.first_step, state.last + 1) for state in live)
+        columns = min(bucket(used + 1, READ), static.shape.columns)
+        width = min(power(max(state.width for state in live), READ), static.shape.width)
         self._program_end = self._steps + columns - used
-        return self._pool.program(static, self._constraints.features, filters, columns)
+        filters = _filters([state.options for state in live])
+        key = ProgramKey(self._slots, columns, width, self._constraints.features, filters)
+        return self._pool.program(static, key)
 
-    def _report(self, poll: FinishedPoll) -> list[int]:
+    def _report(self, poll: Poll) -> list[int]:
         """Return the indices of the sentences that a poll shows as finished and that were not reported before."""
-        flags = poll.flags.read()
-        finished = {id(state) for state, slot in poll.occupants if flags[slot]}
-        indices = [index for index, state in enumerate(self._states) if id(state) in finished and not state.reported]
-        for index in indices:
-            self._states[index].reported = True
-        return indices
-
-    def _send(self, numbers: Sequence[int]) -> Tensor:
-        return self._executor.send(torch.tensor(numbers, dtype=torch.int64))
+        finished = set(poll.finished())
+        if not finished:
+            return []
+        live = sum(not state.steps for state in self._states)
+        if rung(live) < self._slots:  # the remaining sentences move to fewer slots
+            self._program = None
+        return [index for index, state in enumerate(self._states) if state in finished]
 
 
-def _contains(shape: Shape, needed: Shape) -> bool:
-    return needed.slots <= shape.slots and needed.columns <= shape.columns and needed.width <= shape.width
+def _place(states: Sequence[SlotState], static: StaticBatch, free: Iterator[int]) -> list[int]:
+    """Put sentences into free slots of a static batch. Return the slots."""
+    for state in states:
+        state.static, state.slot = static, next(free)
+    return [state.slot for state in states]
+
+
+def _filters(options: Sequence[SearchOptions]) -> Filters:
+    return Filters(
+        sample=any(sentence.sample for sentence in options),
+        top_k=any(sentence.top_k > 0 for sentence in options),
+        top_p=any(sentence.top_p < 1 for sentence in options),
+    )
 
 
 def load_backend(models: Sequence[LoadedModel], device_name: str, dtype: Dtype, shortlist: bool) -> Backend:
@@ -293,5 +324,7 @@ def load_backend(models: Sequence[LoadedModel], device_name: str, dtype: Dtype, 
         dtype = Dtype.BFLOAT16 if has_bfloat16(device) else Dtype.FLOAT32
     if dtype is Dtype.BFLOAT16:
         model.bfloat16()
-    limits = device_limits([model], device)
-    return Backend(GraphDecoder(model, SpecialIds(), device), dtype, limits, threads=GPU_THREADS)
+    limits, decoding = device_limits([model], device), models[0].description.decoding
+    decoder = GraphDecoder(model, SpecialIds(), device)
+    decoder.prepare(SearchOptions(beam_size=decoding.beam_size, no_repeat_ngram=decoding.no_repeat_ngram))
+    return Backend(decoder, dtype, limits, threads=GPU_THREADS)

@@ -11,11 +11,10 @@ from mt.model.transformer import AnyModel
 TABLE_BYTES = 64
 """Bytes of a cell in the tables of a search: token, score, path."""
 
-RESERVE = 8
+RESERVE = 4
 """Free memory in relation to the keys and values of running requests.
 
-Slots and columns are rounded up, together to at most 2.25 times as many. Sentences that move exist twice. The remainder
-is for idle static memory and for activations.
+Sentences that move exist twice. The remainder is for idle static memory and for activations.
 """
 
 

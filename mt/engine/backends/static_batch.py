@@ -1,7 +1,8 @@
 """Static memory of the CUDA backend: tensors with fixed addresses, and programs that run decoder steps on them."""
 
+import math
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 from weakref import ReferenceType, ref
@@ -11,115 +12,212 @@ from torch import Tensor
 
 from mt.decoding.beam import BeamSearch
 from mt.decoding.constraints import Features
+from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.sampling import Filters, Sampling
+from mt.decoding.scorer import padded, real
+from mt.engine.backends.static_search import StaticBeam, StaticSampling, tables_of, with_tables
 from mt.kernels.cuda.graphs import Executor, Program
-from mt.kernels.cuda.static_decoder import Shape, StaticDecoder, bucket, nbytes, reorder
+from mt.kernels.cuda.packed_tables import PackedTables, common_part
+from mt.kernels.cuda.static_decoder import DecoderMemory, Shape, StaticDecoder
 
-MIN_SLOTS = 4  # for more than one sentence; fewer slots do not make a step faster
-MIN_WIDTH = 16
+SLOTS = (1, 8, 32, 128)  # then twice as many; few numbers of slots, because each needs programs of its own
+READ = 32  # least number of columns and width that a program reads
 GRAPH_TOKENS = 2048  # padded source tokens up to which the encoder's kernels take less time than their launches
 MAX_ENCODERS = 16
 
-StaticSearch = BeamSearch | Sampling
+
+def rung(count: int) -> int:
+    """Return the number of slots of a program for `count` sentences."""
+    return next((slots for slots in SLOTS if slots >= count), power(count))
+
+
+def power(size: int, least: int = 1) -> int:
+    """Return the smallest power of 2 that is at least `size` and `least`."""
+    return max(least, 1 << (size - 1).bit_length())
+
+
+def bucket(size: int, least: int) -> int:
+    """Return the smallest product of `least` and one of 1, 2, 3, 4, 6, 8, 12, 16, ... that is at least `size`."""
+    above = power(size, least)
+    between = 3 * above // 4
+    return between if between >= size and between % least == 0 else above
 
 
 @dataclass(frozen=True)
 class GraphLimits:
-    """Limits of the idle memory and programs of a `StaticPool`, and the interval between polls of a `GraphBatch`.
+    """Limits of a `StaticPool`.
 
-    The host reads the finished flags every `poll_every` steps. With few sentences it reads them more often, because the
-    additional steps after the end of a sentence delay its result.
+    `bytes` limits the memory of idle static batches, and that up to which static batches are larger than necessary, so
+    that sentences can join without a move. `rows` is the number of decoder rows that usually run together.
     """
 
-    idle_bytes: int = 1 << 30
-    programs: int = 64
-    poll_every: int = 8
+    bytes: int = 1 << 30
+    rows: int = 1024
+    programs: int = 256
 
     @classmethod
     def of(cls, device: torch.device) -> Self:
-        """Return limits with idle memory of up to a quarter of a GPU's free memory."""
+        """Return limits for a quarter of a GPU's free memory."""
         return cls() if device.type == "cpu" else cls(torch.cuda.mem_get_info(device)[0] // 4)
 
-    def steps_between_polls(self, sentences: int) -> int:
-        return min(self.poll_every, max(2, sentences))
+
+@dataclass(frozen=True)
+class ProgramKey:
+    """What the operations of a step depend on, beside the static batch."""
+
+    slots: int
+    columns: int
+    width: int
+    features: Features
+    filters: Filters
 
 
 class StaticBatch:
     """Static memory for sentences of one kind, with the work of a decoder step.
 
-    A slot without a sentence takes part in each step with initial values or the values of an earlier sentence. Its
-    search ends at the end of its tables at the latest, and its results are not read.
+    A program steps the first `slots` slots and reads a part of the columns and of the width. A slot without a sentence
+    takes part with initial values or the values of an earlier sentence. Its search ends at the end of its tables at the
+    latest, and its results are not read.
     """
 
-    def __init__(self, decoder: StaticDecoder, shape: Shape, beams: bool, special: SpecialIds) -> None:
+    def __init__(
+        self, decoder: StaticDecoder, shape: Shape, beams: bool, special: SpecialIds, executor: Executor
+    ) -> None:
         self.shape = shape
         self.beams = beams
         self.decoder = decoder
-        self.memory = decoder.memory(shape)
-        self.search = _empty_search(shape, beams, special, self.memory.source.device)
+        self.executor = executor
+        self._memory = decoder.memory(shape)
+        self._constants = decoder.constants(shape)
+        self._search = _empty_search(shape, beams, special)
+        self._search.place(decoder.vocabulary)
+        tables = tables_of(self._search)
+        record = {name: tables.pop(name) for name in self._search.RECORD}
+        scratch = {name: tables.pop(name) for name in self._search.SCRATCH}
+        loose = {name: tables.pop(name) for name in self._search.LOOSE}
+        self._record_layout, self._layout = PackedTables(record), PackedTables(tables)
+        # What is sent for a sentence: its slot, packed tables, and tables whose views would not be contiguous.
+        source = torch.zeros(1, shape.width, dtype=self._memory.source.dtype)
+        self._sent = PackedTables({"slot": torch.zeros(1, dtype=torch.int64), **tables, **loose, "source": source})
+        rows = executor.send(self._sent.pack({"slot": torch.zeros(1), **tables, **loose, "source": source}))
+        views = self._sent.views(rows)
+        self._packed = rows[:, 1 : 1 + self._layout.words].repeat(shape.slots, 1)
+        self._record = self._packed.new_zeros(shape.slots, self._record_layout.words)
+        self._loose = {name: views[name].repeat(shape.slots, *[1] * (views[name].dim() - 1)) for name in loose}
+        self._scratch = {name: rows.new_zeros(shape.slots, *table.shape[1:]) for name, table in scratch.items()}
+        self._search.never = executor.send(self._search.never)
 
     @property
     def bytes(self) -> int:
-        return nbytes(self.memory) + nbytes(self.search)
+        tensors = [
+            *self._loose.values(),
+            *self._scratch.values(),
+            self._packed,
+            self._record,
+            *vars(self._memory).values(),
+        ]
+        return sum(tensor.nbytes for tensor in tensors)
 
-    def step(self, features: Features, filters: Filters, columns: int) -> Callable[[], None]:
-        """Return the work that decodes one token for each row with these features, reading `columns` columns."""
+    @property
+    def progress(self) -> Tensor:
+        """Steps of each slot, and 1 until its sentence is finished, then 0: [B, 2]."""
+        return self._loose["progress"]
+
+    def step(self, key: ProgramKey) -> Callable[[], None]:
+        """Return the work that decodes one token for each row of the first slots."""
+        memory = DecoderMemory(**{name: table[: key.slots] for name, table in vars(self._memory).items()})
+        memory.cross, memory.source = memory.cross[:, : key.width], memory.source[:, : key.width]
+        search = with_tables(self._search, self._tables(key.slots))
+        search.place(self.decoder.vocabulary)
+        search.constraints.features = key.features
+        if isinstance(search, StaticSampling):
+            search.filters = key.filters
 
         def work() -> None:
-            # Set here, because features computed from the tables would include those of earlier sentences.
-            self.search.constraints.features = features
-            if isinstance(self.search, Sampling):
-                self.search.filters = filters
-            logits = self.decoder.step(self.memory, self.search.tokens, self.search.steps, columns)
-            rows = self.search.advance(logits)
+            steps = search.progress[:, 0]
+            logits = self.decoder.step(memory, search.latest, steps, key.columns, self._constants)
+            rows = search.advance(logits)
             if rows is not None:
-                reorder(self.memory, rows)
+                memory.reorder(rows, key.columns)
 
         return work
 
+    def join(self, search: BeamSearch | Sampling, cross: Tensor, lengths: Sequence[int], slots: Sequence[int]) -> None:
+        """Begin sentences in these slots, with their source lengths and the keys and values `cross` of the sources."""
+        static = StaticBeam.of(search) if isinstance(search, BeamSearch) else StaticSampling.of(search)
+        source = torch.zeros(len(slots), self.shape.width, dtype=self._memory.source.dtype)
+        source.masked_fill_(torch.arange(self.shape.width) >= torch.tensor(lengths)[:, None], -math.inf)
+        sent = self._sent.pack({"slot": torch.tensor(slots), "source": source, **tables_of(static)})
+        rows = self.executor.send(sent)
+        views, at = self._sent.views(rows), rows[:, 0]
+        self._memory.clear(at)
+        self._packed.index_copy_(0, at, rows[:, 1 : 1 + self._layout.words])
+        for name, table in self._loose.items():
+            table.index_copy_(0, at, views[name])
+        self._memory.source.index_copy_(0, at, views["source"])
+        self._memory.cross[:, : cross.shape[1]].index_copy_(0, at, cross)
 
-def _empty_search(shape: Shape, beams: bool, special: SpecialIds, device: torch.device) -> StaticSearch:
-    """Return a search without sentences. Its tables are as wide as the columns, which suffices for any options."""
+    def move(self, other: Self, old: Sequence[int], new: Sequence[int]) -> None:
+        """Copy the sentences in slots `old` of a static batch, which may be this one, to the free slots `new`."""
+        source, target = self.executor.send(torch.tensor([old, new])).unbind(0)
+        self._memory.clear(target)
+        pairs = [(table, getattr(self._memory, name)) for name, table in vars(other._memory).items()]
+        tables = self._tables(self.shape.slots)
+        pairs += [(table, tables[name]) for name, table in other._tables(other.shape.slots).items()]
+        for table, into in pairs:
+            part = common_part(table, into)
+            into[part].index_copy_(0, target, table[part].index_select(0, source))
+
+    def results(
+        self, slots: Sequence[int], steps: Sequence[int], last: Sequence[int], options: Sequence[SearchOptions]
+    ) -> list[list[Hypothesis]]:
+        """Return the hypotheses of the sentences in these slots, which finished after `steps` steps."""
+        record = self._record_layout.views(self.executor.select(self._record, slots))
+        return self._search.results(record, steps, last, options)
+
+    def _tables(self, slots: int) -> dict[str, Tensor]:
+        """Return the tables of the search for the first slots."""
+        record = self._record_layout.views(self._record[:slots])
+        loose = {name: table[:slots] for name, table in {**self._loose, **self._scratch}.items()}
+        return {**self._layout.views(self._packed[:slots]), **record, **loose}
+
+
+def _empty_search(shape: Shape, beams: bool, special: SpecialIds) -> StaticBeam | StaticSampling:
+    """Return a search with one slot, on the host. Its tables are as wide as the columns, as any options need."""
     length = shape.columns - 1
     common = SearchOptions(max_length=length, max_length_offset=length, max_length_factor=0.0, repetition_penalty=2.0)
-    one = replace(common, beam_size=shape.rows) if beams else replace(common, n_best=shape.rows, sample=True)
-    prefixes = [(special.unk,) * (length - 1), *[()] * (shape.slots - 1)]
-    start = BeamSearch.start if beams else Sampling.start
-    search = start([1] * shape.slots, [one] * shape.slots, prefixes, special, device)
-    assert search.history.shape[2] == shape.columns
-    return search
+    prefix = (special.unk,) * (length - 1)
+    host = torch.device("cpu")
+    if beams:
+        one = replace(common, beam_size=shape.rows)
+        return StaticBeam.of(BeamSearch.start([1], [one], [prefix], special, host))
+    one = replace(common, n_best=shape.rows, sample=True)
+    return StaticSampling.of(Sampling.start([1], [one], [prefix], special, host))
 
 
 class StaticEncoder:
     """Static memory for sources of one padded shape, with a program that encodes the sources."""
 
     def __init__(self, decoder: StaticDecoder, batch: int, width: int, executor: Executor) -> None:
-        device = executor.device
-        source = torch.zeros(batch, width, dtype=torch.int64, device=device)
-        mask = torch.zeros(batch, width, dtype=torch.bool, device=device)
-        mask[:, 0] = True  # attention over no token would give NaN
+        inputs = torch.zeros(2, batch, width, dtype=torch.int64, device=executor.device)
         encoded = decoder.memory(Shape(batch, 1, 0, width)).cross
         # The work must not refer to `self`: in a reference cycle, memory would wait for the garbage collector.
-        self._program = executor.program(lambda: encoded.copy_(decoder.encode(source, mask)))
-        self.source, self.mask, self.encoded = source, mask, encoded
+        self._program = executor.program(lambda: encoded.copy_(decoder.encode(inputs[0], inputs[1].bool())))
+        self._executor, self._inputs, self._encoded = executor, inputs, encoded
 
-    def __call__(self, source: Tensor, mask: Tensor) -> Tensor:
-        """Return the keys and values [B', S', L, 2, H, d_k] of source and mask [B', S'], which fit the static shape."""
-        batch, width = source.shape
-        self.mask[:batch] = False
-        self.source[:batch, :width] = source
-        self.mask[:batch, :width] = mask
+    def __call__(self, inputs: Tensor, count: int) -> Tensor:
+        """Return the keys and values [count, S, L, 2, H, d_k] of host `inputs` [2, B, S]: ids, and 1 on tokens."""
+        self._executor.send(inputs, into=self._inputs)
         self._program.replay()
-        return self.encoded[:batch, :width].clone()
+        return self._encoded[:count].clone()
 
 
 class StaticPool:
     """Pool of static batches, encoders and their programs, which are reused. Owned by one thread.
 
-    Static batches are reused by their bucketed shape. Programs also depend on the features in use and on the columns
-    that are read. The pool has weak references to borrowers: the static batch of a borrower that no longer exists, for
-    example because its step raised an exception, is reclaimed.
+    The pool has weak references to borrowers: the static batch of a borrower that no longer exists, for example because
+    its step raised an exception, is reclaimed.
     """
 
     def __init__(self, decoder: StaticDecoder, special: SpecialIds, executor: Executor, limits: GraphLimits) -> None:
@@ -127,7 +225,7 @@ class StaticPool:
         self.special = special
         self.executor = executor
         self.limits = limits
-        self.programs: OrderedDict[tuple[StaticBatch, Features, Filters, int], Program] = OrderedDict()
+        self.programs: OrderedDict[tuple[StaticBatch, ProgramKey], Program] = OrderedDict()
         self.idle: list[StaticBatch] = []  # least recently used first
         self.lent: list[tuple[ReferenceType[object], StaticBatch]] = []
         self._encoders: OrderedDict[tuple[int, int], StaticEncoder] = OrderedDict()
@@ -136,16 +234,20 @@ class StaticPool:
     def idle_bytes(self) -> int:
         return sum(static.bytes for static in self.idle)
 
-    def lend(self, borrower: object, shape: Shape, beams: bool) -> StaticBatch:
-        """Return a static batch without sentences. The pool reclaims it when the borrower no longer exists."""
+    def lend(self, borrower: object, needed: Shape, beams: bool) -> StaticBatch:
+        """Return a static batch that fits `needed` sentences. The pool reclaims it when the borrower no longer exists.
+
+        A new static batch has slots for all rows that usually run together, if memory suffices.
+        """
         self._reclaim()
-        for static in reversed(self.idle):
-            if static.shape == shape and static.beams == beams:
-                self.idle.remove(static)
-                break
+        fitting = [static for static in self.idle if static.beams == beams and static.shape.contains(needed)]
+        if fitting:
+            static = fitting[-1]
+            self.idle.remove(static)
         else:
-            self._evict(self.limits.idle_bytes - self.decoder.bytes(shape))
-            static = StaticBatch(self.decoder, shape, beams, self.special)
+            shape = self._preferred(needed)
+            self._evict(self.limits.bytes - self.decoder.bytes(shape))
+            static = StaticBatch(self.decoder, shape, beams, self.special, self.executor)
         self.lent.append((ref(borrower), static))
         return static
 
@@ -153,32 +255,47 @@ class StaticPool:
         """Return a static batch to the pool."""
         self.lent = [(borrower, lent) for borrower, lent in self.lent if lent is not static]
         self.idle.append(static)
-        self._evict(self.limits.idle_bytes)
+        self._evict(self.limits.bytes)
 
-    def program(self, static: StaticBatch, features: Features, filters: Filters, columns: int) -> Program:
+    def program(self, static: StaticBatch, key: ProgramKey) -> Program:
         """Return the program of a step from the cache, or a new program."""
-        key = (static, features, filters, columns)
-        if key not in self.programs:
+        if (static, key) not in self.programs:
             if len(self.programs) >= self.limits.programs:
                 self.executor.finish()
                 self.programs.popitem(last=False)
-            self.programs[key] = self.executor.program(static.step(features, filters, columns))
-        self.programs.move_to_end(key)
-        return self.programs[key]
+            self.programs[static, key] = self.executor.program(static.step(key))
+        self.programs.move_to_end((static, key))
+        return self.programs[static, key]
 
-    def encode(self, source: Tensor, mask: Tensor) -> Tensor:
-        """Return the cross-attention keys and values [B, S, L, 2, H, d_k] of source and mask, each [B, S]."""
-        batch = bucket(source.shape[0], MIN_SLOTS) if source.shape[0] > 1 else 1
-        width = bucket(source.shape[1], MIN_WIDTH)
-        if batch * width > GRAPH_TOKENS:
-            return self.decoder.encode(source, mask)
-        if (batch, width) not in self._encoders:
+    def encode(self, sources: Sequence[Sequence[int]]) -> Tensor:
+        """Return the cross-attention keys and values [B, S', L, 2, H, d_k] of sources, for the longest S <= S'."""
+        count, width = rung(len(sources)), power(max(map(len, sources)), READ)
+        graph = count * width <= GRAPH_TOKENS
+        inputs = torch.full((2, count if graph else len(sources), width), self.special.pad)
+        inputs[1] = torch.arange(width) == 0  # attention over no token would give NaN
+        host, longest = torch.device("cpu"), max(map(len, sources))
+        inputs[0, : len(sources), :longest] = padded(sources, self.special.pad, host)
+        inputs[1, : len(sources), :longest] = real(sources, host)
+        if not graph:
+            sent = self.executor.send(inputs)
+            return self.decoder.encode(sent[0], sent[1].bool())
+        if (count, width) not in self._encoders:
             if len(self._encoders) >= MAX_ENCODERS:
                 self.executor.finish()
                 self._encoders.popitem(last=False)
-            self._encoders[batch, width] = StaticEncoder(self.decoder, batch, width, self.executor)
-        self._encoders.move_to_end((batch, width))
-        return self._encoders[batch, width](source, mask)
+            self._encoders[count, width] = StaticEncoder(self.decoder, count, width, self.executor)
+        self._encoders.move_to_end((count, width))
+        return self._encoders[count, width](inputs, len(sources))
+
+    def _preferred(self, needed: Shape) -> Shape:
+        """Return the shape of a new static batch: for all rows if the lent memory stays small, else for `needed`."""
+        lent = sum(static.bytes for _, static in self.lent)
+        enough = rung(needed.slots)
+        for slots in (max(enough, rung(self.limits.rows // needed.rows)), enough):
+            shape = replace(needed, slots=slots)
+            if lent + self.decoder.bytes(shape) <= self.limits.bytes:
+                return shape
+        return needed
 
     def _reclaim(self) -> None:
         """Return the static batches of borrowers that no longer exist to the pool."""

@@ -2,12 +2,10 @@
 
 Work is a function without arguments or result that reads and writes tensors with fixed addresses, allocates only
 temporary memory, and never waits for the device. `Eager` calls the function and is the reference. `CudaGraphs` launches
-a whole decoder step, about 160 kernels for a base model, in about 10 microseconds; separate launches take about 1
-millisecond of host time.
+a whole decoder step in about 10 microseconds; separate launches of its kernels take about 1 millisecond of host time.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import torch
@@ -23,11 +21,11 @@ class Program(Protocol):
         """Run the work in place. An accelerator only queues the work."""
 
 
-class Flags(Protocol):
-    """Flags of which a copy to the host was started."""
+class Fetched(Protocol):
+    """A tensor of which a copy to the host was started."""
 
-    def read(self) -> list[bool]:
-        """Return the flags at the time of `fetch`. Waits if the copy is not complete."""
+    def read(self) -> Tensor:
+        """Return the values at the time of `fetch`. Waits for the work queued before it, but not for later work."""
 
 
 class Executor(Protocol):
@@ -38,17 +36,17 @@ class Executor(Protocol):
     def program(self, work: Work) -> Program:
         """Return a program that repeats the work."""
 
-    def fetch(self, flags: Tensor) -> Flags:
-        """Start a copy of bool flags [B] to the host."""
+    def fetch(self, tensor: Tensor) -> Fetched:
+        """Start a copy of a contiguous tensor to the host."""
 
-    def send(self, tensor: Tensor) -> Tensor:
-        """Queue a copy of a host tensor to the device, after the work queued so far."""
+    def send(self, tensor: Tensor, into: Tensor | None = None) -> Tensor:
+        """Queue a copy of a host tensor to the device, or into a tensor there, after the work queued so far."""
 
     def fence(self) -> None:
-        """Make later reads in `aside` wait for the work that is queued now."""
+        """Make later calls of `select` wait for the work that is queued now."""
 
-    def aside(self) -> AbstractContextManager[object]:
-        """Return a context in which reads by the host wait only for work queued before the last `fence`."""
+    def select(self, table: Tensor, entries: Sequence[int]) -> Tensor:
+        """Return entries of a table on the host. Waits for work queued before the last `fence`, not for later work."""
 
     def finish(self) -> None:
         """Wait for all queued work."""
@@ -63,17 +61,17 @@ class Eager:
     def program(self, work: Work) -> Program:
         return _EagerProgram(work)
 
-    def fetch(self, flags: Tensor) -> Flags:
-        return _CopiedFlags(flags.clone())
+    def fetch(self, tensor: Tensor) -> Fetched:
+        return _Copied(tensor.clone())
 
-    def send(self, tensor: Tensor) -> Tensor:
-        return tensor.to(self.device)
+    def send(self, tensor: Tensor, into: Tensor | None = None) -> Tensor:
+        return tensor.to(self.device) if into is None else into.copy_(tensor)
 
     def fence(self) -> None:
         return
 
-    def aside(self) -> AbstractContextManager[object]:
-        return nullcontext()
+    def select(self, table: Tensor, entries: Sequence[int]) -> Tensor:
+        return table[torch.tensor(entries)]
 
     def finish(self) -> None:
         return
@@ -87,21 +85,19 @@ class _EagerProgram:
         self._work()
 
 
-class _CopiedFlags:
-    def __init__(self, flags: Tensor) -> None:
-        self._flags = flags
+class _Copied:
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
 
-    def read(self) -> list[bool]:
-        flags: list[bool] = self._flags.tolist()
-        return flags
+    def read(self) -> Tensor:
+        return self._tensor
 
 
 class CudaGraphs:
     """Executor that runs work eagerly the first time and captures the work as a CUDA graph the second time.
 
     The first run is the warm-up that a capture needs: libraries load, and cuBLAS allocates its workspace. The first run
-    also takes effect as a normal run. Work that runs only once is not captured, since a capture takes tens of
-    milliseconds.
+    also takes effect as a normal run. Work that runs only once is not captured, since a capture takes milliseconds.
 
     All graphs share one memory pool. This is safe because they run one after another on one stream, and lasting data is
     in static memory outside of the pool. An empty graph keeps the pool alive: a pool must not be used again after its
@@ -120,18 +116,21 @@ class CudaGraphs:
     def program(self, work: Work) -> Program:
         return _GraphProgram(self, work)
 
-    def fetch(self, flags: Tensor) -> Flags:
-        return _AsyncFlags(flags)
+    def fetch(self, tensor: Tensor) -> Fetched:
+        return _AsyncCopy(tensor)
 
-    def send(self, tensor: Tensor) -> Tensor:
+    def send(self, tensor: Tensor, into: Tensor | None = None) -> Tensor:
         # Pinned, because a copy from pageable memory would wait for all queued work.
-        return tensor if tensor.is_cuda else tensor.pin_memory().to(self.device, non_blocking=True)
+        pinned = tensor.pin_memory()
+        return pinned.to(self.device, non_blocking=True) if into is None else into.copy_(pinned, non_blocking=True)
 
     def fence(self) -> None:
         self._aside.wait_stream(torch.cuda.current_stream(self.device))
 
-    def aside(self) -> AbstractContextManager[object]:
-        return torch.cuda.stream(self._aside)
+    def select(self, table: Tensor, entries: Sequence[int]) -> Tensor:
+        with torch.cuda.stream(self._aside):
+            fetched = self.fetch(table.index_select(0, self.send(torch.tensor(entries))))
+        return fetched.read()
 
     def finish(self) -> None:
         torch.cuda.current_stream(self.device).synchronize()
@@ -147,11 +146,14 @@ class CudaGraphs:
             current.wait_stream(self._stream)
 
     def capture(self, work: Work) -> torch.cuda.CUDAGraph:
-        """Record work without running it."""
+        """Record work without running it. `torch.cuda.graph` would first wait for the device and empty its caches."""
         graph = torch.cuda.CUDAGraph()
-        torch.cuda.synchronize(self.device)
-        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
-            work()
+        with torch.cuda.stream(self._stream):
+            graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
+            try:
+                work()
+            finally:
+                graph.capture_end()
         return graph
 
 
@@ -172,14 +174,13 @@ class _GraphProgram:
         self._graph.replay()
 
 
-class _AsyncFlags:
-    def __init__(self, flags: Tensor) -> None:
-        self._host = torch.empty(flags.shape, dtype=flags.dtype, pin_memory=True)
-        self._host.copy_(flags, non_blocking=True)
+class _AsyncCopy:
+    def __init__(self, tensor: Tensor) -> None:
+        self._host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        self._host.copy_(tensor, non_blocking=True)
         self._arrived = torch.cuda.Event()
-        self._arrived.record(torch.cuda.current_stream(flags.device))
+        self._arrived.record(torch.cuda.current_stream(tensor.device))
 
-    def read(self) -> list[bool]:
+    def read(self) -> Tensor:
         self._arrived.synchronize()
-        flags: list[bool] = self._host.tolist()
-        return flags
+        return self._host

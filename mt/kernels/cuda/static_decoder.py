@@ -1,33 +1,25 @@
 """Decoder step over static memory, equal to `Transformer.decode_step`. It can be captured as a CUDA graph.
 
-Shapes: B slots, one sentence each; K rows a sentence; C columns, one a target token; S source tokens; L layers;
-H heads, D d_model, d_k = D / H, V vocabulary.
+Shapes: B slots, one sentence each; K rows a sentence; R = B * K; C columns, one a target token; S source tokens;
+L layers; H heads, D d_model, d_k = D / H, V vocabulary.
 """
 
 import math
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, cast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from mt.kernels.cuda.graphs import Executor
 from mt.model.attention import MultiHeadAttention
-from mt.model.transformer import Transformer
+from mt.model.layers import DecoderLayer
+from mt.model.transformer import Decoder, Transformer
 
 # Excluded: cuDNN's attention, torch's default on Hopper GPUs, makes a plan for each shape; flash attention has no mask.
 ATTENTION = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-
-
-def bucket(size: int, least: int = 1) -> int:
-    """Return the smallest product of `least` and one of 1, 2, 3, 4, 6, 8, 12, 16, ... that is at least `size`."""
-    power = least
-    while power < size:
-        power *= 2
-    smaller = 3 * power // 4
-    return smaller if smaller % least == 0 and smaller >= size else power
 
 
 @dataclass(frozen=True)
@@ -39,6 +31,11 @@ class Shape:
     columns: int
     width: int
 
+    def contains(self, other: "Shape") -> bool:
+        """Return whether sentences that need `other` fit."""
+        fits = other.slots <= self.slots and other.columns <= self.columns and other.width <= self.width
+        return fits and other.rows == self.rows
+
 
 @dataclass
 class DecoderMemory:
@@ -46,8 +43,8 @@ class DecoderMemory:
 
     Column 0 of a slot is the first token of its sentence, so that a sentence can join without moving the others.
     Reordering of beams does not move keys or values: each row of a sentence attends to the keys of all its rows, and a
-    mask hides the keys that are not on the row's own path. Each key is read once, since the rows are queries of one
-    matrix product, and a step has four additional small kernels for any number of layers.
+    bias hides the keys that are not on the row's own path. Each key is read once, since the rows are queries of one
+    matrix product, and a step has three additional small kernels for any number of layers.
 
     The alternatives cost more. In a base model (6 layers, d_model 512, bf16), 64 sentences with 4 beams and 64 columns
     have 200 MB of keys and values, which an H200 (4 TB/s) reads in 50 microseconds. Copying to a second buffer takes
@@ -56,150 +53,240 @@ class DecoderMemory:
     """
 
     written: Tensor  # [B, L, C, K, 2, H, d_k] keys and values of the rows' tokens
-    writers: Tensor  # int64 [B, K, C] 1 + the row that wrote column c of row k's path, or 0 if no row did
+    paths: Tensor  # [B, K, C, K] attention bias of row k: 0 for the row that wrote column c of its path, else -inf
     cross: Tensor  # [B, S, L, 2, H, d_k] keys and values of the source
-    source: Tensor  # bool [B, S] True on tokens, False on padding
+    source: Tensor  # [B, S] attention bias: 0 on tokens, -inf on padding
+
+    def clear(self, slots: Tensor) -> None:
+        """Remove the sentences of these slots. NaN of an earlier sentence would reach the next one, even if hidden."""
+        self.written.index_fill_(0, slots, 0)
+        self.paths.index_fill_(0, slots, -math.inf)
+        self.cross.index_fill_(0, slots, 0)
+        self.source.index_fill_(0, slots, -math.inf)
+
+    def reorder(self, rows: Tensor, columns: int) -> None:
+        """Replace the path of each row r, up to `columns`, by that of row rows[r], for rows [R]."""
+        paths = self.paths[:, :, :columns]
+        paths.copy_(paths.flatten(0, 1).index_select(0, rows).view_as(paths))
+
+
+@dataclass(frozen=True)
+class StepConstants:
+    """Tensors that every step over static memory reads."""
+
+    positions: Tensor  # [C, D] vectors that are added to token embeddings
+    own: Tensor  # [K, 1, K] attention biases of the newest column: each row attends to its own token
+
+
+@dataclass(frozen=True)
+class Affine:
+    """Weight and bias of a Linear or LayerNorm."""
+
+    weight: Tensor
+    bias: Tensor
+
+    @classmethod
+    def of(cls, module: nn.Linear | nn.LayerNorm) -> "Affine":
+        return cls(module.weight, module.bias)
+
+    @classmethod
+    def joined(cls, *modules: nn.Linear) -> "Affine":
+        """Return the matrix that computes the results of several matrices, one behind the other."""
+        return cls(torch.cat([m.weight for m in modules]), torch.cat([m.bias for m in modules]))
+
+    def of_shifted(self, shift: Tensor) -> "Affine":
+        """Return the matrix with the same results if `shift` [D] has been added to its input."""
+        return Affine(self.weight, (self.bias.float() - self.weight.float() @ shift.float()).to(self.bias.dtype))
+
+    def plus(self, shift: Tensor) -> "Affine":
+        """Return the map that adds `shift` to the result."""
+        return Affine(self.weight, self.bias + shift)
+
+    def linear(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.weight, self.bias)
+
+
+@dataclass(frozen=True)
+class SublayerEnd:
+    """Last matrix of a sublayer, its residual connection, and the next LayerNorm."""
+
+    outer: Affine
+    norm: Affine
+    epsilon: float
+    pre: bool
+
+    def __call__(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+        """Add the result of the sublayer, from h [R, .], to x [R, D]. Return the next x and the next sublayer's input.
+
+        With post-norm, x is overwritten and already contains the bias of the matrix.
+        """
+        x = x + self.outer.linear(h) if self.pre else x.addmm_(h, self.outer.weight.t())
+        normed = F.layer_norm(x, x.shape[1:], self.norm.weight, self.norm.bias, self.epsilon)
+        return (x if self.pre else normed), normed
+
+
+@dataclass(frozen=True)
+class StaticLayer:
+    """Weights of a decoder layer. Query, key and value matrices are joined."""
+
+    own: Affine  # [3D, D]
+    after_own: SublayerEnd
+    query: Affine  # of the cross-attention
+    after_cross: SublayerEnd
+    inner: Affine  # of the feed-forward network
+    after_inner: SublayerEnd
+    activation: Callable[[Tensor], Tensor]
+
+    def activated(self, h: Tensor) -> Tensor:
+        """Return the activations of the feed-forward network for h [R, D]."""
+        if isinstance(self.activation, nn.ReLU):
+            return torch._addmm_activation(self.inner.bias, h, self.inner.weight.t())
+        return self.activation(self.inner.linear(h))
+
+
+def static_layers(decoder: Decoder, post: bool) -> tuple[list[StaticLayer], Tensor]:
+    """Return the layers, and a vector [D] to add to the input of the first layer.
+
+    With post-norm, each sublayer's input has the bias of the sublayer's last matrix added to it: the residual
+    connection is then a matrix product in place. The matrices that read the input subtract its effect.
+    """
+    sublayers = [
+        end
+        for layer in decoder.layers
+        for end in (
+            (layer.around_self_attention.norm, layer.self_attention.output),
+            (layer.around_cross_attention.norm, _cross(layer).output),
+            (layer.around_feed_forward.norm, layer.feed_forward.outer),
+        )
+    ]
+    none = torch.zeros_like(sublayers[0][1].bias)
+    shifts = [*(outer.bias if post else none for _, outer in sublayers), none]
+    norms = [norm for norm, _ in sublayers]
+    following = norms if post else [*norms[1:], cast(nn.LayerNorm, decoder.norm)]
+    ends = [
+        SublayerEnd(Affine.of(outer), Affine.of(norm).plus(shift), norm.eps, not post)
+        for (_, outer), norm, shift in zip(sublayers, following, shifts[1:], strict=True)
+    ]
+    layers = []
+    for index, layer in enumerate(decoder.layers):
+        own, at = layer.self_attention, slice(3 * index, 3 * index + 3)
+        (own_shift, cross_shift, inner_shift), (after_own, after_cross, after_inner) = shifts[at], ends[at]
+        layers.append(
+            StaticLayer(
+                own=Affine.joined(own.query, own.key, own.value).of_shifted(own_shift),
+                after_own=after_own,
+                query=Affine.of(_cross(layer).query).of_shifted(cross_shift),
+                after_cross=after_cross,
+                inner=Affine.of(layer.feed_forward.inner).of_shifted(inner_shift),
+                after_inner=after_inner,
+                activation=layer.feed_forward.activation,
+            )
+        )
+    return layers, shifts[0]
+
+
+def _cross(layer: DecoderLayer) -> MultiHeadAttention:
+    return cast(MultiHeadAttention, layer.cross_attention)
 
 
 class StaticDecoder:
-    """Decoder with the weights of a model, which must not change later. Query, key and value matrices are joined."""
+    """Decoder with the weights of a model, which must not change later."""
 
     def __init__(self, model: Transformer) -> None:
-        config = model.config
+        config, post = model.config, model.config.norm == "post"
         self.model = model
-        self.layers = model.decoder.layers
+        self.vocabulary = model.vocabulary_size
         self.heads = config.heads
         self.head_size = config.d_model // config.heads
-        self_attentions = [layer.self_attention for layer in self.layers]
-        across = [cast(MultiHeadAttention, layer.cross_attention) for layer in self.layers]
         with torch.no_grad():
-            self.own_weights = [
-                torch.cat((a.query.weight, a.key.weight, a.value.weight)) for a in self_attentions
-            ]  # [3D, D]
-            self.own_biases = [torch.cat((a.query.bias, a.key.bias, a.value.bias)) for a in self_attentions]
-            self.cross_weight = torch.cat([m.weight for a in across for m in (a.key, a.value)])  # [L * 2 * D, D]
-            self.cross_bias = torch.cat([m.bias for a in across for m in (a.key, a.value)])
+            cross = [m for layer in model.decoder.layers for m in (_cross(layer).key, _cross(layer).value)]
+            self.cross = Affine.joined(*cross)  # [L * 2 * D, D]
+            self.layers, shift = static_layers(model.decoder, post)
+            self._positions = model.embedding.position_vectors(model.target_input)
+            norm = None if model.target_input is None else model.target_input.norm
+            self._embedding_norm = None if norm is None else Affine.of(norm).plus(shift)
+            if norm is None:
+                self._positions = self._positions.to(shift.dtype) + shift
+        first = model.decoder.layers[0].around_self_attention.norm
+        self._first_norm = None if post else first
+        self._epsilon = first.eps
+
+    @property
+    def device(self) -> torch.device:
+        return self.cross.weight.device
 
     def memory(self, shape: Shape) -> DecoderMemory:
-        """Return memory of zeros. Each empty slot has one source token, since attention over no token gives NaN."""
+        """Return memory without sentences."""
         per_head = (2, self.heads, self.head_size)
-        depth, device = len(self.layers), self.cross_weight.device
-        source = torch.zeros(shape.slots, shape.width, dtype=torch.bool, device=device)
-        source[:, :1] = True
+        depth, new = len(self.layers), self.cross.weight.new_zeros
         return DecoderMemory(
-            written=self.cross_weight.new_zeros(shape.slots, depth, shape.columns, shape.rows, *per_head),
-            writers=torch.zeros(shape.slots, shape.rows, shape.columns, dtype=torch.int64, device=device),
-            cross=self.cross_weight.new_zeros(shape.slots, shape.width, depth, *per_head),
-            source=source,
+            written=new(shape.slots, depth, shape.columns, shape.rows, *per_head),
+            paths=new(shape.slots, shape.rows, shape.columns, shape.rows).fill_(-math.inf),
+            cross=new(shape.slots, shape.width, depth, *per_head),
+            source=new(shape.slots, shape.width),  # without padding, since attention over no token would give NaN
         )
 
     def bytes(self, shape: Shape) -> int:
-        """Return the approximate size of `memory`."""
-        keys = shape.slots * (shape.rows * shape.columns + shape.width) * len(self.layers)
-        return 2 * keys * self.heads * self.head_size * self.cross_weight.element_size()
+        """Return the size of `memory`."""
+        keys = 2 * len(self.layers) * self.heads * self.head_size * (shape.rows * shape.columns + shape.width)
+        biases = shape.rows * shape.columns * shape.rows + shape.width
+        return shape.slots * (keys + biases) * self.cross.weight.element_size()
+
+    def constants(self, shape: Shape) -> StepConstants:
+        """Return the constants of steps over memory of this shape."""
+        table = self._positions
+        beyond = table[-1:].expand(max(shape.columns - len(table), 0), -1)
+        own = table.new_full((shape.rows, 1, shape.rows), -math.inf)
+        own.diagonal(dim1=0, dim2=2).zero_()
+        return StepConstants(torch.cat((table[: shape.columns], beyond)), own)
 
     def encode(self, source: Tensor, mask: Tensor) -> Tensor:
         """Return the cross-attention keys and values [B, S, L, 2, H, d_k] of source and mask, each [B, S]."""
         with sdpa_kernel(ATTENTION):
             memory = self.model.encode(source, mask)
-        flat = F.linear(memory, self.cross_weight, self.cross_bias)
-        return flat.view(*source.shape, len(self.layers), 2, self.heads, self.head_size)
+        return self.cross.linear(memory).view(*source.shape, len(self.layers), 2, self.heads, self.head_size)
 
-    def step(self, memory: DecoderMemory, tokens: Tensor, steps: Tensor, columns: int) -> Tensor:
-        """Append the newest token of each row, tokens [B * K]. Return the logits [B * K, V] of the next token.
+    def step(
+        self, memory: DecoderMemory, tokens: Tensor, steps: Tensor, columns: int, constants: StepConstants
+    ) -> Tensor:
+        """Append the newest token of each row, tokens [B, K]. Return the logits [R, V] of the next token.
 
         Slot b writes to column steps[b]. Columns below `columns` are read, so the logits of slot b are valid if
         steps[b] < columns.
         """
-        slots, rows, _ = memory.writers.shape
-        ids = torch.arange(1, rows + 1, device=tokens.device)
-        writers = ids[:, None].expand(slots, rows, 1)
-        memory.writers.scatter_(2, steps[:, None, None].expand(slots, rows, 1), writers)
-        foreign = memory.writers[:, :, :columns, None] != ids  # [B, K, C, K]: True off the path of row k
-        written_bias = self._bias(foreign.flatten(2))
-        source_bias = self._bias(~memory.source[:, None])
-        positions = steps.clamp(max=self.model.config.max_length - 1)[:, None].expand(slots, rows)
-        x = self.model.embed_target(tokens.view(slots, rows), positions)  # [B, K, D]
+        slots, rows = tokens.shape
+        at = steps[:, None, None, None].expand(slots, rows, 1, rows)
+        memory.paths.scatter_(2, at, constants.own.expand_as(at))
+        written_bias = memory.paths[:, :, :columns].flatten(2).unsqueeze(1)  # [B, 1, K, C * K], a view
+        source_bias = memory.source[:, None, None]
+        x, h = self._embed(tokens, F.embedding(steps, constants.positions))
         with sdpa_kernel(ATTENTION):
-            for index in range(len(self.layers)):
-                x = self._layer(x, memory, index, steps, columns, written_bias, source_bias)
-        return self.model.embedding.project(self.model.decoder.norm(x).flatten(0, 1))
+            for index, layer in enumerate(self.layers):
+                written = memory.written[:, index]  # [B, C, K, 2, H, d_k]
+                query, new = layer.own.linear(h).tensor_split((h.shape[1],), 1)
+                new = new.view(slots, 1, rows, -1)
+                written.flatten(3).scatter_(1, steps[:, None, None, None].expand_as(new), new)  # into a view
+                h = self._attend(query, written[:, :columns].flatten(1, 2), written_bias)
+                x, h = layer.after_own(x, h)
+                h = self._attend(layer.query.linear(h), memory.cross[:, :, index], source_bias)
+                x, h = layer.after_cross(x, h)
+                x, h = layer.after_inner(x, layer.activated(h))
+        return self.model.embedding.project(h)
 
-    def _bias(self, hidden: Tensor) -> Tensor:
-        """Return the attention bias [B, 1, ., T] that hides keys, from bool `hidden` [B, ., T]."""
-        bias = torch.zeros(hidden.shape, dtype=self.cross_weight.dtype, device=hidden.device)
-        return bias.masked_fill_(hidden, -math.inf).unsqueeze(1)
-
-    def _layer(
-        self,
-        x: Tensor,
-        memory: DecoderMemory,
-        index: int,
-        steps: Tensor,
-        columns: int,
-        written_bias: Tensor,
-        source_bias: Tensor,
-    ) -> Tensor:
-        layer = self.layers[index]
-
-        def attend_to_written(h: Tensor) -> Tensor:
-            projected = F.linear(h, self.own_weights[index], self.own_biases[index])  # [B, K, 3D]
-            query, new = projected.tensor_split((h.shape[-1],), -1)
-            new = new[:, None]  # [B, 1, K, 2D]
-            at = steps[:, None, None, None].expand_as(new)
-            memory.written[:, index].flatten(3).scatter_(1, at, new)  # into a view, [B, C, K, 2D]
-            seen = memory.written[:, index, :columns].flatten(1, 2)  # [B, C * K, 2, H, d_k], a view
-            joined: Tensor = layer.self_attention.output(self._attend(query, seen, written_bias))
-            return joined
-
-        def attend_to_source(h: Tensor) -> Tensor:
-            cross = cast(MultiHeadAttention, layer.cross_attention)
-            joined: Tensor = cross.output(self._attend(cross.query(h), memory.cross[:, :, index], source_bias))
-            return joined
-
-        x = layer.around_self_attention(x, attend_to_written)
-        x = layer.around_cross_attention(x, attend_to_source)
-        return layer.around_feed_forward(x, layer.feed_forward)
+    def _embed(self, tokens: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the input of the decoder [R, D] and of its first sublayer, from tokens [B, K], positions [B, D]."""
+        embedding = self.model.embedding
+        x = torch.add(positions[:, None], embedding.tokens(tokens), alpha=embedding.scale).flatten(0, 1)
+        if (norm := self._embedding_norm) is not None:
+            x = F.layer_norm(x, x.shape[1:], norm.weight, norm.bias, self._epsilon)
+        return x, (x if self._first_norm is None else self._first_norm(x))
 
     def _attend(self, query: Tensor, seen: Tensor, bias: Tensor) -> Tensor:
-        """Attend from query [B, K, D] to keys and values `seen` [B, T, 2, H, d_k]. Return [B, K, D].
+        """Attend from query [R, D] to keys and values `seen` [B, T, 2, H, d_k]. Return [R, D].
 
         `bias` is [B, 1, 1, T] or [B, 1, K, T].
         """
-        heads = query.view(*query.shape[:-1], self.heads, self.head_size).transpose(1, 2)
+        heads = query.view(seen.shape[0], -1, self.heads, self.head_size).transpose(1, 2)
         keys, values = seen.unbind(2)
         out = F.scaled_dot_product_attention(heads, keys.transpose(1, 2), values.transpose(1, 2), attn_mask=bias)
-        return out.transpose(1, 2).flatten(2)
-
-
-def reorder(memory: DecoderMemory, rows: Tensor) -> None:
-    """Replace the path of each row r by that of row rows[r] of the same slot, for rows [B * K]."""
-    paths = memory.writers.flatten(0, 1)
-    paths.copy_(paths.index_select(0, rows))
-
-
-def copy_slots(source: Any, indices: Tensor | None, target: Any, slots: Tensor, executor: Executor) -> None:
-    """Copy entries `indices` of each tensor of dataclass `source` into entries `slots` of dataclass `target`.
-
-    `indices` None copies all entries. Tensors have one entry for each sentence in dimension 0. The target is on the
-    executor's device. If it is larger in another dimension, the remainder becomes zero. It may be smaller if the copied
-    sentences need no more columns.
-    """
-    for field in fields(source):
-        value, into = getattr(source, field.name), getattr(target, field.name)
-        if isinstance(value, Tensor):
-            chosen = value if indices is None else value.index_select(0, indices)
-            into.index_fill_(0, slots, 0)
-            if chosen.numel():
-                sizes = map(min, chosen.shape[1:], into.shape[1:])
-                both = (slice(None), *map(slice, sizes))
-                into[both].index_copy_(0, slots, executor.send(chosen[both]))
-        elif is_dataclass(value):
-            copy_slots(value, indices, into, slots, executor)
-
-
-def nbytes(tables: Any) -> int:
-    """Return the total size in bytes of the tensors of a dataclass."""
-    values = [getattr(tables, field.name) for field in fields(tables)]
-    tensors = sum(value.nbytes for value in values if isinstance(value, Tensor))
-    return tensors + sum(nbytes(value) for value in values if is_dataclass(value))
+        return out.transpose(1, 2).flatten(2).flatten(0, 1)

@@ -21,13 +21,13 @@ from mt.decoding.sampling import Filters
 from mt.decoding.scorer import ModelScorer
 from mt.decoding.search_state import SentenceTable
 from mt.engine.backends.cuda import GraphBatch, GraphDecoder
-from mt.engine.backends.static_batch import GraphLimits, StaticBatch
+from mt.engine.backends.static_batch import GraphLimits, ProgramKey, StaticBatch, bucket, power, rung
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
 from mt.errors import RequestError
 from mt.kernels.cuda.graphs import CudaGraphs, Eager
-from mt.kernels.cuda.static_decoder import Shape, StaticDecoder, bucket
+from mt.kernels.cuda.static_decoder import DecoderMemory, Shape, StaticDecoder
 from mt.model.transformer import Transformer
 from tests.decoding.reference import decode
 from tests.recording import Recording
@@ -36,6 +36,7 @@ CPU = torch.device("cpu")
 VOCABULARY = 50
 PLAIN = SearchOptions(beam_size=4, n_best=4, max_length_factor=1.0, max_length_offset=8)
 GREEDY = SearchOptions(beam_size=1, max_length_factor=1.0, max_length_offset=8)
+SMALL = GraphLimits(rows=32)
 Ids = tuple[int, ...]
 
 on_gpu = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
@@ -116,7 +117,7 @@ def begin(decoder: GraphDecoder, requests: Sequence[Request]) -> GraphBatch:
 def decoders(request: pytest.FixtureRequest) -> Callable[..., GraphDecoder]:
     """Builds a decoder over a model, for each way to run programs."""
 
-    def build(model: Transformer, limits: GraphLimits | None = None) -> GraphDecoder:
+    def build(model: Transformer, limits: GraphLimits = SMALL) -> GraphDecoder:
         if request.param == "cuda":
             device = torch.device("cuda")
             return GraphDecoder(model.to(device), SpecialIds(), device, CudaGraphs(device), limits)
@@ -126,14 +127,11 @@ def decoders(request: pytest.FixtureRequest) -> Callable[..., GraphDecoder]:
     return build
 
 
-@pytest.mark.parametrize(("size", "least", "expected"), [(1, 1, 1), (3, 1, 3), (5, 1, 6), (7, 1, 8), (33, 16, 48)])
-def test_the_bucket_of_a_size(size: int, least: int, expected: int) -> None:
-    assert bucket(size, least) == expected
-
-
-def test_buckets_are_multiples_of_the_least() -> None:
-    assert sorted({bucket(size, 16) for size in range(1, 200)}) == [16, 32, 48, 64, 96, 128, 192, 256]
-    assert all(size <= bucket(size) < 1.5 * size for size in range(1, 1000))
+def test_sizes_are_rounded_up_to_few_numbers() -> None:
+    assert [bucket(size, 32) for size in (1, 32, 33, 65, 97, 129, 193)] == [32, 32, 64, 96, 128, 192, 256]
+    assert [power(size, 32) for size in (1, 33, 64, 65)] == [32, 64, 64, 128]
+    assert sorted({rung(count) for count in range(1, 513)}) == [1, 8, 32, 128, 256, 512]
+    assert all(count <= rung(count) <= 4 * max(count, 2) for count in range(1, 1025))
 
 
 @pytest.mark.parametrize(
@@ -165,15 +163,14 @@ def test_sentences_join_late_leave_and_outgrow_their_static_batch(
     decoders: Callable[..., GraphDecoder], options: SearchOptions
 ) -> None:
     model = tiny()
-    short, long = sources(6, longest=4), sources(4, longest=40, seed=2)
+    short, long = sources(6, longest=4), sources(4, longest=60, seed=2)
     requests = ask([(source, options, ()) for source in [*short, *long, *sources(3, seed=3)]])
-    decoder = decoders(model, GraphLimits(poll_every=3))
-    assert begin(decoder, requests[:2])._needed() == Shape(4, options.rows, 32, 16)
+    decoder = decoders(model, GraphLimits(rows=2))
     waves = [requests[:2], requests[2:6], requests[6:10], requests[10:]]
     found = run(decoder, waves, gap=5)
-    shapes = {static.shape for static in decoder.pool.idle}
-    assert len({shape.slots for shape in shapes}) > 1
-    assert {shape.columns for shape in shapes} == {32, 64} and {shape.width for shape in shapes} == {16, 32}
+    assert len({static.shape.slots for static in decoder.pool.idle}) > 1
+    keys = [key for _, key in decoder.pool.programs]
+    assert len({key.slots for key in keys}) > 1 and {key.width for key in keys} == {32, 64}
     for number, expected in enumerate(plain(model, requests)):
         assert_same(found[number], expected)
 
@@ -191,7 +188,7 @@ def test_two_batches_that_have_begun_become_one(decoders: Callable[..., GraphDec
     requests = ask([(source, PLAIN, ()) for source in sources(5, longest=12)])
     decoder = decoders(model)
     first, second = begin(decoder, requests[:2]), begin(decoder, requests[2:])
-    assert [first.advance() for _ in range(6)] == [[]] * 6  # the poll of step 4 is read at step 6
+    assert [first.advance() for _ in range(6)] == [[]] * 6
     assert [second.advance() for _ in range(2)] == [[]] * 2
     first.extend(second)
     del second
@@ -253,7 +250,7 @@ def test_scores_that_are_no_numbers_stay_with_their_sentence(decoders: Callable[
 def test_what_was_cancelled_leaves_nothing_behind(decoders: Callable[..., GraphDecoder]) -> None:
     model = tiny()
     requests = ask([(source, PLAIN, ()) for source in sources(4)])
-    decoder = decoders(model, GraphLimits(poll_every=2))
+    decoder = decoders(model)
     batch = begin(decoder, requests)
     batch.select([0, 1, 2])
     for _ in range(3):
@@ -280,7 +277,7 @@ def test_bf16_scores_like_the_plain_path_in_bf16(decoders: Callable[..., GraphDe
 def test_sentences_left_before_the_first_step_get_slots() -> None:
     model = tiny()
     requests = ask([(source, PLAIN, ()) for source in sources(4)])
-    batch = GraphDecoder(model, SpecialIds(), CPU).begin(requests)
+    batch = GraphDecoder(model, SpecialIds(), CPU, limits=SMALL).begin(requests)
     batch.select([3])
     while not (places := batch.advance()):
         pass
@@ -308,16 +305,16 @@ def test_the_engine_runs_on_it(decoders: Callable[..., GraphDecoder]) -> None:
 
 def test_a_useless_prefix_is_refused() -> None:
     with pytest.raises(RequestError, match="special ids"):
-        GraphDecoder(tiny(), SpecialIds(), CPU).begin(ask([((5, 3), PLAIN, (3,))]))
+        GraphDecoder(tiny(), SpecialIds(), CPU, limits=SMALL).begin(ask([((5, 3), PLAIN, (3,))]))
 
 
 arrivals = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 25)), min_size=1, max_size=5)
 
 
 @settings(max_examples=12, deadline=None)
-@given(arrivals, st.integers(1, 7), st.integers(1, 9), st.integers(1, 5))
-@example([(3, 24), (1, 18), (1, 5), (2, 24)], 7, 7, 5)  # the longest leaves, and fewer columns are needed
-def test_any_arrivals_find_the_same(waves: list[tuple[int, int]], gap: int, look: int, drop: int) -> None:
+@given(arrivals, st.integers(1, 7), st.integers(1, 200), st.integers(1, 5))
+@example([(3, 24), (1, 18), (1, 5), (2, 24)], 7, 1, 5)  # the longest leaves, and fewer columns are needed
+def test_any_arrivals_find_the_same(waves: list[tuple[int, int]], gap: int, rows: int, drop: int) -> None:
     model = tiny()
     requests: list[Request] = []
     grouped = []
@@ -325,7 +322,7 @@ def test_any_arrivals_find_the_same(waves: list[tuple[int, int]], gap: int, look
         group = [Request(len(requests) + n, s, PLAIN) for n, s in enumerate(sources(count, longest, seed=number))]
         requests += group
         grouped.append(group)
-    decoder = GraphDecoder(model, SpecialIds(), CPU, limits=GraphLimits(poll_every=look))
+    decoder = GraphDecoder(model, SpecialIds(), CPU, limits=GraphLimits(rows=rows))
     found = run(decoder, grouped, gap, lambda step: step % drop == 0)
     for number, expected in enumerate(plain(model, requests)):
         assert_same(found[number], expected)
@@ -333,7 +330,7 @@ def test_any_arrivals_find_the_same(waves: list[tuple[int, int]], gap: int, look
 
 def test_what_is_lent_comes_back_and_idle_memory_is_bounded() -> None:
     requests = ask([(source, PLAIN, ()) for source in sources(6)])
-    decoder = GraphDecoder(tiny(), SpecialIds(), CPU, limits=GraphLimits(programs=2))
+    decoder = GraphDecoder(tiny(), SpecialIds(), CPU, limits=GraphLimits(rows=4, programs=2))
     batch = begin(decoder, requests[:3])
     batch.advance()
     pool = decoder.pool
@@ -347,13 +344,14 @@ def test_what_is_lent_comes_back_and_idle_memory_is_bounded() -> None:
     begin(decoder, requests[:3]).advance()
     assert len(pool.lent) == 1 and not pool.idle
     run(decoder, [requests[:1], requests[1:3], requests[3:]], gap=3)
-    assert len(pool.idle) > 1
+    run(decoder, [ask([((5, 3), replace(PLAIN, max_length_offset=150), ())])], gap=1)
+    assert [static.shape.columns for static in pool.idle] == [128, 256]
     assert len(pool.programs) == 2
     idle = len(pool.idle)
-    pool.limits = replace(pool.limits, idle_bytes=pool.idle_bytes - 1)
+    pool.limits = replace(pool.limits, bytes=pool.idle_bytes - 1)
     run(decoder, [requests[3:]], gap=1)
     assert len(pool.idle) == idle - 1
-    pool.limits = replace(pool.limits, idle_bytes=0)
+    pool.limits = replace(pool.limits, bytes=0)
     last = begin(decoder, requests)
     last.advance()
     last.select([])
@@ -365,16 +363,10 @@ def tables(of: Any) -> Iterator[Tensor]:
     for value in vars(of).values():
         if isinstance(value, Tensor):
             yield value
-        elif isinstance(value, SentenceTable):
+        elif isinstance(value, (SentenceTable, DecoderMemory)):
             yield from tables(value)
-
-
-def to_meta(of: Any) -> None:
-    for name, value in vars(of).items():
-        if isinstance(value, Tensor):
-            setattr(of, name, value.to("meta"))
-        elif isinstance(value, SentenceTable):
-            to_meta(value)
+        elif isinstance(value, dict):
+            yield from (tensor for tensor in value.values() if isinstance(tensor, Tensor))
 
 
 class OnlyMeta(TorchDispatchMode):
@@ -394,11 +386,12 @@ def test_a_step_never_asks_the_host_nor_moves_a_table(features: Features, rows: 
     """Tensors without values: what reads one, or brings one from the host, fails. A capture would, too."""
     model = tiny()
     with torch.inference_mode():
-        static = StaticBatch(StaticDecoder(model), Shape(2, rows, 32, 16), beams, SpecialIds())
-        static.decoder = StaticDecoder(model.to("meta"))
-        to_meta(static.memory)
-        to_meta(static.search)
-        before = [id(tensor) for of in (static.memory, static.search) for tensor in tables(of)]
+        meta = StaticDecoder(model.to("meta"))
+        executor = Eager(torch.device("meta"))
+        static = StaticBatch(meta, Shape(2, rows, 32, 32), beams, SpecialIds(), executor)
+        key = ProgramKey(2, 32, 32, features, Filters(sample=True, top_k=True, top_p=True))
+        work = static.step(key)
+        before = [id(tensor) for tensor in tables(static)]
         with OnlyMeta():  # type: ignore[no-untyped-call]
-            static.step(features, Filters(sample=True, top_k=True, top_p=True), 32)()
-        assert [id(tensor) for of in (static.memory, static.search) for tensor in tables(of)] == before
+            work()
+        assert [id(tensor) for tensor in tables(static)] == before

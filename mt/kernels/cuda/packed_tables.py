@@ -1,0 +1,49 @@
+"""Tables of several types in the rows of one tensor, so that one copy moves the tables of a sentence."""
+
+from collections.abc import Mapping
+from math import prod
+
+import torch
+from torch import Tensor
+
+WORD = 8
+"""Bytes of an int64. Each table begins at a word."""
+
+
+class PackedTables:
+    """Layout of tables [B, ...] in one int64 tensor [B, words]."""
+
+    def __init__(self, examples: Mapping[str, Tensor]) -> None:
+        """Lay out tables with the types and shapes of these, except for dimension 0."""
+        self._parts: dict[str, tuple[int, int, Tensor]] = {}
+        self.words = 0
+        for name, table in examples.items():
+            begin, size = self.words, prod(table.shape[1:]) * table.element_size()
+            self.words += -(-size // WORD)
+            self._parts[name] = begin, self.words, table
+
+    def views(self, rows: Tensor) -> dict[str, Tensor]:
+        """Return the tables as views of `rows` [B, words]."""
+        views = {}
+        for name, (begin, end, like) in self._parts.items():
+            flat = rows[:, begin:end].view(like.dtype)[:, : prod(like.shape[1:])]
+            views[name] = flat.view(len(rows), *like.shape[1:])
+        return views
+
+    def pack(self, tables: Mapping[str, Tensor]) -> Tensor:
+        """Return int64 [B, words] with these tables of the host. What is missing in smaller tables is zero."""
+        rows = torch.zeros(len(next(iter(tables.values()))), self.words, dtype=torch.int64)
+        for name, view in self.views(rows).items():
+            copy_part(tables[name], view)
+        return rows
+
+
+def copy_part(source: Tensor, target: Tensor) -> None:
+    """Copy the part of `source` [B, ...] that fits into `target` [B, ...]."""
+    part = common_part(source, target)
+    target[part].copy_(source[part])
+
+
+def common_part(a: Tensor, b: Tensor) -> tuple[slice, ...]:
+    """Return the index of what both [B, ...] and [B', ...] have in all dimensions but the first."""
+    return (slice(None), *map(slice, map(min, a.shape[1:], b.shape[1:])))

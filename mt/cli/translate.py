@@ -1,11 +1,19 @@
-"""Translate a file or standard input, in constant memory. Each line of input gives one line of output, in order.
+"""Translate text, documents and folders.
 
     mt-service translate runs/phrasebook-en-de/model hello.en > hello.de
     echo "Where is the train station?" | mt-service translate runs/phrasebook-en-de/model
     mt-service translate MODEL news.en.gz --beam-size 8 --n-best 3 --json --output news.jsonl.gz
+    mt-service translate report.docx bericht.docx --source en --target de
+    mt-service translate MODEL manual/ handbuch/
 
-MODEL is a model directory (default: MT_MODEL in the environment). A line may hold several sentences; with --sentences
-each line is one sentence, as in a test set.
+MODEL is a model directory (default: MT_MODEL in the environment; for documents, also the starter model).
+
+With OUT, FILE is a document or a folder, which keeps its structure (docs/glossaries-and-documents.md lists the
+formats). A folder keeps its tree. Files of unknown formats are listed and skipped. A file that cannot be translated is
+reported, and the others are translated; the exit status is then 3.
+
+Without OUT, each line of a text gives one line of output, in order and in constant memory. A line may hold several
+sentences; with --sentences each line is one sentence, as in a test set.
 
 With --output FILE the lines are written to FILE.part, which is renamed when all lines are done. If the command is
 interrupted, run it again to resume. A line that cannot be translated gives an empty line and a message on stderr; the
@@ -28,7 +36,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import TracebackType
 from typing import IO, Any, Protocol, Self
 
@@ -44,22 +52,30 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from mt.bundled import STARTER_MODEL
 from mt.cli.command import CommandParser, command, count, stderr_console
 from mt.cli.ray_cluster import RayCluster
+from mt.cli.translate_files import translate_files
 from mt.cli.translation_job import OutputLine, TranslationJob, file_digest, input_name, line_size
 from mt.data.corpus import Fault, read_lines_and_faults, read_stream_lines
 from mt.data.resumable_file import ResumableFile
 from mt.errors import DataError, RequestError, problems
+from mt.text.documents import PACKED_SUFFIXES
 from mt.text.terms import Terms
 
 LINES_A_FLUSH = 100
+LINE_OPTIONS = ("output", "json", "sentences", "n_best", "mbr", "ray")
 COMPRESSED = (".gz", ".xz")
 
 
 @command
 def main(argv: Sequence[str]) -> int:
     try:
-        failures = run(parse(argv), stderr_console())
+        options, console = parse(argv), stderr_console()
+        if options.out is not None:
+            terms = read_glossary(options.glossary)
+            return 0 if translate_files(TranslationJob.load(options, terms), options.out, console) else 3
+        failures = run(options, console)
     except BrokenPipeError:  # the program that reads our stdout has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -67,10 +83,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Return the options; `model` and `file` are the resolved inputs. Raises: RequestError if no model is named."""
+    """Return the options with the resolved inputs `model`, `file` and `out`. Raises: RequestError if one is missing."""
     parser = CommandParser("translate", __doc__)
-    parser.add_argument("inputs", nargs="*", metavar="[MODEL] [FILE|-]", help="plain text, .gz or .xz; - is stdin")
-    parser.usage = "%(prog)s [MODEL] [FILE|-] [options]"
+    parser.add_argument(
+        "inputs", nargs="*", metavar="[MODEL] [FILE|-] [OUT]", help="text, .gz or .xz; - is stdin; or a document"
+    )
+    parser.usage = "%(prog)s [MODEL] [FILE|-] [options]\n       %(prog)s [MODEL] FILE OUT [options]"
     add = parser.common.add_argument
     add("--output", type=Path, metavar="FILE", help="write here instead of stdout; .gz and .xz are compressed")
     add("--source", metavar="L", help="source language, if the model has several")
@@ -100,32 +118,51 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     add("--mbr", type=int, metavar="N", help="minimum Bayes risk among N samples (at temperature 0.5 by default)")
     add("--seed", type=int, metavar="N", help="seed of the samples (default: 0)")
     options = parser.parse_intermixed_args(argv)
-    if len(options.inputs) > 2:
-        parser.error(f"unexpected argument {options.inputs[2]!r}; accepted: [MODEL] [FILE|-]")
+    if len(options.inputs) > 3:
+        parser.error(f"unexpected argument {options.inputs[3]!r}; accepted: [MODEL] [FILE|-] [OUT]")
     if options.n_best is not None and not options.json:
         parser.error("--n-best requires --json")
     if options.mbr is not None and options.mbr < max(2, options.n_best or 1):
         parser.error(f"--mbr is {options.mbr}; accepted: at least 2 and at least --n-best")
     if options.mbr is not None and options.beam_size is not None:
         parser.error("--mbr samples; --beam-size cannot be combined with it")
-    options.model, options.file = resolve_inputs(options.inputs)
+    options.model, options.file, options.out = resolve_inputs(options.inputs)
+    named = {f"--{name.replace('_', '-')}": getattr(options, name) for name in LINE_OPTIONS}
+    if options.out is not None and (wrong := [name for name, value in named.items() if value]):
+        parser.error(f"{wrong[0]} applies to lines of text; it cannot be combined with OUT")
     return options
 
 
-def resolve_inputs(arguments: Sequence[str]) -> tuple[Path, str]:
-    """Return the model directory and the file of `[MODEL] [FILE|-]`; a single argument is MODEL if it is a directory.
+def resolve_inputs(arguments: Sequence[str]) -> tuple[Path, str, Path | None]:
+    """Return the model directory, the file and the output of `[MODEL] [FILE|-] [OUT]`.
+
+    A single argument is MODEL if it is a directory. Of two arguments, the first is FILE if it is a file, or a folder
+    that is not a model and the second is not a file.
 
     Raises:
-        RequestError: if no model is named.
+        RequestError: if no model is named, or if a document has no OUT.
     """
+    if len(arguments) == 3:
+        return Path(arguments[0]), arguments[1], Path(arguments[2])
+    if len(arguments) == 2 and is_document(Path(arguments[0]), arguments[1]):
+        return Path(os.environ.get("MT_MODEL", STARTER_MODEL)), arguments[0], Path(arguments[1])
+    if arguments and PurePath(arguments[-1]).suffix.lower() in PACKED_SUFFIXES:
+        raise RequestError(f"{arguments[-1]} is a document; name its translation, too: [MODEL] FILE OUT")
     if len(arguments) == 2:
-        return Path(arguments[0]), arguments[1]
+        return Path(arguments[0]), arguments[1], None
     default = os.environ.get("MT_MODEL", "")
     if arguments and (Path(arguments[0]).is_dir() or not default):
-        return Path(arguments[0]), "-"
+        return Path(arguments[0]), "-", None
     if not default:
         raise RequestError("no model is named. Give MODEL, or set MT_MODEL in the environment")
-    return Path(default), arguments[0] if arguments else "-"
+    return Path(default), arguments[0] if arguments else "-", None
+
+
+def is_document(first: Path, second: str) -> bool:
+    """Return whether the first of two arguments is a document or a folder to translate, and not a model."""
+    if first.is_dir():
+        return not (first / "config.json").exists() and second != "-" and not Path(second).is_file()
+    return first.is_file()
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

@@ -235,10 +235,10 @@ class TextPlanner:
         text = text if text.isascii() else text.encode("utf-8", "replace").decode()  # without lone surrogates
         return TextTask(text, self, steps=self._steps(text, kept))
 
-    def attempt(self, text: str) -> TextTask:
+    def attempt(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
         """Return the planned task of a text. An exception of the tokenizer becomes the problem of the task."""
         try:
-            return self.task(text)
+            return self.task(text, kept)
         except Exception as error:  # a tokenizer can raise any exception
             return TextTask(text, self, problem=f"{type(error).__name__}: {error}")
 

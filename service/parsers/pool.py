@@ -223,7 +223,7 @@ class ParserPool:
             case signal.SIGXCPU:
                 reason = f"parsing takes more than {self._limits.cpu_seconds} s of processor time"
                 return Outcome(Status.LIMIT, reason, last=True)
-            case signal.SIGKILL:  # by Linux, because the machine has no more memory
+            case signal.SIGKILL | signal.SIGABRT:  # by Linux, or by a C++ library, because there is no more memory
                 return Outcome(Status.MEMORY, last=True)
         return Outcome(Status.FAILED, f"the process ended with status {returncode}", last=True)
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
-from mt.text.documents import SUFFIXES
+from mt.text.documents import SUFFIXES, translated_name
 from service.bodies import MULTIPART, FileBody, documented_body
 from service.dependencies import (
     AccessDependency,
@@ -53,13 +53,11 @@ async def translate_file(
     languages = None if source == AUTO else routes.resolve(source), routes.resolve(target)
     routes.check_supported(*filter(None, languages))
     columns = tuple(filter(None, map(str.strip, body.columns.split(","))))
-    opened = await while_connected(
-        request, translations.open_document(caller.id, name, await body.file.read(), columns)
-    )
     job = Job((), *languages, model=model, caller=caller.id)
+    opened = await while_connected(request, translations.open_document(job, name, await body.file.read(), columns))
     async with access.charged(caller, opened.characters):
         content = await while_connected(request, translations.translate_opened(opened, job))
-    path = PurePath(name)
+    path = PurePath(translated_name(name))
     stored = await files.put(f"{path.stem}_{target}{path.suffix}", content, caller.id)
     return TranslatedFile(translatedFileUrl=str(request.url_for("download_file", name=quote(stored))))
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import structlog
 
-from mt.text.documents import DocumentOptions
+from mt.text.documents import DocumentOptions, translated_name
 from mt.text.markup import TranslatedSegment
 from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
 from service.parsers.operations import read_document, write_document
@@ -50,11 +50,26 @@ class DocumentTranslator:
         self._options = options
         self._parsers = parsers
 
-    async def open(self, caller: str, name: str, content: bytes, columns: tuple[str, ...] = ()) -> OpenedDocument:
+    async def open(
+        self,
+        caller: str,
+        name: str,
+        content: bytes,
+        columns: tuple[str, ...] = (),
+        source: str = "",
+        target: str = "",
+    ) -> OpenedDocument:
         """Parse a file. Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be parsed."""
-        options = replace(self._options, columns=columns)
+        options = replace(self._options, columns=columns, source_language=source, target_language=target)
         segments = await self._parsers.run(caller, read_document, name, content, options)
         return OpenedDocument(name, content, options, segments)
+
+    async def untranslated(self, caller: str, opened: OpenedDocument) -> bytes:
+        """Return the content of the file, in the format of its translation."""
+        if translated_name(opened.name) == opened.name:
+            return opened.content
+        same = [TranslatedSegment(segment.text) for segment in opened.segments]
+        return await self._parsers.run(caller, write_document, opened.name, opened.content, opened.options, same)
 
     async def translated(self, caller: str, opened: OpenedDocument, source: str, translate: TranslateTexts) -> bytes:
         """Return the content of the file with translated segments.

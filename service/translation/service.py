@@ -164,14 +164,14 @@ class TranslationService:
                         answers.append(replace(item, detected=text.detected))
         yield StreamEnd(tuple(answers))
 
-    async def open_document(
-        self, caller: str, name: str, content: bytes, columns: tuple[str, ...] = ()
-    ) -> OpenedDocument:
-        """Parse a file. If `columns` are given and the file is a table, only these columns are parsed.
+    async def open_document(self, job: Job, name: str, content: bytes, columns: tuple[str, ...] = ()) -> OpenedDocument:
+        """Parse a file for the caller and the languages of a job.
+
+        If `columns` are given and the file is a table, only these columns are parsed.
 
         Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be parsed.
         """
-        return await self._documents.open(caller, name, content, columns)
+        return await self._documents.open(job.caller, name, content, columns, job.source or "", job.target)
 
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         """Return the content of the translated file. Segments that the model fails on stay unchanged.
@@ -179,20 +179,20 @@ class TranslationService:
         If `job.source` is None, the language of the file is detected. Raises: InvalidDocument, ParsingLimitExceeded if
         the file cannot be read or written, or is in the target language; the errors of `translate`.
         """
-        opened = await self.open_document(job.caller, name, content)
+        opened = await self.open_document(job, name, content)
         return await self.translate_opened(opened, job, allow_equal_languages=False)
 
     async def translate_opened(self, opened: OpenedDocument, job: Job, allow_equal_languages: bool = True) -> bytes:
         """Return the content of the translated file, as `translate_document` does, for a file that has been opened.
 
-        A file in the target language is returned unchanged, unless `allow_equal_languages` is False.
+        The text of a file in the target language is unchanged, unless `allow_equal_languages` is False.
         """
         async with before(job.deadline):
             (whole,) = await self.prepare(replace(job, texts=(opened.beginning(),), format=Format.TEXT))
             if not whole.route:
                 if not allow_equal_languages:
                     raise InvalidDocument(f"Source and target language are equal: {describe(whole.source)}")
-                return opened.content
+                return await self._documents.untranslated(job.caller, opened)
 
             async def translate(texts: Sequence[SourceText]) -> list[Answer]:
                 return await self.translate_parts([(text, whole.route) for text in texts], job)

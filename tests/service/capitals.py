@@ -62,15 +62,16 @@ class Capitals:
         detected = None if job.source else DetectedSource("en", 0.9)
         return [Answer(self._whole(text, job), job.source or "en", detected) for text in job.texts]
 
-    async def open_document(self, caller: str, name: str, content: bytes) -> OpenedDocument:
-        return await DocumentTranslator(DocumentOptions(), DirectParsers()).open(caller, name, content)
+    async def open_document(self, job: Job, name: str, content: bytes) -> OpenedDocument:
+        opened = DocumentTranslator(DocumentOptions(), DirectParsers())
+        return await opened.open(job.caller, name, content, source=job.source or "", target=job.target)
 
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         await self._begin(job)
-        await self.open_document(job.caller, name, content)  # refuses an invalid file
-        segments = open_document(name, content, DocumentOptions()).segments
+        opened = await self.open_document(job, name, content)  # refuses an invalid file
+        segments = open_document(name, content, opened.options).segments
         translations = [self._segment(segment, job) for segment in segments]
-        return write_document(name, content, DocumentOptions(), translations)
+        return write_document(name, content, opened.options, translations)
 
     async def _begin(self, job: Job) -> None:
         self.jobs.append(job)

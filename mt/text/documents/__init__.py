@@ -6,10 +6,12 @@ from pathlib import PurePath
 from mt.errors import DocumentError, DocumentLimitExceeded, did_you_mean
 from mt.text.documents.archive import ArchiveDocument
 from mt.text.documents.base import Document, DocumentOptions
+from mt.text.documents.fluent import open_fluent
 from mt.text.documents.gettext import PoDocument
 from mt.text.documents.markdown import open_markdown
 from mt.text.documents.markup import open_markup
 from mt.text.documents.office import OfficeDocument
+from mt.text.documents.pdf import PdfDocument
 from mt.text.documents.plain import open_json, open_subtitles, open_text
 from mt.text.documents.resources import (
     is_android,
@@ -20,11 +22,12 @@ from mt.text.documents.resources import (
     open_strings,
 )
 from mt.text.documents.tables import open_table
+from mt.text.documents.tmx import open_tmx
 from mt.text.documents.word import WordDocument
 from mt.text.documents.xliff import open_xliff
 from mt.text.documents.yaml import open_yaml
 
-__all__ = ["SUFFIXES", "Document", "DocumentOptions", "open_document"]
+__all__ = ["PACKED_SUFFIXES", "SUFFIXES", "Document", "DocumentOptions", "open_document", "translated_name"]
 
 Opener = Callable[[str, bytes, DocumentOptions], Document]
 
@@ -38,6 +41,7 @@ _OPENERS: dict[str, Opener] = {
     ".csv": open_table,
     ".docx": WordDocument,
     ".epub": ArchiveDocument,
+    ".ftl": open_fluent,
     ".htm": open_markup,
     ".html": open_markup,
     ".json": open_json,
@@ -46,6 +50,7 @@ _OPENERS: dict[str, Opener] = {
     ".odp": ArchiveDocument,
     ".ods": ArchiveDocument,
     ".odt": ArchiveDocument,
+    ".pdf": PdfDocument,
     ".po": PoDocument,
     ".pot": PoDocument,
     ".pptx": OfficeDocument,
@@ -53,6 +58,7 @@ _OPENERS: dict[str, Opener] = {
     ".resx": open_resx,
     ".srt": open_subtitles,
     ".strings": open_strings,
+    ".tmx": open_tmx,
     ".tsv": open_table,
     ".txt": open_text,
     ".vtt": open_subtitles,
@@ -66,12 +72,25 @@ _OPENERS: dict[str, Opener] = {
 }
 SUFFIXES = tuple(_OPENERS)
 
+PACKED_SUFFIXES = (".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".pptx", ".xlsx")
+"""Suffixes of the formats that are not text."""
+
+_CONVERSIONS = {".pdf": ".docx"}
+"""Suffixes of the formats that are translated into another format."""
+
+
+def translated_name(name: str) -> str:
+    """Return the name of the translation of a file: with another suffix if the format changes, otherwise `name`."""
+    suffix = PurePath(name).suffix
+    return name[: len(name) - len(suffix)] + _CONVERSIONS.get(suffix.lower(), suffix)
+
 
 def open_document(name: str, content: bytes, options: DocumentOptions | None = None) -> Document:
     """Parse the content of a file in the format that the suffix of its name stands for.
 
-    If every translation equals its segment, rendering returns the same bytes. Exceptions are .xliff, which has the same
-    bytes outside of its targets, and .docx and .po, which have the same content.
+    If every translation equals its segment, rendering returns the same bytes. Exceptions are .xliff and .tmx, which
+    have the same bytes outside of their new targets and variants, .docx and .po, which have the same content, and .pdf,
+    which becomes .docx.
 
     Raises: DocumentError if the suffix is not in SUFFIXES, the content is not in this format, or a limit is exceeded.
     """

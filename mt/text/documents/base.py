@@ -26,8 +26,9 @@ class DocumentOptions:
     `max_bytes` limits the size of a file, `max_unpacked_bytes` its size after unpacking, `max_segments` the number of
     segments, and `max_characters` the sum of their lengths. With `retranslate`, entries of .po and units of .xliff that
     already have a translation are translated, too. With `mark_fuzzy`, new translations in .po are flagged for review.
-    `columns` selects the columns of .csv and .tsv by name or by number from 1; if empty, all cells are translated.
-    `markup` has options of .html and .xml.
+    `source_language` and `target_language` select the languages of formats with several, such as .tmx; if the source
+    language is empty, the file names it. `columns` selects the columns of .csv and .tsv by name or by number from 1; if
+    empty, all cells are translated. `markup` has options of .html and .xml.
     """
 
     max_bytes: int = 20_000_000
@@ -36,6 +37,8 @@ class DocumentOptions:
     max_characters: int = 20_000_000
     retranslate: bool = False
     mark_fuzzy: bool = False
+    source_language: str = ""
+    target_language: str = ""
     columns: tuple[str, ...] = ()
     markup: MarkupOptions = field(default_factory=MarkupOptions)
 
@@ -151,7 +154,7 @@ class TextDocument:
         `write` escapes translated text. Its arguments are the text, the segment, and the escaped forms of characters in
         the source.
         """
-        inline = read_inline([part for item in items for part in _split_item(item)], decode, collapse=True)
+        inline = read_inline([part for item in items for part in split_item(item)], decode, collapse=True)
         before, source, after = inline.sources()
         built = inline.built
         self.parts += before
@@ -184,7 +187,8 @@ class TextDocument:
         return self._encoding.encode(self.text(translations), self._errors)
 
 
-def _split_item(item: InlineItem[str]) -> list[InlineItem[str]]:
+def split_item(item: InlineItem[str]) -> list[InlineItem[str]]:
+    """Return the items of a text and of the white space around it; the item itself if it is not a plain text."""
     if item.kind is not InlineKind.TEXT or item.parts != (item.text,):
         return [item]
     return [InlineItem(InlineKind.TEXT, (text,), text) for text in split_whitespace(item.text) if text]

@@ -51,13 +51,13 @@ def _add_unit(
         _keep(document, tokens[unit:end])
         return
     target = children.get("target")
-    filled = target is not None and _inner(tokens, elements, target).strip()
+    filled = target is not None and elements.inner(target).strip()
     if filled and not retranslate:
         _keep(document, tokens[unit:end])
         return
     splitting = frozenset({"mrk"} if tokens[source].name == "seg-source" else ())
     dialect = Dialect(xml=True, splitting=splitting, textless=_CODES, collapse=False)
-    markup = parse_dialect(_inner(tokens, elements, source), dialect)
+    markup = parse_dialect(elements.inner(source), dialect)
     after = elements.end[source if target is None else target]
     document.keep(_NEW_STATE.sub(r"\1translated", tokens[unit].source))
     if target is None:
@@ -77,21 +77,9 @@ def _add_unit(
 def _children(tokens: list[Token], elements: ElementIndex, unit: int) -> dict[str, int]:
     """Return the first child of a unit for each element name, without deeper elements such as alternative targets."""
     children: dict[str, int] = {}
-    number = unit + 1
-    while number < elements.end[unit] - 1:
-        token = tokens[number]
-        if token.kind in (TokenKind.START, TokenKind.EMPTY):
-            children.setdefault(token.name, number)
-            number = elements.end[number]
-        else:
-            number += 1
+    for number in elements.children(unit):
+        children.setdefault(tokens[number].name, number)
     return children
-
-
-def _inner(tokens: list[Token], elements: ElementIndex, number: int) -> str:
-    if tokens[number].kind is TokenKind.EMPTY:
-        return ""
-    return "".join(token.source for token in tokens[number + 1 : elements.end[number] - 1])
 
 
 def _indent(tokens: list[Token], number: int) -> str:

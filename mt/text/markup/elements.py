@@ -1,6 +1,6 @@
 """Pairs of tags, and the properties of elements that matter for translation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
@@ -111,6 +111,22 @@ class ElementIndex:
             self.end[number] = count
         self._find_blocks()
         self._blocks_before = [0, *accumulate(self.block)]
+
+    def children(self, number: int) -> Iterator[int]:
+        """Yield the first tokens of the elements that are children of the element that begins at `number`."""
+        child = number + 1
+        while child < self.end[number] - 1:
+            if self.tokens[child].kind in (TokenKind.START, TokenKind.EMPTY):
+                yield child
+                child = self.end[child]
+            else:
+                child += 1
+
+    def inner(self, number: int) -> str:
+        """Return the source of the content of the element that begins at `number`."""
+        if self.tokens[number].kind is TokenKind.EMPTY:
+            return ""
+        return "".join(token.source for token in self.tokens[number + 1 : self.end[number] - 1])
 
     def untranslatable(self, number: int) -> bool:
         """Return whether the name or an attribute of the element that begins at `number` forbids its translation."""

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 
+from mt.text.documents import translated_name
 from service.bodies import parse_body, read_file
 from service.dependencies import DocumentJobsDependency, while_connected
 from service.errors import (
@@ -47,7 +48,7 @@ async def upload(request: Request, call: AdmittedDependency, document_jobs: Docu
     check_options(body, call.fields)
     name, content = await read_upload(request, body)
     job = await job_without_texts(body, call)
-    opened = await while_connected(request, call.translations.open_document(call.caller.id, name, content))
+    opened = await while_connected(request, call.translations.open_document(job, name, content))
     async with call.charged(opened.characters):
         handle = await document_jobs.put(opened, job)
     return DocumentHandle(document_id=handle.id, document_key=handle.key)
@@ -94,7 +95,7 @@ async def result(
         sent_chunks(content, request, partial(document_jobs.remove, document.id)),
         media_type="application/octet-stream",
         headers={
-            "Content-Disposition": f"attachment; filename*=UTF-8''{quote(document.name)}",
+            "Content-Disposition": f"attachment; filename*=UTF-8''{quote(translated_name(document.name))}",
             "Content-Length": str(len(content)),
         },
     )
@@ -117,10 +118,9 @@ async def read_upload(request: Request, body: DocumentBody) -> tuple[str, bytes]
     name = PurePath(well_formed(body.filename or file.filename or "").replace("\\", "/")).name
     if not name or not content:
         raise InvalidRequest.listing(["file must have a name and not be empty"])
-    suffix = PurePath(name).suffix.lower().removeprefix(".")
+    suffix, written = (PurePath(each).suffix.lower().removeprefix(".") for each in (name, translated_name(name)))
     output = (body.output_format or suffix).lower().removeprefix(".")
-    if output != suffix:
-        raise InvalidRequest.listing(
-            [f"output_format is {shorten(output)}; accepted: {suffix}, the format of the file"]
-        )
+    if output != written:
+        why = "the format of the file" if written == suffix else f"into which a .{suffix} file is translated"
+        raise InvalidRequest.listing([f"output_format is {shorten(output)}; accepted: {written}, {why}"])
     return name, content

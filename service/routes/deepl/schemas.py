@@ -280,7 +280,7 @@ class DocumentBody(CommonFields):
 
     filename: OptionalText = Field(None, description="The name of the file; by default the name in the upload.")
     output_format: OptionalText = Field(
-        None, description="The format of the translation, which must be that of the file."
+        None, description="The format of the translation: that of the file, or docx for a PDF file, which must name it."
     )
 
 

@@ -95,7 +95,8 @@ class FileJob {
     this.state.textContent = "Translated";
     this.bar.remove();
     const dot = this.file.name.lastIndexOf(".");
-    const name = `${this.file.name.slice(0, dot)}.${target}${this.file.name.slice(dot)}`;
+    const ending = url.slice(url.lastIndexOf(".")); // a PDF file becomes a Word document
+    const name = `${this.file.name.slice(0, dot)}.${target}${ending}`;
     this.action.replaceWith(element("a", { class: "button", href: url, download: name }, "Download", hidden(` ${name}`)));
   }
 

@@ -552,7 +552,7 @@ def test_a_document_in_its_own_language_told_as_a_whole() -> None:
             await translations.translate_document("a.txt", content, asked) == b"THE FIRST LINE\nSECOND\n\n  THIRD: X \n"
         )
         german = b"da ist der Hund\nzwei"
-        opened = await translations.open_document(asked.caller, "a.txt", german)
+        opened = await translations.open_document(asked, "a.txt", german)
         assert await translations.translate_opened(opened, asked) == german
         with pytest.raises(InvalidDocument, match=r"Source and target language are equal: German \(de\)"):
             await translations.translate_document("a.txt", german, asked)

@@ -1,0 +1,105 @@
+"""Translation of a document, or of all documents in a folder."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from mt.cli.translation_job import TranslationJob
+from mt.errors import DataError, MTError
+from mt.files import atomic_file
+from mt.pipeline.documents import FileTranslator
+from mt.text.documents import SUFFIXES, DocumentOptions, translated_name
+
+LIMITS = DocumentOptions(
+    max_bytes=1_000_000_000, max_unpacked_bytes=4_000_000_000, max_segments=5_000_000, max_characters=500_000_000
+)
+"""Limits of the user's own files, which are less likely to be hostile than those of a service."""
+
+
+@dataclass
+class _Counts:
+    """Numbers of files, and of segments that stay untranslated."""
+
+    translated: int = 0
+    skipped: int = 0
+    failed: int = 0
+    unchanged: int = 0
+
+
+def translate_files(job: TranslationJob, out: Path, console: Console) -> bool:
+    """Translate the document or folder `job.options.file` into `out`. Return whether everything was translated.
+
+    Raises:
+        DataError: If the document or folder does not exist, or `out` cannot be its translation.
+        LanguageError, RequestError: If the model does not support the direction or the options.
+    """
+    options, path = job.options, Path(job.options.file)
+    job.translator.direction_of(options.source, options.target)  # one error, not one for each file
+    translator = FileTranslator(job.translator, options.source, options.target, job.search, job.terms, LIMITS)
+    counts = _Counts()
+    for file, target in _files(path, out):
+        if target is None:
+            counts.skipped += 1
+            _tell(console, f"skipped: {file}: files of this format are not translated")
+            continue
+        try:
+            done = translator.translate(file.name, file.read_bytes())
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_file(target) as temporary:
+                temporary.write_bytes(done.content)
+        except Exception as error:  # a library may raise any exception for a damaged file
+            counts.failed += 1
+            kind = "" if isinstance(error, (MTError, OSError)) else f"{type(error).__name__}: "
+            _tell(console, f"not translated: {file}: {kind}{error}")
+            continue
+        for problem in done.problems:
+            _tell(console, f"{file}: {problem}")
+        counts.translated += 1
+        counts.unchanged += len(done.problems)
+        _tell(console, f"{file} -> {target}: {done.segments:,} texts")
+    _tell(console, _summary(counts))
+    return not counts.failed and not counts.unchanged
+
+
+def _summary(counts: _Counts) -> str:
+    unchanged = f"; {counts.unchanged:,} texts could not be translated and are unchanged" if counts.unchanged else ""
+    return f"{counts.translated:,} files translated, {counts.skipped:,} skipped, {counts.failed:,} failed{unchanged}"
+
+
+def _files(path: Path, out: Path) -> Iterator[tuple[Path, Path | None]]:
+    """Yield each file with the path of its translation, or None if its format is unknown. Raises: DataError."""
+    if path.is_dir():
+        if out.exists() and not out.is_dir():
+            raise DataError(f"{out} is a file, but {path} is a folder; accepted: a folder")
+        if out.resolve().is_relative_to(path.resolve()):
+            raise DataError(f"{out} lies in {path}; accepted: a folder outside of it")
+        yield from _folder(path, out)
+    elif not path.is_file():
+        raise DataError(f"{path} does not exist; accepted: a document or a folder")
+    else:
+        if path.suffix.lower() not in SUFFIXES:
+            raise DataError(f"{path} has an unknown format; accepted: {', '.join(SUFFIXES)}")
+        name = translated_name(path.name)
+        target = out / name if out.is_dir() else out
+        suffix = Path(name).suffix
+        if target.suffix.lower() != suffix.lower():
+            raise DataError(f"{target} has another format than the translation of {path}; accepted: {suffix}")
+        if target.exists() and target.samefile(path):
+            raise DataError(f"{target} is the document itself; accepted: another file")
+        yield path, target
+
+
+def _folder(folder: Path, out: Path) -> Iterator[tuple[Path, Path | None]]:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    for path in paths:
+        target = path.with_name(translated_name(path.name))
+        if target != path and target.is_file():  # a.pdf beside a.docx
+            target = path.with_name(path.name + target.suffix)
+        known = path.suffix.lower() in SUFFIXES
+        yield path, out / target.relative_to(folder) if known else None
+
+
+def _tell(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

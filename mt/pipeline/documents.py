@@ -1,0 +1,73 @@
+"""Translation of documents in this process."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from mt.decoding.options import SearchOptions
+from mt.pipeline.results import ExplainOptions, Failure
+from mt.pipeline.translator import CHUNK_TEXTS, Translator
+from mt.text.documents import DocumentOptions, open_document
+from mt.text.markup import Segment, TranslatedSegment
+from mt.text.terms import Terms
+
+
+@dataclass(frozen=True)
+class TranslatedDocument:
+    """A translated document: its content, the number of its segments, and the problems of those left unchanged."""
+
+    content: bytes
+    segments: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FileTranslator:
+    """Translates documents of any supported format in one direction."""
+
+    translator: Translator
+    source: str | None = None
+    target: str | None = None
+    search: SearchOptions | None = None
+    terms: Terms | None = None
+    limits: DocumentOptions = field(default_factory=DocumentOptions)
+
+    def translate(self, name: str, content: bytes) -> TranslatedDocument:
+        """Translate a document; its format is that of `name`, as in `open_document`.
+
+        A segment that cannot be translated stays unchanged.
+
+        Raises:
+            DocumentError: The document cannot be read.
+            LanguageError, RequestError: The model does not support the direction or the options.
+        """
+        source, target = self.translator.direction_of(self.source, self.target)
+        options = replace(self.limits, source_language=source, target_language=target)
+        document = open_document(name, content, options)
+        translations, problems = self._translate(document.segments)
+        return TranslatedDocument(document.render(translations), len(translations), problems)
+
+    def _translate(self, segments: Sequence[Segment]) -> tuple[list[TranslatedSegment], tuple[str, ...]]:
+        plain, aligned = (
+            self.translator.planner(
+                source=self.source,
+                target=self.target,
+                options=self.search,
+                terms=self.terms,
+                explain=ExplainOptions(alignment=alignment),
+            )
+            for alignment in (False, True)
+        )
+        planners = (aligned if segment.marks and not segment.ordered else plain for segment in segments)
+        tasks = (
+            planner.attempt(segment.text, segment.kept) for planner, segment in zip(planners, segments, strict=True)
+        )
+        translations: list[TranslatedSegment] = []
+        problems: list[str] = []
+        for result in self.translator.dispatcher.stream(tasks, CHUNK_TEXTS):
+            if isinstance(result, Failure):
+                problems.append(result.problem)
+                translations.append(TranslatedSegment(result.source))
+            else:
+                links = tuple(link for sentence in result.sentences for link in sentence.links)
+                translations.append(TranslatedSegment(result.text, links))
+        return translations, tuple(problems)

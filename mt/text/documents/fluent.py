@@ -1,0 +1,132 @@
+"""Fluent files (.ftl), parsed by fluent.syntax. The texts are replaced in the source, so that the layout is kept."""
+
+import re
+from collections.abc import Iterator
+
+from fluent.syntax import FluentParser, ast
+
+from mt.errors import DocumentError, DocumentLimitExceeded
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text, split_item
+from mt.text.markup import Segment, TranslatedSegment
+from mt.text.markup.inline import InlineItem, InlineKind, decode_nothing, read_inline
+from mt.text.markup.tokens import MAX_TOKENS
+
+_BREAK = re.compile(r"[ \t]*(\r?\n[ \t]*)+")
+_NOT_FIRST = "[*."  # characters that have a meaning at the beginning of a line
+_MAX_INDENT = 100  # characters that are searched for the beginning of a line
+
+
+def open_fluent(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Parse Fluent. The values and attributes of messages, and the values of terms, are segments.
+
+    A select expression is kept, and its variants are segments of their own. All other placeables, such as `{ $name }`,
+    are kept within the text. Blank lines separate segments; other line breaks of a translated text become spaces.
+    Attributes of terms, which translations do not show, and lines that are not Fluent are kept.
+
+    Raises: DocumentError if the content has no message and no term.
+    """
+    text, encoding = decode_text(name, content)
+    if sum(map(text.count, "\n{")) > MAX_TOKENS:  # counted before the parser, which takes memory for each
+        raise DocumentLimitExceeded(f"{name} has more than {MAX_TOKENS:,} lines; accepted: at most this number")
+    try:
+        entries = FluentParser().parse(text).body
+        document = TextDocument(SegmentList(name, options), encoding)
+        writer = _PatternReader(text, document)
+        for pattern in _patterns(entries):
+            writer.add(pattern)
+        writer.keep_until(len(text))
+    except RecursionError as error:
+        raise DocumentLimitExceeded(f"{name} is nested too deeply; accepted: fewer nested placeables") from error
+    if text.strip() and all(isinstance(entry, ast.Junk) for entry in entries):
+        raise DocumentError(f"{name} is not Fluent: it has no message; accepted: lines such as hello = Hello")
+    return document
+
+
+def _patterns(entries: list[ast.EntryType]) -> Iterator[ast.Pattern]:
+    """Yield the patterns of messages, of their attributes, and of terms, in order."""
+    for entry in entries:
+        if isinstance(entry, (ast.Message, ast.Term)) and entry.value is not None:
+            yield entry.value
+        if isinstance(entry, ast.Message):
+            yield from (attribute.value for attribute in entry.attributes)
+
+
+class _PatternReader:
+    """A reader of the patterns of one file, in order. It adds their texts, and all that is between them."""
+
+    def __init__(self, text: str, document: TextDocument) -> None:
+        self._text, self._document = text, document
+        self._items: list[InlineItem[str]] = []  # of the present segment
+        self._begin = self._end = 0  # offsets of the present segment; all before it has been added
+
+    def keep_until(self, place: int) -> None:
+        """End the present segment, and keep the text from its end to offset `place`."""
+        self._flush()
+        self._document.keep(self._text[self._end : place])
+        self._begin = self._end = place
+
+    def add(self, pattern: ast.Pattern) -> None:
+        """Add the texts of a pattern."""
+        for element in pattern.elements:
+            begin, end = _range(element)
+            if not self._items:
+                self.keep_until(begin)
+            if isinstance(element, ast.TextElement):
+                self._add_text(begin, end)
+            elif isinstance(element.expression, ast.SelectExpression):
+                self.keep_until(begin)
+                for variant in element.expression.variants:
+                    self.add(variant.value)
+                self.keep_until(end)
+            elif isinstance(element.expression, ast.StringLiteral) and not any(map(str.isalnum, self._text[begin:end])):
+                self._append(InlineKind.EMPTY, begin, end)
+            else:
+                self._append(InlineKind.KEPT, begin, end)
+        self._flush()
+
+    def _add_text(self, begin: int, end: int) -> None:
+        for match in _BREAK.finditer(self._text, begin, end):
+            self._append(InlineKind.TEXT, begin, match.start())
+            begin = match.end()
+            if match[0].count("\n") > 1:
+                self.keep_until(begin)
+            else:
+                self._append(InlineKind.TEXT, match.start(), begin)
+        self._append(InlineKind.TEXT, begin, end)
+
+    def _append(self, kind: InlineKind, begin: int, end: int) -> None:
+        """Append an item to the present segment, after the white space before the item."""
+        for item_kind, source in ((InlineKind.TEXT, self._text[self._end : begin]), (kind, self._text[begin:end])):
+            if source:
+                self._items.append(InlineItem(item_kind, (source,), "" if item_kind is InlineKind.EMPTY else source))
+        self._end = max(self._end, end)
+
+    def _flush(self) -> None:
+        """Add the present segment."""
+        inline = read_inline([part for item in self._items for part in split_item(item)], decode_nothing, collapse=True)
+        before, source, after = ("".join(parts) for parts in inline.sources())
+        built = inline.built
+        self._document.keep(before)
+        if built is None:
+            self._document.keep(source)
+        else:
+            begin = self._begin + len(before)
+            first = not self._text[max(0, begin - _MAX_INDENT) : begin].rpartition("\n")[2].strip()
+
+            def write(_: Segment, new: TranslatedSegment) -> str:
+                written = "".join(built.render(new, _escape))
+                return f'{{ "{written[0]}" }}{written[1:]}' if first and written[:1] in _NOT_FIRST else written
+
+            self._document.add(built.segment, source, write)
+        self._document.keep(after)
+        self._items = []
+        self._begin = self._end
+
+
+def _escape(text: str) -> str:
+    return re.sub("[{}]", lambda brace: f'{{ "{brace[0]}" }}', " ".join(text.splitlines()))
+
+
+def _range(node: ast.SyntaxNode) -> tuple[int, int]:
+    assert node.span is not None
+    return node.span.start, node.span.end

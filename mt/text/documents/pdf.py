@@ -1,0 +1,90 @@
+"""PDF files (.pdf). Their text layer is translated into a Word document."""
+
+from collections.abc import Sequence
+from io import BytesIO
+
+import docx
+from docx.shared import Pt
+from docx.text.paragraph import Paragraph
+
+from mt.text.documents.base import DocumentOptions, SegmentList
+from mt.text.documents.pdf_layout import Block, BlockKind, read_blocks
+from mt.text.documents.pdf_lines import read_pdf
+from mt.text.markup import Segment, TranslatedSegment
+from mt.text.markup.parsing import NOT_XML
+
+_BULLETS = "List Bullet"
+_MIN_PAGE, _MAX_PAGE = 72, 1584  # points; Word accepts at most 22 inches
+
+
+class PdfDocument:
+    """A PDF file. Segments are its headings, paragraphs, list items and running titles, in reading order.
+
+    Rendering returns a .docx file with these as headings, paragraphs, list items, header and footer, on pages of the
+    same size. Lost are pictures, drawings, the lines of tables, positions, fonts, colours, links, notes and forms; each
+    cell of a table becomes a paragraph.
+    """
+
+    def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
+        """Parse the content. Raises: DocumentError if it is not PDF, has no text layer, or exceeds a limit."""
+        text = read_pdf(name, content, options)
+        self._page_size = text.page_sizes[0]
+        self._blocks = read_blocks(text)
+        self.segments: list[Segment] = SegmentList(name, options)
+        self._slots: list[int] = []  # the index of the segment of each block, or -1
+        for block in self._blocks:
+            translated = any(map(str.isalnum, block.text))
+            self._slots.append(len(self.segments) if translated else -1)
+            if translated:
+                self.segments.append(Segment(block.text))
+
+    def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
+        """Return a .docx file with the translation of each segment."""
+        assert len(translations) == len(self.segments)
+        writer = _WordWriter(self._page_size)
+        for block, slot in zip(self._blocks, self._slots, strict=True):
+            writer.add(block, block.text if slot < 0 else NOT_XML.sub("", translations[slot].text))
+        return writer.content()
+
+
+class _WordWriter:
+    """A writer of a Word document."""
+
+    def __init__(self, page_size: tuple[float, float]) -> None:
+        self._document = docx.Document()
+        self._section = self._document.sections[0]
+        if all(_MIN_PAGE <= side <= _MAX_PAGE for side in page_size):
+            self._section.page_width, self._section.page_height = map(Pt, page_size)
+        styles = self._document.styles
+        names = ["Normal", _BULLETS, *(f"Heading {level}" for level in range(1, 5))]
+        self._styles = {name: styles[name] for name in names}
+
+    def add(self, block: Block, text: str) -> None:
+        """Add a block with this text."""
+        match block.kind:
+            case BlockKind.HEADER:
+                paragraph = self._running(self._section.header.paragraphs)
+            case BlockKind.FOOTER:
+                paragraph = self._running(self._section.footer.paragraphs)
+            case BlockKind.HEADING:
+                paragraph = self._document.add_paragraph(style=self._styles[f"Heading {block.level}"])
+            case BlockKind.BULLET:
+                paragraph = self._document.add_paragraph(style=self._styles[_BULLETS])
+            case BlockKind.PARAGRAPH:
+                paragraph = self._document.add_paragraph(style=self._styles["Normal"])
+        run = paragraph.add_run(text)
+        if block.bold:
+            run.bold = True
+
+    def content(self) -> bytes:
+        """Return the file."""
+        out = BytesIO()
+        self._document.save(out)
+        return out.getvalue()
+
+    @staticmethod
+    def _running(paragraphs: Sequence[Paragraph]) -> Paragraph:
+        """Return the last paragraph of a header or footer for another title; titles are separated by tabs."""
+        if paragraphs[-1].text:
+            paragraphs[-1].add_run("\t")
+        return paragraphs[-1]

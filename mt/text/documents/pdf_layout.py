@@ -1,0 +1,226 @@
+"""Reconstruction of headings, list items and paragraphs from the lines of a PDF file."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+
+from mt.text.documents.pdf_lines import SOFT_HYPHEN, PdfLine, PdfText
+
+MAX_LEVEL = 4
+_HEADING_SIZE = 1.12  # smallest size of a heading in sizes of the body
+_MAX_HEADING, _MAX_BOLD_HEADING = 200, 100  # characters
+_SAME_SIZE = 0.08  # largest relative difference of the sizes of the lines of a paragraph
+_INDENT = 0.8  # smallest indent of a new paragraph in font sizes
+_DEFAULT_LEADING, _MAX_LEADING = 1.25, 2.6  # distance of baselines in font sizes
+_LOOSE = 1.2  # lines whose distance is larger than this many usual distances are not of one paragraph
+_NEAR = 4  # lines before and after a line that show the right edge of its column
+_MARGIN = 0.12  # part of the height of a page in which running titles stand
+_MIN_RUNNING_PAGES = 2
+_BULLET = re.compile(r"[•◦▪‣∙●○■□–—*-]\s+(?=\S)")
+_NUMBERED = re.compile(r"(?:\d{1,3}|[A-Za-z])[.)]\s+(?=\S)|\[\d{1,3}\]\s+(?=\S)")
+_NUMBER = re.compile(r"\d[\d.]{0,8}\s")
+_SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*$""")
+_NO_HEADING_END = re.compile(r"[.,;:!?…]$")
+_HYPHENATED = re.compile(r"(?<![^\W\d_])[^\W\d_]++(?:-[^\W\d_]++)+")
+_LAST_WORD, _FIRST_WORD = re.compile(r"[^\W\d_]+-$"), re.compile(r"[^\W\d_]+")
+_END = 60  # characters at the end of a line that are searched
+_EDGE_NUMBER = re.compile(r"^[\d\W]+|[\d\W]++$")
+_DIGITS = re.compile(r"\d+")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65]")
+
+
+class BlockKind(Enum):
+    """Kind of a block of text."""
+
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    BULLET = "bullet"
+    HEADER = "header"  # running title of the pages
+    FOOTER = "footer"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A heading of a level from 1, a paragraph, a list item without its bullet, or a running title."""
+
+    kind: BlockKind
+    text: str
+    level: int = 0
+    bold: bool = False
+
+
+def read_blocks(text: PdfText) -> list[Block]:
+    """Return the blocks of a file in reading order; running titles, which repeat on the pages, come first.
+
+    The lines of a paragraph are those that have one size and weight, the usual distance, and no indent, and that are
+    full: the first word of the next line does not fit in. Hyphens at the ends of lines are removed, unless the word has
+    a hyphen elsewhere in the file. Page numbers are dropped.
+    """
+    running, lines = _split_running_titles(text)
+    body = _usual_size(lines)
+    paragraphs = list(_paragraphs(lines))
+    sizes = sorted({size for paragraph in paragraphs if (size := _heading_size(paragraph, body))}, reverse=True)
+    levels = {size: min(level, MAX_LEVEL) for level, size in enumerate(sizes, 1)}
+    hyphenated = {word.lower() for line in lines for word in _HYPHENATED.findall(line.text)}
+    return [*running, *(_block(paragraph, body, levels, hyphenated) for paragraph in paragraphs)]
+
+
+def _usual_size(lines: Iterable[PdfLine]) -> float:
+    """Return the font size of most of the text."""
+    counts: Counter[float] = Counter()
+    for line in lines:
+        counts[line.size] += len(line.text)
+    return counts.most_common(1)[0][0] if counts else 1.0
+
+
+def _split_running_titles(text: PdfText) -> tuple[list[Block], list[PdfLine]]:
+    """Return the running titles, each once, and all lines that are neither running titles nor page numbers.
+
+    A running title is in one of the two outermost rows of a page, at its edge. Its text, except for numbers, is in the
+    same place on a third of the pages. It is not larger than most of the text, as the titles of chapters are. Page
+    numbers are cut off, and titles such as "Page 3 of 5" are dropped.
+    """
+    largest = _HEADING_SIZE * _usual_size(text.lines)
+    rows: defaultdict[int, set[int]] = defaultdict(set)
+    for line in text.lines:
+        rows[line.page].add(round(line.baseline))
+    outermost = {page: {*heights[:2], *heights[-2:]} for page, heights in ((p, sorted(r)) for p, r in rows.items())}
+    keys: list[tuple[str, int] | None] = []
+    pages: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
+    for line in text.lines:
+        height = text.page_sizes[line.page][1]
+        at_edge = not _MARGIN * height < line.baseline < (1 - _MARGIN) * height
+        candidate = at_edge and line.size < largest and round(line.baseline) in outermost[line.page]
+        key = (_DIGITS.sub("#", line.text), round(line.baseline / 2)) if candidate else None
+        keys.append(key)
+        if key is not None:
+            pages[key].add(line.page)
+    least = max(_MIN_RUNNING_PAGES, len(text.page_sizes) / 3)
+    running = {key for key, numbers in pages.items() if len(numbers) >= least}
+    titles: dict[tuple[str, int], tuple[BlockKind, set[str]]] = {}
+    lines: list[PdfLine] = []
+    for line, key in zip(text.lines, keys, strict=True):
+        if key is None or key not in running:
+            lines.append(line)
+        else:
+            upper = line.baseline > text.page_sizes[line.page][1] / 2
+            titles.setdefault(key, (BlockKind.HEADER if upper else BlockKind.FOOTER, set()))[1].add(line.text.strip())
+    named = ((kind, _without_page_number(texts)) for kind, texts in titles.values())
+    return [Block(kind, title) for kind, title in named if any(map(str.isalpha, title))], lines
+
+
+def _without_page_number(texts: set[str]) -> str:
+    """Return a running title, given its texts on all pages; "" if there is only a page number."""
+    title = min(texts)
+    if len(texts) == 1:
+        return title
+    title = _EDGE_NUMBER.sub("", title)
+    return title if " " in title and not _DIGITS.search(title) else ""
+
+
+def _paragraphs(lines: Sequence[PdfLine]) -> Iterator[list[PdfLine]]:
+    leading = _leading(lines)
+    edges = _right_edges(lines)
+    paragraph: list[PdfLine] = []
+    for number, line in enumerate(lines):
+        if paragraph and not _continues(paragraph, line, leading, edges[number - 1]):
+            yield paragraph
+            paragraph = []
+        paragraph.append(line)
+    if paragraph:
+        yield paragraph
+
+
+def _leading(lines: Sequence[PdfLine]) -> dict[float, float]:
+    """Return the usual distance of baselines, in font sizes, for each font size."""
+    counts: defaultdict[float, Counter[float]] = defaultdict(Counter)
+    for before, line in pairwise(lines):
+        ratio = (before.baseline - line.baseline) / line.size
+        if before.page == line.page and before.size == line.size and 0.8 < ratio < _MAX_LEADING:
+            counts[line.size][round(ratio, 1)] += 1
+    return {size: ratios.most_common(1)[0][0] for size, ratios in counts.items()}
+
+
+def _right_edges(lines: Sequence[PdfLine]) -> list[float]:
+    """Return the right edge of the column of each line: of the lines near it with the same left edge and size."""
+    edges = []
+    for number, line in enumerate(lines):
+        near = lines[max(0, number - _NEAR) : number + _NEAR + 1]
+        alike = (
+            other.right
+            for other in near
+            if other.page == line.page and other.size == line.size and abs(other.left - line.left) < line.size
+        )
+        edges.append(max(alike))
+    return edges
+
+
+def _continues(paragraph: Sequence[PdfLine], line: PdfLine, leading: dict[float, float], edge: float) -> bool:
+    """Return whether a line continues a paragraph, whose last line is in a column with the right `edge`."""
+    last = paragraph[-1]
+    if abs(line.size - last.size) > _SAME_SIZE * last.size or line.bold != last.bold or _marked(line):
+        return False
+    distance = last.baseline - line.baseline
+    if line.page != last.page or distance < -line.size:  # the top of the next column or page
+        unfinished = not _SENTENCE_END.search(last.text[-_END:]) and last.right > edge - 2 * last.size
+        within_page = line.page == last.page and len(paragraph) == 1  # such as a cell and the next cell of a row
+        return unfinished and line.text[:1].islower() and last.alone and line.alone and not within_page
+    if not 0.3 * line.size < distance <= _LOOSE * leading.get(line.size, _DEFAULT_LEADING) * line.size:
+        return False
+    if line.left > last.right or line.right < last.left or not (last.alone and line.alone):
+        return False
+    if abs(line.left + line.right - last.left - last.right) < line.size and abs(line.left - last.left) > line.size:
+        return True  # both lines are centred
+    indent = line.left - (paragraph[1].left if len(paragraph) > 1 else last.left)
+    hanging = len(paragraph) == 1 and (indent < 0 or _marked(last) or _NUMBER.match(last.text))
+    if abs(indent) > _INDENT * line.size and not hanging:
+        return False
+    word = (line.right - line.left) * (len(line.text.split(None, 1)[0]) + 1) / len(line.text)
+    fits = last.right + word < edge - 0.5 * line.size
+    return not fits or line.text[:1].islower()
+
+
+def _marked(line: PdfLine) -> bool:
+    return bool(_BULLET.match(line.text) or _NUMBERED.match(line.text))
+
+
+def _heading_size(paragraph: Sequence[PdfLine], body: float) -> float:
+    """Return the size of a paragraph that is a heading by its size, or 0."""
+    size = paragraph[0].size
+    length = sum(len(line.text) for line in paragraph)
+    return size if size >= _HEADING_SIZE * body and length <= _MAX_HEADING else 0.0
+
+
+def _block(paragraph: Sequence[PdfLine], body: float, levels: dict[float, int], hyphenated: set[str]) -> Block:
+    text, first = _join(paragraph, hyphenated), paragraph[0]
+    if size := _heading_size(paragraph, body):
+        return Block(BlockKind.HEADING, text, levels[size])
+    bullet = _BULLET.match(text)
+    if bullet:
+        return Block(BlockKind.BULLET, text[bullet.end() :], bold=first.bold)
+    short = len(paragraph) == 1 and first.alone and len(text) <= _MAX_BOLD_HEADING
+    if first.bold and short and not _NO_HEADING_END.search(text) and first.size >= body:
+        return Block(BlockKind.HEADING, text, min(len(set(levels.values())) + 1, MAX_LEVEL))
+    return Block(BlockKind.PARAGRAPH, text, bold=first.bold)
+
+
+def _join(lines: Sequence[PdfLine], hyphenated: set[str]) -> str:
+    """Return the text of the lines of a paragraph."""
+    parts: list[str] = []
+    for line in lines:
+        text = line.text.strip()
+        before = parts[-1] if parts else ""
+        if before.endswith(SOFT_HYPHEN):
+            parts[-1] = before[:-1]
+        elif before.endswith("-") and (word := _LAST_WORD.search(before[-_END:])):
+            following = _FIRST_WORD.match(text)
+            joined = (word[0] + following[0]).lower() if following else ""
+            if text[:1].islower() and joined not in hyphenated:
+                parts[-1] = before[:-1]
+        elif before and not (_UNSPACED.match(before[-1]) and _UNSPACED.match(text[:1])):
+            parts.append(" ")
+        parts.append(text)
+    return "".join(parts).rstrip(SOFT_HYPHEN)

@@ -1,0 +1,223 @@
+"""The lines of the text layer of a PDF file, read by PDFium through pypdfium2.
+
+pypdf reports neither the widths of characters, which columns and paragraphs need, nor hyphens at the ends of lines.
+pdfminer.six needs cryptography, which is larger than PDFium, and takes twice as long.
+"""
+
+import ctypes
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pypdfium2
+from pypdfium2 import raw
+
+from mt.errors import DocumentError, DocumentLimitExceeded
+from mt.text.documents.base import DocumentOptions
+from mt.text.markup.parsing import NOT_XML
+
+MAX_PAGES = 5000
+SOFT_HYPHEN = "\u00ad"
+_CELL_GAP = 2.0  # in a line, a gap of this many font sizes separates cells or columns
+_ROW_SHIFT = 0.5  # a character that is shifted by this many font sizes begins a line; superscripts are shifted less
+_BACK = 3.0  # a character this many font sizes to the left of the last one begins a line
+_BOLD = re.compile("bold|black|heavy|demi", re.IGNORECASE)
+_FORCE_BOLD = 1 << 18  # flag of a font descriptor
+_NAME_BYTES = 200
+_REPLACED = str.maketrans(
+    {
+        **dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)),
+        **dict.fromkeys("\uf0b7\uf0a7\uf076\uf0d8", "•"),  # bullets of the fonts Symbol and Wingdings
+        "\x02": "-",  # PDFium's sign for a hyphen at the end of a line
+        "\ufffe": "-",
+        "\u2010": "-",
+    }
+)
+_SPACES = frozenset(" \t\u00a0")
+_LINE_BREAKS = frozenset("\r\n\0")
+
+
+@dataclass(frozen=True, slots=True)
+class PdfLine:
+    """A line of text, or a part of a line between wide gaps. Distances are in points, heights from the lower edge.
+
+    `size` is the font size of most of its characters, and `bold` whether most of them are bold. `alone` is False if
+    the line has other parts.
+    """
+
+    text: str
+    page: int
+    left: float
+    right: float
+    baseline: float
+    size: float
+    bold: bool
+    alone: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PdfText:
+    """The lines of all pages in the order of the file, and the sizes of the pages in points."""
+
+    lines: list[PdfLine]
+    page_sizes: list[tuple[float, float]]
+
+
+def read_pdf(name: str, content: bytes, options: DocumentOptions) -> PdfText:
+    """Read the text layer.
+
+    Raises: DocumentError if the file is not PDF, needs a password, or has no text layer. DocumentLimitExceeded if it
+    has too many pages or characters.
+    """
+    try:
+        pdf = pypdfium2.PdfDocument(content)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code == raw.FPDF_ERR_PASSWORD:
+            raise DocumentError(f"{name} is protected by a password; accepted: a file without one") from error
+        raise DocumentError(f"{name} is not a PDF file, or is damaged") from error
+    try:
+        if len(pdf) > MAX_PAGES:
+            raise DocumentLimitExceeded(f"{name} has {len(pdf):,} pages; accepted: at most {MAX_PAGES:,}")
+        text = PdfText([], [])
+        characters = 0
+        for number in range(len(pdf)):
+            try:
+                page = pdf[number]
+                layer = page.get_textpage()
+            except pypdfium2.PdfiumError as error:
+                raise DocumentError(f"{name}: page {number + 1} is damaged") from error
+            characters += layer.count_chars()
+            if characters > options.max_characters:
+                most = f"{options.max_characters:,}"
+                raise DocumentLimitExceeded(f"{name} has more than {most} characters; accepted: at most this number")
+            text.page_sizes.append(page.get_size())
+            text.lines.extend(_LineReader(layer, number).lines())
+            layer.close()
+            page.close()
+    finally:
+        pdf.close()
+    if not text.lines:
+        raise DocumentError(f"{name} has no text layer; accepted: a PDF with text, such as one after text recognition")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """Size and weight of a text object, and the direction of its lines as cosine and sine."""
+
+    size: float
+    bold: bool
+    cosine: float
+    sine: float
+
+
+@dataclass(slots=True)
+class _Part:
+    """A part of a line that is being read."""
+
+    style: _Style
+    left: float
+    right: float
+    baseline: float
+    last: float  # left edge of the last character
+    text: list[str]
+    sizes: dict[float, int]  # number of characters by font size
+    bold: int = 0  # number of bold characters
+    alone: bool = True
+
+
+class _LineReader:
+    """A reader of the lines of one page."""
+
+    def __init__(self, layer: pypdfium2.PdfTextPage, page: int) -> None:
+        self._layer, self._page = layer.raw, page
+        self._count = layer.count_chars()
+        self._x, self._y = ctypes.c_double(), ctypes.c_double()
+        self._box, self._matrix = raw.FS_RECTF(), raw.FS_MATRIX()
+        self._font = ctypes.create_string_buffer(_NAME_BYTES)
+        self._flags = ctypes.c_int()
+
+    def lines(self) -> Iterator[PdfLine]:
+        """Yield the lines in the order of the file, which is the reading order in files of most programs."""
+        part: _Part | None = None
+        style, known, space = _Style(1.0, False, 1.0, 0.0), -1, False
+        for number in range(self._count):
+            character = self._character(number)
+            if character in _LINE_BREAKS:
+                continue
+            if character in _SPACES:
+                space = True
+                continue
+            handle = raw.FPDFText_GetTextObject(self._layer, number)
+            address = ctypes.addressof(handle.contents) if handle else known
+            if address != known:
+                style, known = self._style(number), address
+            place = self._place(number, style)
+            if place is None:
+                continue
+            left, right, baseline = place
+            if part is not None and (begins := self._begins(part, style, left, baseline)) is not None:
+                part.alone = part.alone and not begins
+                yield from self._line(part)
+                part = _Part(style, left, right, baseline, left, [], {}, alone=not begins)
+            elif part is None:
+                part = _Part(style, left, right, baseline, left, [], {})
+            elif space:
+                part.text.append(" ")
+            space = False
+            part.text.append(character)
+            part.left, part.right, part.last = min(part.left, left), max(part.right, right), left
+            part.sizes[style.size] = part.sizes.get(style.size, 0) + 1
+            part.bold += style.bold
+        if part is not None:
+            yield from self._line(part)
+
+    def _character(self, number: int) -> str:
+        code = raw.FPDFText_GetUnicode(self._layer, number)
+        return chr(code) if code < 0x110000 else "\ufffd"
+
+    def _style(self, number: int) -> _Style:
+        raw.FPDFText_GetMatrix(self._layer, number, self._matrix)
+        matrix = self._matrix
+        width = math.hypot(matrix.a, matrix.b)
+        size = abs(raw.FPDFText_GetFontSize(self._layer, number)) * math.hypot(matrix.c, matrix.d)
+        raw.FPDFText_GetFontInfo(self._layer, number, self._font, _NAME_BYTES, self._flags)
+        bold = bool(self._flags.value & _FORCE_BOLD) or _BOLD.search(self._font.value.decode("latin-1")) is not None
+        size = round(size, 1) if math.isfinite(size) and size > 0 else 1.0
+        if not math.isfinite(width) or width == 0:
+            return _Style(size, bold, 1.0, 0.0)
+        return _Style(size, bold, matrix.a / width, matrix.b / width)
+
+    def _place(self, number: int, style: _Style) -> tuple[float, float, float] | None:
+        """Return the left and right edge and the baseline of a character, in the direction of its line."""
+        raw.FPDFText_GetCharOrigin(self._layer, number, self._x, self._y)
+        raw.FPDFText_GetLooseCharBox(self._layer, number, self._box)
+        x, y, box = self._x.value, self._y.value, self._box
+        if not math.isfinite(x + y + box.left + box.right + box.top + box.bottom):
+            return None
+        cosine, sine = style.cosine, style.sine
+        corners = [a * cosine + b * sine for a in (box.left, box.right) for b in (box.top, box.bottom)]
+        return min(corners), max(corners), y * cosine - x * sine
+
+    @staticmethod
+    def _begins(part: _Part, style: _Style, left: float, baseline: float) -> bool | None:
+        """Return None if a character continues a line, otherwise whether it begins another part of the same row."""
+        size = max(part.style.size, style.size)
+        turned = abs(part.style.cosine - style.cosine) + abs(part.style.sine - style.sine) > 0.1
+        if turned or abs(baseline - part.baseline) > _ROW_SHIFT * size or left < part.last - _BACK * size:
+            return False
+        return True if left > part.right + _CELL_GAP * size and not _is_marker(part.text) else None
+
+    def _line(self, part: _Part) -> Iterator[PdfLine]:
+        text = NOT_XML.sub("", "".join(part.text).translate(_REPLACED))
+        text = text.rstrip(SOFT_HYPHEN).replace(SOFT_HYPHEN, "") + SOFT_HYPHEN * text.endswith(SOFT_HYPHEN)
+        if text.strip():
+            size = max(part.sizes, key=lambda size: part.sizes[size])
+            bold = 2 * part.bold > sum(part.sizes.values())
+            yield PdfLine(text, self._page, part.left, part.right, part.baseline, size, bold, part.alone)
+
+
+def _is_marker(text: list[str]) -> bool:
+    """Return whether the text is only the bullet or number of a list item, after which a gap is usual."""
+    return len(text) <= 4 and (text[-1] in ".)" or (len(text) == 1 and not text[0].isalnum()))

@@ -1,0 +1,121 @@
+"""Translation memories (.tmx). The translation of a unit is added as a variant in the target language."""
+
+from html import escape
+
+from mt.errors import DocumentError, LanguageError
+from mt.languages import likely_script, primary_language, standard_tag
+from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
+from mt.text.documents.markup import declared_encoding
+from mt.text.markup.elements import Dialect, ElementIndex
+from mt.text.markup.parsing import parse_dialect
+from mt.text.markup.tokens import Token, TokenKind, xml_tokens
+
+_CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
+_SEGMENT = Dialect(xml=True, splitting=frozenset(), textless=_CODES, collapse=False)
+_ANY_SOURCE = "*all*"  # the value of srclang in a file whose units may be read in any direction
+
+
+def open_tmx(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
+    """Parse TMX. Segments are the units that lack a variant in `options.target_language`.
+
+    The text of a unit is its variant in `options.source_language`, or else in the source language of the header, or
+    else in the first language of the first unit; units without such a variant are kept. With `retranslate`, existing
+    variants in the target language are replaced. Rendering adds variants and changes nothing else. Inline codes are
+    placed by alignment, like tags.
+
+    Raises: DocumentError if there is no unit, or no target language.
+    """
+    if not options.target_language:
+        raise DocumentError(f"{name} is a translation memory, for which the target language must be given")
+    text, encoding = decode_text(name, content, declared_encoding(content))
+    tokens = list(xml_tokens(text))
+    elements = ElementIndex(tokens, Dialect(xml=True, splitting=frozenset()))
+    units = [number for number, token in enumerate(tokens) if token.kind is TokenKind.START and token.name == "tu"]
+    if not units or not any(token.name == "tmx" for token in tokens):
+        raise DocumentError(f"{name} is not TMX: it has no <tmx> with a <tu>")
+    header = next((token for token in tokens if token.name == "header"), None)
+    source = options.source_language or (header and header.attribute("srclang")) or ""
+    if source in ("", _ANY_SOURCE):
+        variant = next((token for token in tokens[units[0] :] if token.name == "tuv"), tokens[units[0]])
+        source = _code(variant)
+    document = TextDocument(SegmentList(name, options), encoding, "xmlcharrefreplace")
+    reader = _UnitReader(tokens, elements, document, options)
+    for unit in units:
+        reader.add(unit, source)
+    reader.keep_until(len(tokens))
+    return document
+
+
+def _code(variant: Token) -> str:
+    """Return the language code of a variant. Versions of TMX before 1.4 have the attribute `lang`."""
+    return variant.attribute("xml:lang") or variant.attribute("lang") or ""
+
+
+class _UnitReader:
+    """A reader of the units of one file, in order."""
+
+    def __init__(
+        self, tokens: list[Token], elements: ElementIndex, document: TextDocument, options: DocumentOptions
+    ) -> None:
+        self._tokens, self._elements, self._document = tokens, elements, document
+        self._target, self._retranslate = options.target_language, options.retranslate
+        self._done = 0  # number of tokens that have been added
+        self._read = 0  # number of tokens up to the end of the last unit; units within units are not read
+        self._keys: dict[str, tuple[str, str]] = {}
+
+    def keep_until(self, end: int) -> None:
+        self._document.keep("".join(token.source for token in self._tokens[self._done : end]))
+        self._done = end
+
+    def add(self, unit: int, source: str) -> None:
+        """Add the text of a unit if it has to be translated."""
+        if unit < self._read:
+            return
+        self._read = self._elements.end[unit]
+        variants = [(number, segment) for number in self._children(unit, "tuv") if (segment := self._segment(number))]
+        chosen = next((pair for pair in variants if self._is_in(pair[0], source)), None)
+        if chosen is None or self._is_in(chosen[0], self._target):
+            return
+        existing = next((segment for number, segment in variants if self._is_in(number, self._target)), None)
+        inner = self._elements.inner(chosen[1])
+        if existing is not None:
+            if self._retranslate:
+                self.keep_until(existing + 1)
+                self._document.embed(parse_dialect(inner, _SEGMENT))
+                self._done = self._elements.end[existing] - 1
+            return
+        markup = parse_dialect(inner, _SEGMENT)
+        if markup.segments:
+            self.keep_until(self._elements.end[variants[-1][0]])
+            name = "lang" if self._tokens[chosen[0]].attribute("xml:lang") is None else "xml:lang"
+            self._document.keep(f'{self._space(chosen[0])}<tuv {name}="{escape(self._target)}">')
+            self._document.keep(f"{self._space(chosen[1])}<seg>")
+            self._document.embed(markup)
+            self._document.keep(f"</seg>{self._space(self._elements.end[chosen[0]] - 1)}</tuv>")
+
+    def _children(self, parent: int, name: str) -> list[int]:
+        return [number for number in self._elements.children(parent) if self._tokens[number].name == name]
+
+    def _segment(self, variant: int) -> int | None:
+        """Return the number of the <seg> of a variant; None if it has none, or an empty one."""
+        segments = self._children(variant, "seg")
+        return segments[0] if segments and self._tokens[segments[0]].kind is TokenKind.START else None
+
+    def _is_in(self, variant: int, language: str) -> bool:
+        """Return whether a variant is in a language, in any region."""
+        return self._key(_code(self._tokens[variant])) == self._key(language)
+
+    def _key(self, code: str) -> tuple[str, str]:
+        """Return the language and the script that a code stands for."""
+        if code not in self._keys:
+            try:
+                tag = standard_tag(code)
+                self._keys[code] = primary_language(tag), likely_script(tag)
+            except LanguageError:
+                self._keys[code] = code, ""
+        return self._keys[code]
+
+    def _space(self, number: int) -> str:
+        """Return the white space before a token."""
+        before = self._tokens[number - 1]
+        return before.source if before.kind is TokenKind.TEXT and before.source.isspace() else ""

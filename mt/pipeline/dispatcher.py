@@ -18,10 +18,10 @@ from mt.scoring.attention import CrossAttention, Pair
 TOKENS_PER_TEXT = 64
 """Maximum mean number of source tokens per text in a chunk of a stream, so that chunks of long texts fit in memory."""
 
-ATTENTION_TOKENS = 1000
+ATTENTION_TOKENS = 250
 """Number of source and target tokens at which a pass of attention is full. Other sentences wait for the next pass."""
 
-STEP_SECONDS = 0.005
+STEP_SECONDS = 0.002
 """Maximum time, in seconds, in which one step passes results to tasks. Remaining results wait for the next step, so
 that a long text with many repairs does not delay other callers, and its worker does not appear to hang."""
 

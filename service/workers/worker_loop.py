@@ -47,7 +47,7 @@ Receive = Callable[[bool], Sequence[ToWorker]]
 
 TRIAL_TEXT = "The cat sat on the mat."
 MAX_TRIALS = 8  # number of directions in which a new model is tried
-PLANNING_SECONDS = 0.005  # maximum time, between two decoder steps, in which new texts are split and encoded
+PLANNING_SECONDS = 0.002  # maximum time, between two decoder steps, in which new texts are split and encoded
 TURN_SECONDS = 0.002  # longest time that one caller plans before the next caller plans
 MAX_PLANNERS = 64  # planners in the cache; the texts of one request share a planner
 MAX_TERMS = 50_000  # terms of all planners in the cache; the index of a term takes some kilobytes

@@ -25,69 +25,10 @@ from itertools import pairwise
 from unicodedata import normalize
 
 from mt.languages import primary_language
-from mt.text.alignment import CLOSING, WIDE, Range, is_wide
+from mt.text.alignment import CLOSING, Range, is_wide
+from mt.text.span_patterns import CODE, HINT, NUMBERS, PROSE, SPAN, UNIT, VERSION
 
-# The search takes linear time: every quantifier is bounded or possessive, or matches text that is read only once.
-_MONEY = "$¢£¤¥\u20a0-\u20cf"
-_EMOJI_CHARACTER = (
-    "\u203c\u2049\u2122\u2139\u2190-\u21ff\u2200-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u303d\u3297\u3299"
-    "\U0001f000-\U0001faff\u00a9\u00ae"
-)
-_EMOJI_ONE = rf"[{_EMOJI_CHARACTER}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]{{0,10}}"
-_EMOJI = (
-    r"[\U0001f1e6-\U0001f1ff]{2}"
-    r"|[0-9#*]\ufe0f?\u20e3"
-    rf"|{_EMOJI_ONE}(?:\u200d{_EMOJI_ONE}){{0,9}}"
-    r"|(?<!\S)(?:<3|[:;=]['-]?[()\[\]DPp])(?!\w)"
-)
-_ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
-# A backtick between a space and a letter begins a code span and cannot end one.
-_CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
-_TEMPLATE = _CODE_SPAN + r"|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}+(?P=mark)>"
-_ARGUMENT = r"(?<![\w*])\*{1,2}[A-Za-z_]\w*+(?!\*)"
-_TAG = (
-    r"</?(?:\d{1,4}|[A-Za-z](?:[^<>\n]{0,300}[^<>\n/\s])?)\s?/?>|&(?:[A-Za-z]{2,31}|\#\d{1,7}|\#x[0-9A-Fa-f]{1,6});"
-    r"|(?<![\w*])\*{1,3}(?=\w[^*\n]{0,300}\*)|(?<=[\w.!?)])\*{1,3}(?![\w*])"
-)
-_PHONE = (
-    r"(?<![\w.,:+/-])(?=\+?(?:[^\w\n]{0,3}\d){7})(?:\+\d|\(\+?\d{2,5}\)|0\d)"
-    r"[\d\u00a0 ()/.-]{3,25}(?<=\d)(?![.:]?\w)"
-)
-_NUMBER = (
-    rf"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212±≤≥](?=[\d{_MONEY}]))?(?:[A-Z]{{0,2}}[{_MONEY}][ \u00a0]?(?=\d))?"
-    r"\d{1,300}+(?:[.,:/’'\u00a0\u202f×-]\d{1,300}+){0,31}+(?:[eE][-+\u2212]?\d{1,4}(?![\w-]))?+"
-    r"(?!(?:st|nd|rd|th)\b|(?!AM\b|PM\b)[A-Z]|[a-z]{1,8}[A-Z\d]|_|@|[-/.][A-Za-z]{1,8}\d)"
-    rf"(?:[ \u00a0\u202f]?(?:[%‰{_MONEY}](?![\w({{])|°[CF]?(?!\w)))?"
-)
-_EXPRESSION = r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]{0,64}\w"
-_SUBSCRIPT = (  # Dict[str, int], [], [a-z]+ and O(n log n)
-    r"\b[A-Za-z_]\w{0,63}\[[^\[\]\n]{0,60}\](?!\()|\[\]|\[\w-\w[^\s\[\]]{0,60}\][+*?]?|\b[A-Z]\([a-z0-9][^()\n]{0,20}\)"
-)
-_BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,;*—–…{WIDE}{_EMOJI_CHARACTER}"
-_WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|[^{_BREAK}]++)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*+"
-_SPAN = re.compile(
-    rf"(?P<prose>[A-Z]?[a-z]++(?= \w))|(?P<brace>[$#%@]?\{{)|(?P<template>{_TEMPLATE})|(?P<address>{_ADDRESS})"
-    rf"|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
-    rf"|(?P<subscript>{_SUBSCRIPT})|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
-)
-_NUMBERS = re.compile(_NUMBER)
-_PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
-_CODE = re.compile(  # patterns that occur in code, but not in words of prose
-    r"[\\=|^<>]|@\w|::|//|\+\+|&&|:\+|\(\)"  # operators
-    r"|[A-Za-z][+#]|(?<!\d)%[-+#.\w(]"  # suffixes
-    r"|^[$#]\w|^:[\w+]|^[.~]{0,2}/[\w:.]|^\.\w|^--[a-z]|^-[A-Za-z]$"  # prefixes
-    r"|[A-Za-z]\d|\d(?!AM\b|PM\b)[A-Z]|\d[a-z]{1,8}[A-Z\d]|[A-Z]-\d"  # letters and digits
-    r"|[A-Za-z0-9]_|_[A-Za-z0-9]|[a-z]{2}[A-Z]"  # snake_case and camelCase, but not iPhone and PhD
-    r"|[a-z]{2}:(?!in(?:nen)?\b)[a-z]{2}|[A-Z][a-z]*-[A-Z][a-z]+-[A-Z][A-Za-z]|[a-z]-0\d"  # file:line, X-Request-ID
-    r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b)"  # a dot inside, but not as in e.g. or U.S.
-)
-_HINT = re.compile(  # a fast test that most sentences without spans fail
-    rf"[\d@#\[`{{<>&%\\|^*_+°~{_MONEY}{_EMOJI_CHARACTER}]"
-    r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)]"
-    r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))"
-)
 _SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d)")
-_UNIT = re.compile(rf"[A-Z]{{0,2}}[{_MONEY}]|[%‰]|°[CF]?")
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
 _LIST_MARKER = re.compile(
     r"(?:(?:[-–—*•·‣▪◦●■□✓✔➢>+=~]+|#{1,6}|\(?\d{1,3}\)|[A-Za-z]\)|(?P<ordinal>\d{1,3}\.))[ \t\u00a0]+){1,4}"
@@ -103,7 +44,7 @@ _AROUND = _BRACKETS | {'"': '"', "'": "'", "„": "“", "“": "”", "«": "»
 _ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
 _LONG = 64  # spans with more characters are separated before a long sentence is split, so that they are not cut
 _TRAILING = ".,;:!?'\"…*_~”’»"
-_SENTENCE_END, _WORD_END = ".!?", ".:!?'’~"
+_SENTENCE_END, _WORD_END = ".!?", ".:;!?'’~"
 _COMPOUND = re.compile(r"(?:-[^\W\d_]{2,})+$")
 
 
@@ -156,7 +97,7 @@ def find_spans(sentence: str, kept: Sequence[Range] = ()) -> tuple[ProtectedSpan
 
     Each range of `kept` is extended to whole words and also becomes a span.
     """
-    spans = list(_search(sentence)) if _HINT.search(sentence) else []
+    spans = list(_search(sentence)) if HINT.search(sentence) else []
     if not kept:
         return tuple(spans)
     merged: list[Range] = []
@@ -272,22 +213,24 @@ def _find_kept(translation: str, spans: Sequence[ProtectedSpan]) -> Iterator[Ran
 def _search(sentence: str) -> Iterator[ProtectedSpan]:
     closed = _closing_braces(sentence) if "{" in sentence else {}
     place = 0
-    while match := _SPAN.search(sentence, place):
+    while match := SPAN.search(sentence, place):
         begin, end = match.span()
         place, group = end, match.lastgroup or ""
         if group == "prose":
             continue
         if group == "brace":
             end = closed.get(end - 1, begin)
-            if end == begin or _PROSE.match(sentence, begin):
+            if end == begin or PROSE.match(sentence, begin):
                 continue
             place = end
         elif group == "address":
             end = begin + len(_trim_address(match[0]))
+        elif group == "number" and VERSION.search(match[0]):
+            group = "version"
         elif group == "word":
             begin, end = _trim_word(match[0], begin)
-            if not _CODE.search(sentence[begin:end]):
-                for number in _NUMBERS.finditer(sentence, begin, place):
+            if not CODE.search(sentence[begin:end]):
+                for number in NUMBERS.finditer(sentence, begin, place):
                     yield ProtectedSpan(*number.span(), number[0], SpanKind.NUMBER)
                 continue
         yield ProtectedSpan(begin, end, sentence[begin:end], _KINDS.get(group, SpanKind.OPAQUE))
@@ -319,7 +262,7 @@ def _trim_word(word: str, begin: int) -> Range:
         return begin, begin + len(trimmed) + 1
     trimmed = trimmed[:-2] if trimmed.endswith(("'s", "’s")) else trimmed
     compound = None if trimmed.startswith("-") else _COMPOUND.search(trimmed)
-    if compound and _CODE.search(trimmed[: compound.start()]):
+    if compound and CODE.search(trimmed[: compound.start()]):
         trimmed = trimmed[: compound.start()]
     return begin, begin + len(trimmed)
 
@@ -341,7 +284,7 @@ def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
     for span in find_translated_spans(translation, spans):
         key = span_key(span)
         counts[key] += 1
-        if span.kind is SpanKind.NUMBER and (bare := _UNIT.sub("", key)) != key:
+        if span.kind is SpanKind.NUMBER and (bare := UNIT.sub("", key)) != key:
             counts[bare] += 1
     counts.update(number[0] for number in _ORDINAL.finditer(translation))
     return counts
@@ -355,7 +298,9 @@ def span_key(span: ProtectedSpan) -> str:
     if span.kind is not SpanKind.NUMBER:
         return span.text
     number = _SEPARATOR.sub(".", span.text)
-    return _UNIT.sub("", number).strip() + "".join(_UNIT.findall(number))
+    if VERSION.search(number):  # 4,6.2 is not 4.6.2
+        return span.text
+    return UNIT.sub("", number).strip() + "".join(UNIT.findall(number))
 
 
 def _removal_ranges(sentence: str, spans: Sequence[ProtectedSpan]) -> list[tuple[int, int, bool]]:

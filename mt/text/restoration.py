@@ -111,6 +111,8 @@ def _number_edits(links: UnitLinks, source: str) -> Iterator[tuple[Range, str]]:
         if links.right[number][1] > span.begin
     }
     digits = [any(map(str.isdigit, links.target[begin:end])) for begin, end in links.right]
+    replaced: list[Range] = []
+    texts: list[str] = []
     for span in missing:
         weights = links.weights_from((span.begin, span.end))
         ranked = [
@@ -126,4 +128,6 @@ def _number_edits(links: UnitLinks, source: str) -> Iterator[tuple[Range, str]]:
         taken.add(-place)
         begin, end = links.right[-place]
         inside = [other for other in others if begin <= other.begin and other.end <= end]
-        yield ((inside[0].begin, inside[0].end) if inside else (begin, end)), span.text
+        replaced.append((inside[0].begin, inside[0].end) if inside else (begin, end))
+        texts.append(span.text)
+    yield from zip(sorted(replaced), texts, strict=True)  # in the order of the source

@@ -22,6 +22,7 @@ LONGEST_SENTENCE = 4000
 _SPACELESS = frozenset({"ja", "yue", "zh"})  # languages without a space between sentences
 _LINE_BREAK = re.compile("(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 _SPACE = re.compile(r"\s+")
+_OPERATORS = frozenset("=_+/\\|")
 _AFTER_CLAUSE = re.compile(r"""(?<=[,;:.!?،؛؟।–—])["'”’»)\]]*\s+|(?<=[，、；：。！？])(?=\S)""")
 _JOINER = "\u200d"
 
@@ -126,10 +127,15 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _sentences(paragraph: str, language: str) -> Iterator[str]:
-    """Yield the sentences of a paragraph, including white space. A number such as `3.` begins the next sentence."""
+    """Yield the sentences of a paragraph, including white space.
+
+    A number such as `3.` begins the next sentence. A sentence does not begin with an operator of code, as in `a != b`.
+    """
     begin = end = 0
     for sentence in _split_in_blocks(paragraph, language):
         end += len(sentence)
+        if paragraph[end : end + 1] in _OPERATORS and end - begin < LONGEST_SENTENCE:
+            continue
         if any(map(str.isalpha, sentence)) or not any(map(str.isdigit, sentence)) or end - begin > LONGEST_SENTENCE:
             yield paragraph[begin:end]
             begin = end

@@ -54,9 +54,12 @@ def remove_opaque(sentence: str) -> StrippedText:
         ("2.200.112 1,5 % 12:30 -5 10-12 1/2", ["2.200.112", "1,5 %", "12:30", "-5", "10-12", "1/2"]),
         ("DE123456789 v1.2.3 COVID-19 mp3 3D", ["DE123456789", "v1.2.3", "COVID-19", "mp3", "3D"]),
         ("A-4711/b X-12/34-b 42-year and/or 1-day", ["A-4711/b", "X-12/34-b", "42", "1"]),
-        ("I <3 you :-) ;) a:b x=(y) 1:2", ["<3", ":-)", ";)", "x=(y)", "1:2"]),
+        ("I <3 you :-) ;) a:b x=(y) 1:2", ["<3", ":-)", ";)", "a:b", "x=(y)", "1:2"]),
         ("550e8400-e29b-41d4-a716-446655440000", ["550e8400-e29b-41d4-a716-446655440000"]),
-        ("the 21st, the 1990s, 5kg, 10AM, 5-year-old", ["1990", "5", "10", "5"]),  # an ordinal is translated as a word
+        (
+            "the 21st, the 1990s, 20h, 10AM, 5-year-old, 80er",
+            ["1990", "20", "10", "5", "80"],
+        ),  # an ordinal is translated as a word
         ("第3章", ["3"]),
         ("/usr/local/bin src/main.py C:\\x\\y a.txt", ["/usr/local/bin", "src/main.py", "C:\\x\\y", "a.txt"]),
         ("e-mail U.S. Ph.D. iPhone R&B don't person(s) i.e. {an aside}", []),
@@ -78,6 +81,14 @@ def remove_opaque(sentence: str) -> StrippedText:
             "C++, fooBar(). --flag=x -v -> \\n :id ::a if x == y",
             ["C++", "fooBar()", "--flag=x", "-v", "->", "\\n", ":id", "::a", "x == y"],
         ),
+        ("10km in 4k, 1.1b and 52:54:00:9d:0e:67", ["10km", "4k", "1.1b", "52:54:00:9d:0e:67"]),  # units
+        ("HTTP/2 X.509 1.1.x, v.3.0. end.Then", ["HTTP/2", "X.509", "1.1.x", "v.3.0"]),
+        ("2+ and 3.0+, ~€400, ~5 and 4711# (§19)", ["2+", "3.0+", "~€400", "~5", "4711#", "§19"]),
+        ("USD 2,350.00, 5 EUR, 5 EUROS", ["USD 2,350.00", "5 EUR", "5"]),
+        ("A,b;FooBar;Baz; then foo;bar", ["b;FooBar;Baz"]),
+        ("the '_-' or \"\\t\" or ',' \"\", 'hi.' _", ["'_-'", '"\\t"', "','", '""', "_"]),  # strings of symbols
+        ('sleep(0.5), f(x="a b") dog(s) of List<T> host:80', ["sleep(0.5)", 'f(x="a b")', "List<T>", "host:80"]),
+        ("System.Text.Json n-1 ~user top-10", ["System.Text.Json", "n-1", "~user", "10"]),
         (f"a{FAMILY}{FLAG}b {SKIN} {SCOTLAND} 1️⃣", [FAMILY, FLAG, SKIN, SCOTLAND, "1️⃣"]),
     ],
 )
@@ -188,6 +199,7 @@ def test_a_span_is_put_back_between_the_translations_of_its_neighbours(sentence:
         ("now 1,500 dogs", "Jetzt 1500er Hunde", {0: 0, 1: 1, 2: 2}, "Jetzt 1,500er Hunde"),
         ("at 12:30 ,", "um (130)", {0: 0, 1: 1}, "um (12:30)"),
         ("12 men , 30 dogs", "30 Mann , 12 Hunde", {}, "30 Mann , 12 Hunde"),  # both are there
+        ("12 men , 30 dogs", "Mann , Hunde", {0: 3, 2: 0}, "12 , 30"),  # in the order of the source
         ("12 men", "Männer", {0: 1}, "12 Männer"),
     ],
 )
@@ -313,6 +325,15 @@ def test_a_long_span_is_a_part_of_its_own() -> None:
         "(0",
         "**",
         "a:",
+        "a;",
+        "'_",
+        '""',
+        "a(1",
+        "A<",
+        "a.b",
+        "1km",
+        "1.2",
+        "EUR ",
     ],
 )
 def test_the_search_is_linear(unit: str) -> None:
@@ -351,6 +372,14 @@ def test_a_gap_lies_between_the_translations_of_its_neighbours() -> None:
 )
 def test_a_number_may_be_written_as_in_the_target_language(source: str, translation: str, kept: bool) -> None:
     assert (lost_spans(find_spans(source), translation) == []) == kept
+
+
+def test_a_version_is_no_number_with_separators() -> None:
+    """A version keeps its dots and its order; a number may have the separators of the target language."""
+    kinds = {span.text: span.kind for span in find_spans("1.200.300 3.1.102 192.168.0.1 1.5")}
+    assert kinds["1.200.300"] is kinds["1.5"] is SpanKind.NUMBER
+    assert kinds["3.1.102"] is kinds["192.168.0.1"] is SpanKind.OPAQUE
+    assert lost_spans(find_spans("Use 4.6.2 now"), "4,6.2") != []
 
 
 @pytest.mark.parametrize("brackets", [0, 30_000])

@@ -1,10 +1,11 @@
 """Count the items that translations lose, change or move, by class.
 
-Usage: python -m tests.text.integrity.measure MODEL [DOCS]
+Usage: python -m tests.text.integrity.measure MODEL [DOCS] [--source en --target de]
 
-MODEL is a model directory. DOCS is a .tsv.xz file of English documentation, such as docs/train.en-de.tsv.xz of the
-corpora in MT_TEST_CORPORA. With DOCS, 200 sentences of it and 200 comments of Python's standard library are
-translated too. The script uses only `mt.Translator`, so it also measures other versions of the project.
+MODEL is a model directory that translates from English. DOCS is a .tsv.xz file of English documentation, such as
+docs/train.en-de.tsv.xz of the corpora in MT_TEST_CORPORA. With DOCS, 200 sentences of it and 200 comments of Python's
+standard library are translated too. Of the other sentences, development.txt was used for writing rules and
+held_out.txt was not. The script uses only `mt.Translator`, so it also measures other versions of the project.
 """
 
 import argparse
@@ -31,6 +32,7 @@ LINES = 60_000
 _WORD = re.compile(r"[^\W\d_]+(?:['’/&-][^\W\d_]+)*(?:\.[^\W\d_]\.?)*")
 _EDGES = ".,;:!?\"'…“”‘’"
 _INNER_CAPITAL = re.compile("[a-z]{2}[A-Z]")
+_AMOUNT = re.compile(r"(\d{1,3}(?:,\d{3})*(?:\.\d+)?)(%?)")
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,12 @@ def item_cases() -> Iterator[Case]:
                 yield Case(group, carrier.replace("{}", " and ".join(items)), tuple(items))
 
 
-def sentence_cases() -> Iterator[Case]:
-    """Yield the cases of sentences.txt."""
-    for line in (FOLDER / "sentences.txt").read_text(encoding="utf-8").splitlines():
+def sentence_cases(name: str = "sentences.txt", prefix: str = "") -> Iterator[Case]:
+    """Yield the cases of a file in this folder. `prefix` begins the names of their classes."""
+    for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             group, marked = line.split("\t")
-            yield Case(group, re.sub("[«»]", "", marked), tuple(re.findall("«([^»]*)»", marked)))
+            yield Case(prefix + group, re.sub("[«»]", "", marked), tuple(re.findall("«([^»]*)»", marked)))
 
 
 def drawn_cases(docs: Path) -> Iterator[Case]:
@@ -98,19 +100,20 @@ def _find_items(text: str) -> Iterator[str]:
 
 
 def judge(case: Case, translation: str) -> Counter[str]:
-    """Count the preserved, lost, changed and moved items of a translation.
+    """Count the preserved, localized, lost, changed and moved items of a translation.
 
-    A lost item leaves no trace; of a changed item, a part of two characters or more is left.
+    A localized number has the notation of German: 1.200,50 for 1,200.50, and 5 % for 5%. A lost item leaves no trace;
+    of a changed item, a part of two characters or more is left.
     """
     counts = Counter[str]()
     places: list[int] = []
     ends: dict[str, int] = defaultdict(int)
     for item in case.items:
-        before, after = (
-            r"\d" if end.isdigit() else r"\w" if end.isalpha() else r"[^\s\S]" for end in (item[0], item[-1])
-        )
-        whole = re.compile(f"(?<!{before}){re.escape(item)}(?!{after})")
-        match = whole.search(translation, ends[item])
+        match = _whole(item).search(translation, ends[item])
+        if not match and (amount := _AMOUNT.fullmatch(item)):
+            localized = amount[1].translate(str.maketrans(",.", ".,")) + " %" * len(amount[2])
+            match = _whole(localized).search(translation, ends[item])
+            counts["localized"] += match is not None
         if match:
             places.append(match.start())
             ends[item] = match.end()
@@ -122,27 +125,45 @@ def judge(case: Case, translation: str) -> Counter[str]:
         at = bisect_left(rising, place)
         rising[at : at + 1] = [place]
     counts["moved"] = len(places) - len(rising)
-    counts["preserved"] = len(rising)
+    counts["preserved"] = len(rising) - counts["localized"]
     return counts
+
+
+def _whole(item: str) -> re.Pattern[str]:
+    """Return a pattern of an item that is no part of a longer number or word."""
+    before, after = (r"\d" if end.isdigit() else r"\w" if end.isalpha() else r"[^\s\S]" for end in (item[0], item[-1]))
+    return re.compile(f"(?<!{before}){re.escape(item)}(?!{after})")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
     parser.add_argument("docs", type=Path, nargs="?")
+    parser.add_argument("--source", help="source language of a model with several")
+    parser.add_argument("--target", help="target language of a model with several")
     parser.add_argument("--show", action="store_true", help="print the translations with lost, changed or moved items")
     options = parser.parse_args()
     cases = [*item_cases(), *sentence_cases(), *(drawn_cases(options.docs) if options.docs else ())]
-    translations = Translator.load(options.model, "cpu").translate([case.text for case in cases])
+    others = [*sentence_cases("development.txt", "development "), *sentence_cases("held_out.txt", "held-out ")]
+    translations = Translator.load(options.model, "cpu").translate(
+        [case.text for case in [*cases, *others]], source=options.source, target=options.target
+    )
     table: dict[str, Counter[str]] = defaultdict(Counter)
-    for case, translation in zip(cases, translations, strict=True):
+    for case, translation in zip([*cases, *others], translations, strict=True):
         counts = judge(case, translation.text)
         table[case.group] += counts + Counter(texts=1)
-        if options.show and counts["preserved"] < len(case.items):
+        if options.show and counts["preserved"] + counts["localized"] < len(case.items):
             print(case.group, case.text, translation.text, sep="\n  ")
-    columns = ("texts", "preserved", "lost", "changed", "moved")
+    columns = ("texts", "preserved", "localized", "lost", "changed", "moved")
     print("| class |", *(f"{column} |" for column in columns))
-    for group, counts in [*table.items(), ("all", sum(table.values(), Counter()))]:
+    sums = {
+        "10 classes": {case.group for case in item_cases()},
+        "running sentences": {case.group for case in cases} - {case.group for case in item_cases()},
+        "development sentences": {case.group for case in others if case.group.startswith("development ")},
+        "held-out sentences": {case.group for case in others if case.group.startswith("held-out ")},
+    }
+    totals = [(name, sum((table[group] for group in groups), Counter[str]())) for name, groups in sums.items()]
+    for group, counts in [*table.items(), *totals]:
         print(f"| {group} |", *(f"{counts[column]} |" for column in columns))
 
 

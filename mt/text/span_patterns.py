@@ -1,0 +1,79 @@
+"""Patterns of the spans that a translation must preserve.
+
+A search takes linear time: every quantifier is bounded or possessive, or matches text that is read only once.
+"""
+
+import re
+
+from mt.text.alignment import WIDE
+
+_MONEY = "$¢£¤¥\u20a0-\u20cf"
+_ISO_4217 = "(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|RON|RUB|SEK|TRY|USD)"
+_EMOJI_CHARACTER = (
+    "\u203c\u2049\u2122\u2139\u2190-\u21ff\u2200-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u303d\u3297\u3299"
+    "\U0001f000-\U0001faff\u00a9\u00ae"
+)
+_EMOJI_ONE = rf"[{_EMOJI_CHARACTER}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]{{0,10}}"
+_EMOJI = (
+    r"[\U0001f1e6-\U0001f1ff]{2}"
+    r"|[0-9#*]\ufe0f?\u20e3"
+    rf"|{_EMOJI_ONE}(?:\u200d{_EMOJI_ONE}){{0,9}}"
+    r"|(?<!\S)(?:<3|[:;=]['-]?[()\[\]DPp])(?!\w)"
+)
+_ADDRESS = rf"(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}://|(?<![\w.@])(?i:www)\.)[^\s<>\"`{WIDE}]++"
+# A backtick between a space and a letter begins a code span and cannot end one.
+_CODE_SPAN = r"(?P<tick>`{1,3})[^`\n]{1,500}(?P=tick)(?!(?<=\s`)\w)"
+_TEMPLATE = _CODE_SPAN + r"|<(?P<mark>[%?])(?:(?!(?P=mark)>|<(?P=mark)).){1,500}+(?P=mark)>"
+_ARGUMENT = r"(?<![\w*])\*{1,2}[A-Za-z_]\w*+(?!\*)"
+_TAG = (
+    r"</?(?:\d{1,4}|[A-Za-z](?:[^<>\n]{0,300}[^<>\n/\s])?)\s?/?>|&(?:[A-Za-z]{2,31}|\#\d{1,7}|\#x[0-9A-Fa-f]{1,6});"
+    r"|(?<![\w*])\*{1,3}(?=\w[^*\n]{0,300}\*)|(?<=[\w.!?)])\*{1,3}(?![\w*])"
+)
+_PHONE = (
+    r"(?<![\w.,:+/-])(?=\+?(?:[^\w\n]{0,3}\d){7})(?:\+\d|\(\+?\d{2,5}\)|0\d)"
+    r"[\d\u00a0 ()/.-]{3,25}(?<=\d)(?![.:]?\w)"
+)
+# Letters of a unit, as in 10km and 4k, but not of an ordinal number, a plural or a time: 2nd, 80er, 1990s, 5pm.
+_UNIT_LETTERS = r"(?!(?:st|nd|rd|th|a|o|e[rn]?|re|d[ae]|te[nrs]?|mal|s|h|[ap]m)(?!\w))[a-z]{1,3}(?![A-Za-z])"
+_NUMBER = (
+    rf"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212±≤≥~≈](?=[\d{_MONEY}]))?"
+    rf"(?:(?:[A-Z]{{0,2}}[{_MONEY}§]|(?<!\w){_ISO_4217})[ \u00a0]?(?=\d))?"
+    r"\d{1,300}+(?:[.,:/’'\u00a0\u202f×-]\d{1,300}+){0,31}+(?:[eE][-+\u2212]?\d{1,4}(?![\w-]))?+"
+    r"(?!(?:st|nd|rd|th)\b|(?!AM\b|PM\b)[A-Z]|[a-z]{1,8}[A-Z\d]|_|@|[-/.][A-Za-z]{1,8}\d"
+    rf"|\.[a-z_]|{_UNIT_LETTERS})"
+    rf"(?:[ \u00a0\u202f]?(?:[%‰{_MONEY}](?![\w({{])|(?:°[CF]?|{_ISO_4217})(?!\w))|[+#](?![\w+#]))?"
+)
+_EXPRESSION = r"(?<![\w.])[\w.]{1,64}+ (?:[-+*/%&|^<>=!]=|&&|\|\||<<|>>) -?[\w.]{0,64}\w"
+_BRACKET = (  # Dict[str, int], List<T>, wait(0.5), open("a b"), [], [a-z]+ and O(n log n)
+    r"[A-Za-z_](?<!\w.)[\w.]{0,63}+"
+    r"(?:\[[^\[\]\n]{0,60}\](?!\()|\((?=[^()\n]{0,60}[\d=\"_])[^()\n]{0,80}\)|<[A-Z][\w, ]{0,60}>)"
+    r"|\[\]|\[\w-\w[^\s\[\]]{0,60}\][+*?]?|\b[A-Z]\([a-z0-9][^()\n]{0,20}\)"
+)
+_LITERAL = r"[\"'](?<!\w.)(?:\\\w|[^\w\s\"']|_){0,8}[\"'](?!\w)"  # a string of symbols: '_-', "\t" and ''
+_BREAK = rf"\s()\[\]{{}}<`\"“”„«»‹›,*—–…{WIDE}{_EMOJI_CHARACTER}"
+_WORD = rf"(?:<{{1,3}}[^{_BREAK}]*+|[^{_BREAK}]++)(?:\([^{_BREAK}]*+\)[^{_BREAK}]*+)*+"
+SPAN = re.compile(
+    rf"(?P<prose>[A-Z]?[a-z]++(?= \w))|(?P<brace>[$#%@]?\{{)|(?P<template>{_TEMPLATE})|(?P<address>{_ADDRESS})"
+    rf"|(?P<emoji>{_EMOJI})|(?P<tag>{_TAG})|(?P<argument>{_ARGUMENT})|(?P<expression>{_EXPRESSION})"
+    rf"|{_BRACKET}|{_LITERAL}|(?P<phone>{_PHONE})|(?P<number>{_NUMBER})|(?P<word>{_WORD})"
+)
+NUMBERS = re.compile(_NUMBER)
+PROSE = re.compile(r"[$#%@]?\{\s*[^\W\d_]+\s+\w")
+CODE = re.compile(  # patterns that occur in code, but not in words of prose
+    r"[\\=|^<>]|@\w|::|//|\+\+|&&|:\+|\(\)"  # operators
+    r"|(?<!\d)%[-+#.\w(]"
+    r"|^[$#~]\w|^:[\w+]|^[.~]{0,2}/[\w:.]|^\.\w|^--[a-z]|^-[A-Za-z]$|^_"  # prefixes
+    r"|[A-Za-z](?:[+#]|[./]?\d|(?<!\w[a-z])-\d)"  # letters before symbols and digits
+    rf"|\d(?:(?!AM\b|PM\b)[A-Z]|[a-z]{{1,8}}[A-Z\d]|\.[a-z_]|{_UNIT_LETTERS})"  # digits before letters
+    r"|[A-Za-z0-9]_|_[A-Za-z0-9]|[a-z]{2}[A-Z]"  # snake_case and camelCase, but not iPhone and PhD
+    r"|[a-z]:(?!in(?:nen)?\b)[a-z\d]|[A-Z](?::[A-Z]|[a-z]*-[A-Z][a-z]+-[A-Z][A-Za-z])|[a-z]-0\d"  # a:b, X-Request-ID
+    r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b|\w{2,64}+\.\w{2})"  # a dot inside, but not as in e.g. or U.S.
+)
+HINT = re.compile(  # a fast test that most sentences without spans fail
+    rf"[\d@#\[`{{<>&%\\|^*_+°~{_MONEY}{_EMOJI_CHARACTER}]"
+    r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
+    r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]"
+    r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))"
+)
+VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # dots around a group that has not three digits
+UNIT = re.compile(rf"[A-Z]{{0,2}}[{_MONEY}§]|[%‰]|°[CF]?|{_ISO_4217}|[+#]$")

@@ -57,13 +57,20 @@ def opened(path: Path) -> Iterator[None]:
         raise ModelError(f"{path}: {kind}; accepted: the safetensors file that training wrote") from error
 
 
-def save_arrays(path: Path, arrays: Arrays, metadata: dict[str, str] | None = None) -> None:
-    """Write arrays to a safetensors file, with the access permissions of its folder."""
+@contextmanager
+def written(path: Path) -> Iterator[None]:
+    """Convert the errors of writing a safetensors file into ModelError. The file gets the access mode of its folder."""
     try:
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path, metadata)
+        yield
     except SafetensorError as error:
         raise ModelError(f"{path}: cannot be written ({error}); accepted: a disk with free space") from error
     path.chmod(path.parent.stat().st_mode & 0o666)  # safetensors grants access to the owner only
+
+
+def save_arrays(path: Path, arrays: Arrays, metadata: dict[str, str] | None = None) -> None:
+    """Write arrays to a safetensors file, with the access permissions of its folder."""
+    with written(path):
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path, metadata)
 
 
 def check_arrays(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]], path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS = (
-    ("mt.errors",),
+    ("mt.errors", "mt.processes"),
     ("mt.languages", "mt.section"),
     ("mt.data_config",),
     ("mt.config", "mt.files", "mt.bundled", "mt.arrays"),

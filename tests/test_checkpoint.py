@@ -22,7 +22,7 @@ from mt.files import atomic_folder
 from mt.languages import DirectionSet
 from mt.model.transformer import Transformer
 from mt.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
-from mt.weights import average_weights, check_weights, load_weights, save_weights
+from mt.weights import average_weights, load_weights, save_weights
 
 CPU = torch.device("cpu")
 TEXT = ["The cat sat on the mat.", "Die Katze saß auf der Matte."] * 10
@@ -282,10 +282,6 @@ def test_rubbish_for_a_tokenizer_is_refused(folder: Path, rubbish: bytes | None)
         path.write_bytes(rubbish)
     with pytest.raises(TokenizerError, match=r"tokenizer\.model"):
         load_model(folder)
-
-
-def test_check_weights_accepts_a_good_set(original: Transformer) -> None:
-    check_weights(original.state_dict(), original, Path("model.safetensors"))
 
 
 def test_averages_by_hand(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ The folder of a stage holds `stage.toml` (its recipe, if it has one), `log.txt`,
 digest, state, time and figures. The record says `done` only when all output of the stage is on the disk.
 """
 
-import ctypes
 import json
 import os
 import shutil
@@ -23,9 +22,9 @@ from pydantic import Field, ValidationError
 from mt.build.stage import Candidate, Gate, Stage, stage_digests
 from mt.errors import BuildError
 from mt.files import atomic_file, atomic_folder
+from mt.processes import end_with_parent
 from mt.section import Section
 
-PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 POLL_SECONDS = 0.2
 LOG_LINES = 15  # number of last lines of a log that an error message contains
 ACCEPTED_STATUS = {"translate": (0, 3)}  # 3: some lines could not be translated; `distil` drops them
@@ -202,11 +201,3 @@ def share_done(stage: Stage, work: Path) -> float:
         return float(json.loads(last)["update"]) / float(stage.recipe["training"]["max_updates"])
     except (OSError, ValueError, IndexError):
         return 0.0
-
-
-def end_with_parent(parent: int) -> None:
-    """Let Linux kill this process when the process `parent` ends, so that no stage outlives a killed build."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)

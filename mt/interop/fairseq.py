@@ -16,7 +16,7 @@ from mt.config import ModelConfig
 from mt.errors import ModelError, problems
 from mt.interop.fairseq_layers import layer_rows
 from mt.interop.foreign import ForeignModel, Side
-from mt.interop.mapping import Row, Table, drop_tied_copies, parameter_rows
+from mt.interop.mapping import Row, Table, drop_tied_copies, embedding_rows, parameter_rows
 from mt.interop.origin import ImportOptions, Origin, load_pickle, named_tensors, require_pickles, shown
 
 SOURCE, TARGET, OUTPUT = (
@@ -170,11 +170,7 @@ def fairseq_table(config: ModelConfig) -> Table:
 
 
 def _rows(config: ModelConfig) -> Iterator[Row]:
-    yield Row((TARGET,), ("embedding.tokens.weight",))
-    if not config.tie_source:
-        yield Row((SOURCE,), ("source_embedding.tokens.weight",))
-    if not config.tie_output:
-        yield Row((OUTPUT,), ("embedding.output",))
+    yield from embedding_rows(SOURCE, TARGET, OUTPUT, config)
     yield from layer_rows(config)
     if config.norm == "pre":
         for side in ("encoder", "decoder"):

@@ -23,9 +23,9 @@ from mt.languages import DirectionSet, standard_tag, three_letter_code
 from mt.model.embedding import NEVER
 from mt.model.transformer import Transformer
 from mt.tokenizer import BOS, PAD, SPECIAL_PIECES, Vocabulary, VocabularyTokenizer
-from mt.weights import FLOATS
 
 TAG = re.compile(r">>.+<<")
+FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 SHOWN = 20  # maximum number of language tags in an error message
 
 BIAS = "embedding.bias"

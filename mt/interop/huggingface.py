@@ -24,7 +24,7 @@ from mt.interop.huggingface_files import (
     search_options,
     weight_files,
 )
-from mt.interop.mapping import Row, Table, drop_tied_copies
+from mt.interop.mapping import Row, Table, drop_tied_copies, embedding_rows
 from mt.interop.origin import AS_MARIAN, ImportOptions, Origin
 from mt.languages import likely_script, primary_language, standard_tag
 from mt.model.embedding import sinusoidal_positions
@@ -199,11 +199,7 @@ def marian_mt_table(config: ModelConfig) -> Table:
 
 
 def _rows(config: ModelConfig) -> Iterator[Row]:
-    yield Row((SHARED if config.tie_source else TARGET,), ("embedding.tokens.weight",))
-    if not config.tie_source:
-        yield Row((SOURCE,), ("source_embedding.tokens.weight",))
-    if not config.tie_output:
-        yield Row((OUTPUT,), ("embedding.output",))
+    yield from embedding_rows(SOURCE, SHARED if config.tie_source else TARGET, OUTPUT, config)
     if config.logits_bias:
         yield Row((BIAS,), ("embedding.bias",))
     yield from layer_rows(config, "model.")

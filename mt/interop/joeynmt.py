@@ -12,7 +12,7 @@ from typing import Any
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
 from mt.interop.foreign import ForeignModel, Side
-from mt.interop.mapping import Row, Table, drop_tied_copies, parameter_rows
+from mt.interop.mapping import Row, Table, drop_tied_copies, embedding_rows, parameter_rows
 from mt.interop.marian import read_yaml
 from mt.interop.origin import ImportOptions, Origin, load_pickle, named_tensors, require_pickles, shown
 
@@ -222,11 +222,7 @@ def joeynmt_table(config: ModelConfig) -> Table:
 
 
 def _rows(config: ModelConfig) -> Iterator[Row]:
-    yield Row((TARGET,), ("embedding.tokens.weight",))
-    if not config.tie_source:
-        yield Row((SOURCE,), ("source_embedding.tokens.weight",))
-    if not config.tie_output:
-        yield Row((OUTPUT,), ("embedding.output",))
+    yield from embedding_rows(SOURCE, TARGET, OUTPUT, config)
     for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         for index in range(layers):
             for theirs, ours in _layer(side).items():

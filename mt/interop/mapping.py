@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mt.config import ModelConfig
+
 
 @dataclass(frozen=True)
 class Row:
@@ -25,6 +27,15 @@ Table = Sequence[Row]
 def parameter_rows(source: str, target: str, kinds: Sequence[str] = ("weight", "bias")) -> Iterator[Row]:
     """Yield the rows of the weight and the bias of a layer. `source` and `target` are its names in the two formats."""
     return (Row((f"{source}.{kind}",), (f"{target}.{kind}",)) for kind in kinds)
+
+
+def embedding_rows(source: str, target: str, output: str, config: ModelConfig) -> Iterator[Row]:
+    """Yield the rows of the embeddings and of the output layer, which have these names in the other format."""
+    yield Row((target,), ("embedding.tokens.weight",))
+    if not config.tie_source:
+        yield Row((source,), ("source_embedding.tokens.weight",))
+    if not config.tie_output:
+        yield Row((output,), ("embedding.output",))
 
 
 def find_misplaced(table: Table, sources: Collection[str], targets: Collection[str]) -> Iterator[str]:

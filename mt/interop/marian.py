@@ -18,7 +18,7 @@ from torch import Tensor
 from mt.config import ModelConfig
 from mt.errors import ModelError, problems
 from mt.interop.foreign import ForeignModel, Side
-from mt.interop.mapping import Row, Table
+from mt.interop.mapping import Row, Table, embedding_rows
 from mt.interop.marian_weights import CONFIG, read_weights
 from mt.interop.origin import AS_MARIAN, ImportOptions, Origin, parse_yaml, shown
 from mt.languages import has_two_letter_code
@@ -246,11 +246,7 @@ def marian_table(config: ModelConfig, output: str = OUTPUT) -> Table:
 
 
 def _rows(config: ModelConfig, output: str) -> Iterator[Row]:
-    yield Row(("Wemb" if config.tie_source else "decoder_Wemb",), ("embedding.tokens.weight",))
-    if not config.tie_source:
-        yield Row(("encoder_Wemb",), ("source_embedding.tokens.weight",))
-    if not config.tie_output:
-        yield Row((output,), ("embedding.output",))
+    yield from embedding_rows("encoder_Wemb", "Wemb" if config.tie_source else "decoder_Wemb", output, config)
     yield Row((BIAS,), ("embedding.bias",))
     for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         attentions = {"self": "self_attention", **({"context": "cross_attention"} if side == "decoder" else {})}

@@ -37,7 +37,19 @@ def projected_cross_entropy(states: Tensor, weight: Tensor, labels: Tensor, smoo
     return _ProjectedCrossEntropy.apply(states, weight, labels, smoothing)  # type: ignore[no-any-return, no-untyped-call]
 
 
-class _ProjectedCrossEntropy(torch.autograd.Function):
+class _LossWithGradients(torch.autograd.Function):
+    """A loss of states and weight whose forward pass computes the gradients and saves them."""
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        to_states, to_weight = ctx.saved_tensors
+        (scale,) = gradients
+        to_weight = None if to_weight is None else to_weight * scale.to(to_weight.dtype)
+        others = [None] * (len(ctx.needs_input_grad) - 2)
+        return to_states * scale.to(to_states.dtype), to_weight, *others
+
+
+class _ProjectedCrossEntropy(_LossWithGradients):
     """Smoothed cross-entropy of logits W x, computed in chunks.
 
     z = W x, p = softmax(z), label y:  loss = log sum exp z - (1 - e) z_y - e / V sum z. The gradient by z is
@@ -71,13 +83,6 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         ctx.save_for_backward(to_states, to_weight)
         return loss
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        to_states, to_weight = ctx.saved_tensors
-        (scale,) = gradients
-        to_weight = None if to_weight is None else to_weight * scale.to(to_weight.dtype)
-        return to_states * scale.to(to_states.dtype), to_weight, None, None
-
 
 def agreeing_cross_entropy(states: Tensor, weight: Tensor, labels: Tensor, smoothing: float, r_drop: float) -> Tensor:
     """Return half of R-Drop's loss (Wu et al. 2021, equation 4) for two passes with different dropout.
@@ -89,7 +94,7 @@ def agreeing_cross_entropy(states: Tensor, weight: Tensor, labels: Tensor, smoot
     return _AgreeingCrossEntropy.apply(states, weight, labels, smoothing, r_drop)  # type: ignore[no-any-return, no-untyped-call]
 
 
-class _AgreeingCrossEntropy(torch.autograd.Function):
+class _AgreeingCrossEntropy(_LossWithGradients):
     """Half of R-Drop's loss of logits W x, computed in chunks.
 
     For one of the two passes, z = W x and p = softmax(z). q is the softmax of the other pass, d = log p - log q. The
@@ -111,12 +116,6 @@ class _AgreeingCrossEntropy(torch.autograd.Function):
             to_weight.addmm_(logits.flatten(0, 1).t(), x.flatten(0, 1))
         ctx.save_for_backward(to_states, to_weight)
         return loss
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        to_states, to_weight = ctx.saved_tensors
-        (scale,) = gradients
-        return to_states * scale.to(to_states.dtype), to_weight * scale.to(to_weight.dtype), None, None, None
 
 
 def _overwrite_with_gradient(logits: Tensor, labels: Tensor, smoothing: float, r_drop: float) -> Tensor:

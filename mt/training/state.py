@@ -21,13 +21,14 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from mt.arrays import check_arrays, load_arrays
 from mt.data.batching import Position
 from mt.distributed import World
 from mt.errors import ModelError, TrainingError, problems
 from mt.files import atomic_folder
 from mt.training.optimizer import state_keys
 from mt.training.sharding import distribute_like, gather
-from mt.weights import check_weights, load_weights, save_weights
+from mt.weights import load_weights, save_weights
 
 
 @dataclass
@@ -109,13 +110,14 @@ def restore_checkpoint(path: Path, state: RunState) -> None:
             f"{path} was trained on other text: a corpus of the recipe has changed since. Restore the former files, "
             "or start another --run; its [tuning] can begin with the model of this run"
         )
-    weights = load_weights(path / "model.safetensors")
-    check_weights(weights, state.model, path / "model.safetensors")
+    expected = state.model.state_dict()
+    arrays = load_arrays(path / "model.safetensors")
+    check_arrays(arrays, {name: tuple(tensor.shape) for name, tensor in expected.items()}, path / "model.safetensors")
+    weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
     tensors = load_weights(path / "optimizer.safetensors")
     needed = {f"{key}.{name}" for name, _, optimizer in stepped(state) for key in state_keys(optimizer)}
     if missing := sorted(needed - tensors.keys()):
         raise ModelError(problems(f"{path / 'optimizer.safetensors'} lacks tensors of this model", missing))
-    expected = state.model.state_dict()
     state.model.load_state_dict({name: distribute_like(weights[name], expected[name]) for name in expected})
     vars(state.progress).update(vars(restored))
     for name, parameter, optimizer in stepped(state):

@@ -5,7 +5,6 @@ standard output. Loading the model in float32 and computing the page take second
 delaying translations.
 """
 
-import ctypes
 import json
 import os
 import resource
@@ -22,9 +21,9 @@ from mt.checkpoint import load_model
 from mt.errors import MTError, RequestError
 from mt.insight.page import draw, html_page
 from mt.insight.translation_record import explain
+from mt.processes import end_with_parent
 from service.explanations.messages import ExplanationOutcome, ExplanationStatus, ExplanationTask
 
-PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 NICENESS = 10  # lower priority than the models and the parsers
 KILLED_FIRST = "900"  # of 1,000; if the machine runs out of memory, Linux kills this process before the service
 
@@ -66,10 +65,8 @@ def _failure(error: Exception) -> ExplanationOutcome:
 
 def main() -> None:
     """Read a task, run it, and write the outcome."""
-    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
     task = ExplanationTask(**json.load(sys.stdin))
-    if os.getppid() != task.parent:
-        return
+    end_with_parent(task.parent)
     for number in (
         signal.SIGINT,
         signal.SIGTERM,

@@ -4,15 +4,14 @@ DESCRIPTOR is the file descriptor of a socket to the service. When the service e
 ends too: the socket closes, and Linux kills the process.
 """
 
-import ctypes
 import faulthandler
 import os
 import pickle
-import signal
 import socket
 import sys
 from collections.abc import Sequence
 
+from mt.processes import end_with_parent
 from service.core_dumps import disable_core_dumps
 from service.errors import error_location
 from service.pauses import shorten_pauses
@@ -21,7 +20,6 @@ from service.workers.transport import LENGTH, OptionsMemory, StartMessage
 from service.workers.worker_loop import load as load_model
 from service.workers.worker_loop import work
 
-PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 CHUNK = 1 << 18  # bytes read at a time
 SWITCH_SECONDS = 0.0005
 """Time after which Python passes its interpreter lock on to a waiting thread. With 0.005, the default of Python, an
@@ -90,14 +88,6 @@ class Channel:
             raise ServiceGone
         self._read += data
         return True
-
-
-def end_with_parent(parent: int) -> None:
-    """Let Linux kill this process when the process `parent` ends. On other systems, the closed socket ends it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
 
 
 def main(descriptor: int) -> int:

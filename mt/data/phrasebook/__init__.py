@@ -5,6 +5,6 @@ order, `slots` the parts of sentences, `clauses` and `scenes` the constructions,
 `glossary` nouns with their articles. `split` samples sentences and holds out combinations for tests.
 """
 
-from mt.data.phrasebook.split import CONSTRUCTIONS, PhrasePair, generate, held_out_pairs, number_of_pairs, write
+from mt.data.phrasebook.split import PhrasePair, generate, held_out_pairs, write
 
-__all__ = ["CONSTRUCTIONS", "PhrasePair", "generate", "held_out_pairs", "number_of_pairs", "write"]
+__all__ = ["PhrasePair", "generate", "held_out_pairs", "write"]

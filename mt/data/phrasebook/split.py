@@ -25,47 +25,6 @@ from mt.data.phrasebook.lexicon import lexicon
 from mt.data.phrasebook.slots import Construction, lemmas_of
 from mt.errors import DataError
 
-CONSTRUCTIONS = (
-    "statement",
-    "past",
-    "fronted time",
-    "right now",
-    "future",
-    "modal",
-    "already",
-    "negation",
-    "not a",
-    "company",
-    "yes-no question",
-    "wh question",
-    "modal question",
-    "already question",
-    "because clause",
-    "that clause",
-    "if clause",
-    "indirect question",
-    "purpose",
-    "infinitive",
-    "attempt",
-    "relative clause",
-    "request",
-    "polite request",
-    "order",
-    "reservation",
-    "possession",
-    "quantity",
-    "price",
-    "description",
-    "introduction",
-    "comparison",
-    "gift",
-    "directions",
-    "location",
-    "schedule",
-    "transport",
-    "date",
-)  # in the order of the tables that report on them
-
 HELD_OUT_SHARE = 0.09
 WORDS_PER_HELD_OUT = 8  # at most one of this number of words of a kind is held out in a construction
 REMAINING_USES = 3  # minimum number of training constructions with each form of a held-out lemma
@@ -87,7 +46,7 @@ class PhrasePair:
 
 @cache
 def constructions() -> tuple[Construction, ...]:
-    """Return the constructions in the order of CONSTRUCTIONS."""
+    """Return all constructions, in the order of the tables that report on them."""
     grammar = (*clauses.main_clauses(), *clauses.questions(), *clauses.subordinate_clauses())
     return (*grammar, *scenes.requests(), *scenes.things(), *scenes.travel())
 
@@ -116,11 +75,6 @@ def generate(count: int, *, seed: int, held_out: bool) -> Iterator[PhrasePair]:
     raise DataError(
         f"{count} pairs of the phrasebook with held_out={held_out} are required; accepted: at most {len(seen)}"
     )
-
-
-def number_of_pairs() -> int:
-    """Return the number of different pairs, which is the number of fillings of all constructions."""
-    return sum(construction.filling.size for construction in constructions())
 
 
 def write(folder: Path, *, train: int, valid: int, test: int, seed: int) -> None:

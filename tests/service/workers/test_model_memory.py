@@ -41,6 +41,20 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_memory, "PAUSE_SECONDS", 0)
 
 
+@dataclass
+class Clock:
+    now: float = 1000.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Replace the clock, and let the memory check the time at each turn of the event loop."""
+    clock = Clock()
+    monkeypatch.setattr(model_memory, "CHECK_SECONDS", 0)
+    monkeypatch.setattr("service.workers.model_memory.time.monotonic", lambda: clock.now)
+    return clock
+
+
 Test = Callable[[ModelMemory, list[Model], list[str]], Coroutine[Any, Any, None]]
 
 
@@ -100,43 +114,33 @@ def test_the_least_used_model_makes_room() -> None:
     run(test, 10, 5, 5, 5)
 
 
-def test_a_busy_model_stays_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1000.0
-    monkeypatch.setattr(model_memory, "CHECK_SECONDS", 0)
-    monkeypatch.setattr("service.workers.model_memory.time.monotonic", lambda: now)
-
+def test_a_busy_model_stays_for_a_while(clock: Clock) -> None:
     async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
-        nonlocal now
         a, b, c = models
         b.busy = c.busy = True
         memory.use(a)
         await settled()
         assert events[-1] == "+c"
-        now += model_memory.BUSY_SECONDS - 1
+        clock.now += model_memory.BUSY_SECONDS - 1
         await settled()
         assert events[-1] == "+c"
-        now += 1
+        clock.now += 1
         await settled()
         assert events[-2:] == ["-b", "+a"]
 
     run(test, 10, 5, 5, 5)
 
 
-def test_a_model_stays_for_a_while_after_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1000.0
-    monkeypatch.setattr(model_memory, "CHECK_SECONDS", 0)
+def test_a_model_stays_for_a_while_after_a_request(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_memory, "PAUSE_SECONDS", 1)
-    monkeypatch.setattr("service.workers.model_memory.time.monotonic", lambda: now)
 
     async def test(memory: ModelMemory, models: list[Model], events: list[str]) -> None:
-        nonlocal now
         a, b, c = models
-        memory.use(b)
-        memory.use(c)
-        memory.use(a)
+        for model in (b, c, a):
+            memory.use(model)
         await settled()
         assert events[-1] == "+c"
-        now += 1
+        clock.now += 1
         await settled()
         assert events[-2:] == ["-b", "+a"]
 

@@ -219,9 +219,9 @@ class Database:
         """Run `work`, which only reads, like `write`, but without waiting for a writer in this or another process."""
         return await self._reader.run(work, caller)
 
-    async def read_keys(self, work: Work[T]) -> T:
+    async def read_keys(self, work: Work[T], caller: str = "") -> T:
         """Run `work`, which only reads API keys, like `read`, but on the connection for keys."""
-        return await self._key_reader.run(work, "")
+        return await self._key_reader.run(work, caller)
 
     async def truncate_log(self) -> None:
         """Truncate the write-ahead log, which may still contain deleted rows."""

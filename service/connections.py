@@ -31,6 +31,7 @@ PARTS = 64  # events of HTTP, such as chunks of a body, that a connection parses
 MAX_HEADERS = 256  # of a request; the time to parse a head depends on their number
 RESERVE = 16  # connections beyond the limit, only for addresses with at most FEW connections
 FEW = 4
+PER_CONNECTION = 2  # descriptors: the socket, and the file that its request downloads or stores
 HEAD_BYTES = 65_536
 _HEAD_END = re.compile(rb"\n\r?\n")
 
@@ -40,7 +41,17 @@ def connection_limit(limit: int) -> int:
     with socket.socket() as lowest:  # the system gives the lowest free number: all below it are in use
         used = lowest.fileno()
     free = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - used - RESERVE
-    return max(1, min(limit, free - min(64, free // 4)))  # the remaining descriptors are for files, workers and parsers
+    free -= min(64, free // 4)  # for workers, parsers and the database
+    return max(1, min(limit, free // PER_CONNECTION))
+
+
+def raise_descriptor_limit(connections: int) -> None:
+    """Raise the limit of open files, if the system allows it, so that it suffices for this number of connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = PER_CONNECTION * connections + 256
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def accept_batch(limit: int) -> int:

@@ -31,7 +31,15 @@ import uvicorn
 from mt.errors import MTError
 from service.access.database import Database
 from service.app import create_app
-from service.connections import BACKLOG, HEAD_BYTES, SEND_BYTES, ConnectionLimiter, accept_batch, connection_limit
+from service.connections import (
+    BACKLOG,
+    HEAD_BYTES,
+    SEND_BYTES,
+    ConnectionLimiter,
+    accept_batch,
+    connection_limit,
+    raise_descriptor_limit,
+)
 from service.core_dumps import disable_core_dumps
 from service.hub_models import install_models
 from service.logs import configure_logs
@@ -131,6 +139,7 @@ async def serve(settings: Settings) -> None:
         Database.open(settings.database) as database,
     ):
         async with Fleet(FleetConfig.of(settings), process_transports(settings)) as fleet:
+            raise_descriptor_limit(settings.max_connections)
             limit = connection_limit(settings.max_connections)
             config = uvicorn.Config(
                 create_app(settings, fleet, database),

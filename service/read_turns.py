@@ -6,6 +6,7 @@ with a request each, or one connection with thousands of chunks of one byte, del
 
 import asyncio
 import time
+from collections.abc import Hashable
 from typing import Protocol
 
 from mt.engine.turns import TurnQueue
@@ -13,7 +14,7 @@ from mt.engine.turns import TurnQueue
 SECONDS = 0.002  # of parsing in one iteration of the event loop; a single step may take longer
 
 
-class Reader(Protocol):
+class Reader(Hashable, Protocol):
     """A connection."""
 
     @property

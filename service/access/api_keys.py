@@ -59,14 +59,17 @@ class ApiKeys:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def find(self, secret: str) -> ApiKey | None:
-        """Return the properties of a key, valid or not, or None if the key does not exist."""
-        digest = _digest(secret)
-        return await self._database.read_keys(lambda connection: _find(connection, digest))
+    async def find(self, secret: str, address: str = "") -> ApiKey | None:
+        """Return the properties of a key, valid or not, or None if the key does not exist.
 
-    async def any_exist(self) -> bool:
+        The look-ups of one `address` wait for each other, and not those of other addresses for them.
+        """
+        digest = _digest(secret)
+        return await self._database.read_keys(lambda connection: _find(connection, digest), address)
+
+    async def any_exist(self, address: str = "") -> bool:
         return await self._database.read_keys(
-            lambda connection: connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone() is not None
+            lambda connection: connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone() is not None, address
         )
 
 

@@ -141,10 +141,10 @@ class AccessControl:
 
     async def _identify(self, secret: str | None, address: str) -> Caller:
         if secret:
-            key = await self._keys.find(secret)
+            key = await self._keys.find(secret, address)
             if key is not None and key.valid(self._clock()):
                 return Caller(f"{KEY_PREFIX}{key.id}", key)
-            if key is not None or self._policy.require_key or await self._keys.any_exist():
+            if key is not None or self._policy.require_key or await self._keys.any_exist(address):
                 raise InvalidKey("Invalid API key")
             # a service without keys accepts any key, because some clients always send one
         elif self._policy.require_key:

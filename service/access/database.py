@@ -219,9 +219,9 @@ class Database:
         """Run `work`, which must only read, and return its result. No writer, in any process, delays it."""
         return await self._reader.run(work, caller)
 
-    async def read_keys(self, work: DatabaseWork[T]) -> T:
+    async def read_keys(self, work: DatabaseWork[T], caller: str = "") -> T:
         """Run `work`, which must only read API keys, on the connection for keys, and return its result."""
-        return await self._key_reader.run(work, "")
+        return await self._key_reader.run(work, caller)
 
     async def truncate_log(self) -> None:
         """Truncate the write-ahead log, which may still contain deleted rows."""

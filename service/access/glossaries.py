@@ -8,7 +8,7 @@ expires.
 import json
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from uuid import uuid4
@@ -25,7 +25,8 @@ from service.access.glossary_entries import GlossaryEntry
 from service.errors import InvalidRequest, NotFound, StorageFull, shorten
 
 MAX_NAME_LENGTH = 500  # characters
-MAX_CACHED_TERMS = 16  # compiled sets of terms; to compile 10,000 terms takes 30 ms
+MAX_CACHED_TERMS = 4_000_000  # characters of compiled terms; to compile 10,000 terms takes 30 ms
+_DECODER = json.JSONDecoder()
 _ANONYMOUS = f"owner NOT LIKE '{KEY_PREFIX}%'"
 _OF_DIRECTION = "glossary = ? AND source = ? AND target = ?"
 _UPDATE_BYTES = """UPDATE glossaries SET bytes = 1024 + (
@@ -60,8 +61,17 @@ class Glossary:
 class GlossaryLimits:
     """Limits of the stored glossaries."""
 
+<<<<<<< HEAD
     glossaries: int = 1000  # limit for one caller
     entries: int = 10_000  # limit for one glossary
+||||||| bfe295b
+    glossaries: int = 1000  # of one caller
+    entries: int = 10_000  # of one glossary
+=======
+    glossaries: int = 1000  # of one caller
+    entries: int = 10_000  # of one glossary
+    bytes_per_glossary: int = 2_000_000  # 200 for each of 10,000 entries; the time of a request depends on it
+>>>>>>> h-attack1
     bytes_per_caller: int = 20_000_000
     bytes: int = 200_000_000  # limit for all callers with a key together
     anonymous_bytes: int = 50_000_000  # limit for all callers without a key; `evicted` selects glossaries to delete
@@ -82,7 +92,9 @@ class GlossaryStore:
     def __init__(self, database: Database, limits: GlossaryLimits) -> None:
         self._database = database
         self._limits = limits
-        self._terms: LRUCache[tuple[str, ...], Terms] = LRUCache(MAX_CACHED_TERMS)  # used in the database's thread only
+        self._terms: LRUCache[tuple[str, ...], Terms] = LRUCache(
+            MAX_CACHED_TERMS, getsizeof=_characters
+        )  # used in the database's thread only
 
     async def create(self, owner: str, name: str, dictionaries: Sequence[Dictionary]) -> Glossary:
         _check_name(name)
@@ -176,9 +188,12 @@ class GlossaryStore:
                 entries = tuple(_read_entries(connection, owner, id, direction) for id in ids)
             except NoDictionary as error:
                 raise InvalidRequest(f"No dictionary found for language pair: {error.message}") from error
-            if entries not in self._terms:
-                self._terms[entries] = _merged_terms(entries)
-            return self._terms[entries]
+            terms = self._terms.get(entries)
+            if terms is None:
+                terms = _merged_terms(entries)
+                if _characters(terms) <= MAX_CACHED_TERMS:
+                    self._terms[entries] = terms
+            return terms
 
         return await self._database.read(read, owner)
 
@@ -193,7 +208,10 @@ class GlossaryStore:
         if entries > self._limits.entries:
             limit = self._limits.entries
             raise InvalidRequest.listing([f"the glossary would have {entries} entries; accepted: at most {limit}"])
-        (owner,) = connection.execute(f"{_UPDATE_BYTES} RETURNING owner", {"id": id}).fetchone()
+        owner, bytes = connection.execute(f"{_UPDATE_BYTES} RETURNING owner, bytes", {"id": id}).fetchone()
+        if bytes > self._limits.bytes_per_glossary:
+            limit = self._limits.bytes_per_glossary
+            raise InvalidRequest.listing([f"the glossary would have {bytes} bytes; accepted: at most {limit}"])
         expired = time.time() - self._limits.anonymous_seconds
         connection.execute(f"DELETE FROM glossaries WHERE {_ANONYMOUS} AND created <= ?", (expired,))
         (bytes,) = connection.execute("SELECT sum(bytes) FROM glossaries WHERE owner = ?", (owner,)).fetchone()
@@ -250,8 +268,32 @@ def _read_entries(connection: sqlite3.Connection, owner: str, id: str, direction
     return entries
 
 
+<<<<<<< HEAD
 def _parse(entries: str) -> tuple[GlossaryEntry, ...]:
     return tuple((term, translation) for term, translation in json.loads(entries))
+||||||| bfe295b
+def _parse(entries: str) -> tuple[Entry, ...]:
+    return tuple((term, translation) for term, translation in json.loads(entries))
+=======
+def _parse(entries: str) -> tuple[Entry, ...]:
+    """Return the entries in the JSON of `_dump`. Other threads can run between two entries."""
+    parsed: list[Entry] = []
+    end = entries.find("[") + 1
+    while entries[end : end + 1] not in ("]", ""):
+        (term, translation), end = _DECODER.raw_decode(entries, end)
+        parsed.append((term, translation))
+        end += len(", ") if entries[end : end + 1] == "," else 0
+    return tuple(parsed)
+
+
+def _dump(entries: Iterable[Entry]) -> str:
+    """Return entries as JSON: a list of pairs."""
+    return "[" + ", ".join(json.dumps(entry, ensure_ascii=False) for entry in entries) + "]"
+
+
+def _characters(terms: Terms) -> int:
+    return sum(len(term) + len(translation) for term, translation in terms.glossary)
+>>>>>>> h-attack1
 
 
 def _merged_terms(dictionaries: Sequence[str]) -> Terms:
@@ -271,7 +313,7 @@ def _merge(connection: sqlite3.Connection, id: str, dictionary: Dictionary) -> N
 
 
 def _write(connection: sqlite3.Connection, id: str, dictionary: Dictionary) -> None:
-    direction, entries = dictionary.direction, json.dumps(dictionary.entries, ensure_ascii=False)
+    direction, entries = dictionary.direction, _dump(dictionary.entries)
     connection.execute(
         "INSERT INTO dictionaries VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET count = excluded.count, entries = excluded.entries",

@@ -50,7 +50,14 @@ class Explanations:
     def __init__(self, limits: ExplanationLimits | None = None) -> None:
         self._limits = limits or ExplanationLimits()
         self._turn = asyncio.Semaphore(1)
+<<<<<<< HEAD
         self._callers: set[str] = set()  # callers with a request in progress or waiting
+||||||| bfe295b
+        self._callers: set[str] = set()  # with a request in progress or waiting
+=======
+        self._callers: set[str] = set()  # with a request in progress or waiting
+        self._resting: set[str] = set()  # callers that left: none may start one process after another
+>>>>>>> h-attack1
         self._process: asyncio.subprocess.Process | None = None
         self._closed = False
 
@@ -60,7 +67,7 @@ class Explanations:
         Raises:
             NotFound: if torch, which computes the page, is not installed.
             InvalidRequest: if the model is too large, or the sentence has too many tokens.
-            TooManyRequests: if the caller has another page in progress.
+            TooManyRequests: if the caller has another page in progress, or has just cancelled one.
             Overloaded: if too many requests are waiting.
             DeadlineExceeded: if the page takes more time than the limits allow.
             CannotTranslate: if the page takes more memory than the limits allow.
@@ -96,13 +103,17 @@ class Explanations:
     @contextmanager
     def _admitted(self, caller: str) -> Iterator[None]:
         """Count a request of a caller while the context is open."""
-        if caller in self._callers:
+        if caller in self._callers or caller in self._resting:
             raise TooManyRequests("1 page at a time", RETRY_SECONDS)
         if len(self._callers) > self._limits.waiting:
             raise Overloaded(RETRY_SECONDS)
         self._callers.add(caller)
         try:
             yield
+        except asyncio.CancelledError:  # the client has left
+            self._resting.add(caller)
+            asyncio.get_running_loop().call_later(RETRY_SECONDS, self._resting.discard, caller)
+            raise
         finally:
             self._callers.remove(caller)
 

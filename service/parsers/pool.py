@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, TypeVarTuple, Unpack, cast
@@ -15,6 +14,7 @@ import structlog
 
 from service.errors import InvalidDocument, ParsingLimitExceeded, Unavailable
 from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump, fill
+from service.places import Places
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -73,47 +73,6 @@ class _Parser:
         return self.process.wait()
 
 
-class _Turns:
-    """Places of a pool, one for each process. Callers take turns; no caller can hold all places of several."""
-
-    def __init__(self, places: int) -> None:
-        self._free, self._most = places, max(1, places - 1)
-        self._held = Counter[str]()
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
-
-    async def acquire(self, caller: str) -> None:
-        """Wait for a place. The requests of one caller keep their order."""
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(caller, deque()).append(turn)
-        self._assign()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():
-                self.release(caller)
-            raise
-
-    def release(self, caller: str) -> None:
-        """Release a place that a caller has acquired."""
-        self._free += 1
-        self._held -= Counter([caller])
-        self._assign()
-
-    def _assign(self) -> None:
-        """Assign free places to the callers that have waited longest, and to the oldest request of each."""
-        for caller in list(self._waiting):
-            turns = self._waiting[caller]
-            while turns and turns[0].done():  # cancelled
-                turns.popleft()
-            if turns and self._free and self._held[caller] < self._most:
-                self._free -= 1
-                self._held[caller] += 1
-                turns.popleft().set_result(None)
-                self._waiting.move_to_end(caller)
-            if not turns:
-                del self._waiting[caller]
-
-
 class ParserPool:
     """Runs operations of operations.py outside of this process.
 
@@ -127,7 +86,7 @@ class ParserPool:
         self._module = module
         self._parsers: set[_Parser] = set()
         self._idle: list[_Parser] = []
-        self._turns = _Turns(self._limits.processes)
+        self._turns = Places(self._limits.processes)
         self._closed = False
 
     async def run(self, caller: str, operation: Callable[[Unpack[Arguments]], T], /, *args: *Arguments) -> T:

@@ -23,12 +23,12 @@ async def detect(
     settings: SettingsDependency,
 ) -> list[DetectedLanguage]:
     """List the languages that a text may be in, the most likely first."""
-    await access.admit(body.api_key, client_address(request))
+    caller = await access.admit(body.api_key, client_address(request))
     if len(body.text) > settings.max_characters:
         problem = f"request ({len(body.text)}) exceeds text limit ({settings.max_characters})"
         raise InvalidRequest.listing([problem])
     languages = [
         DetectedLanguage(confidence=round(100 * detected.confidence, 1), language=detected.language)
-        for detected in await translations.detect(body.text)
+        for detected in await translations.detect(body.text, caller.id)
     ]
     return [language for language in languages if language.confidence > 0] or languages[:1]

@@ -3,6 +3,8 @@
 The page connects to this service alone, which its Content-Security-Policy enforces.
 """
 
+from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -51,7 +53,7 @@ FRONT_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/", response_model=About, responses=FRONT_RESPONSES)
-def front(request: Request) -> Response | About:
+async def front(request: Request) -> Response | About:
     """Return the page to browsers, and the version of the service to programs."""
     if "text/html" in request.headers.get("accept", ""):
         return file_response(request, "index.html")
@@ -59,17 +61,23 @@ def front(request: Request) -> Response | About:
 
 
 @router.get("/web/{name:path}", include_in_schema=False)
-def file(request: Request, name: str) -> Response:
+async def file(request: Request, name: str) -> Response:
     """Return a file of the page."""
     return file_response(request, name)
+
+
+@cache
+def files() -> Mapping[str, bytes]:
+    """Return the contents of the files by name."""
+    return {path.relative_to(WEB).as_posix(): path.read_bytes() for path in WEB.rglob("*") if path.is_file()}
 
 
 def file_response(request: Request, name: str) -> Response:
     """Return a file, or 304 if the browser has it. Raises HTTPException (404) for any other file."""
     media_type = MEDIA_TYPES.get(Path(name).suffix)
-    if media_type is None or name not in (path.relative_to(WEB).as_posix() for path in WEB.rglob("*")):
+    if media_type is None or name not in files():
         raise HTTPException(404)
-    content = (WEB / name).read_bytes()
+    content = files()[name]
     tag = f'"{sha256(content).hexdigest()[:32]}"'
     headers = {**HEADERS, "ETag": tag}
     tags = {value.strip().removeprefix("W/") for value in request.headers.get("if-none-match", "").split(",")}

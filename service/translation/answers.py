@@ -1,6 +1,6 @@
 """Building of answers from the translations of one model, or of two models with a bridge language between them."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -50,10 +50,16 @@ def moved_ranges(ranges: Sequence[Range], text: str, translation: str) -> tuple[
     for begin, end in ranges:
         piece = text[begin:end]
         place = translation.find(piece, next_begin.get(piece, 0))
-        if place >= 0 and not any(place < b and a < place + len(piece) for a, b in moved):
-            moved.append((place, place + len(piece)))
+        if place >= 0 and not _overlaps(moved, (place, place + len(piece))):
+            insort(moved, (place, place + len(piece)))
             next_begin[piece] = place + len(piece)
-    return tuple(sorted(moved))
+    return tuple(moved)
+
+
+def _overlaps(ranges: Sequence[Range], new: Range) -> bool:
+    """Return whether a range overlaps one of the sorted `ranges`, which do not overlap each other."""
+    index = bisect_left(ranges, (new[1], 0))  # ranges from here on begin at its end or later
+    return index > 0 and ranges[index - 1][1] > new[0]
 
 
 def reports_of(answer: Answer) -> list[SentenceReport]:

@@ -4,19 +4,38 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 from service.errors import DeadlineExceeded, Overloaded, ServiceError
+from service.places import Places
 
 T = TypeVar("T")
 
 THREAD_CHARACTERS = 2000  # work on texts of this length or longer runs in a thread, to keep the event loop responsive
+THREADS = 2  # that work at a time; one caller gets one of them
 RETRY_SECONDS = 0.5  # pause between attempts while the queue is full
 
 
-async def in_thread(characters: int, work: Callable[[], T]) -> T:
-    """Return the result of `work`; run it in a thread if `characters` is THREAD_CHARACTERS or more."""
-    return work() if characters < THREAD_CHARACTERS else await asyncio.to_thread(work)
+class Threads:
+    """Runs long work in threads, few at a time: each thread competes with the event loop for the interpreter lock."""
+
+    def __init__(self) -> None:
+        self._places = Places(THREADS)
+
+    async def run(self, caller: str, characters: int, work: Callable[[], T]) -> T:
+        """Return the result of `work`; run it in a thread if `characters` is THREAD_CHARACTERS or more."""
+        if characters < THREAD_CHARACTERS:
+            return work()
+        await self._places.acquire(caller)
+        running = asyncio.ensure_future(asyncio.to_thread(work))
+        running.add_done_callback(partial(self._ended, caller))  # after a cancellation, too, the thread goes on
+        return await asyncio.shield(running)
+
+    def _ended(self, caller: str, running: "asyncio.Task[T]") -> None:
+        self._places.release(caller)
+        if not running.cancelled():
+            running.exception()  # avoid a warning if nobody waits for the result
 
 
 async def when_admitted(ask: Callable[[], Awaitable[T]], may_refuse: bool) -> T:

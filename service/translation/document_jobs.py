@@ -42,7 +42,13 @@ RETRY_SECONDS = 1.0  # pause between attempts while the queue is full or the dat
 STATUS_SECONDS = 2.0  # longest wait of a status request for the translation; the SDK repeats the request after 5 s
 CLEANUP_SECONDS = 60.0  # time between two deletions of expired documents
 MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
+<<<<<<< HEAD
 DOCUMENT_BYTES = 20_000  # maximum number of bytes that a document takes besides its content
+||||||| bfe295b
+DOCUMENT_BYTES = 20_000  # most bytes that a document takes besides its content
+=======
+DOCUMENT_BYTES = 20_000  # most bytes that a document takes besides its content and its job
+>>>>>>> h-attack1
 SMALL_BYTES = 100_000  # a document of at most this size waits only for documents of its own caller
 FETCHED_SECONDS = 60.0  # time for another download of a document, because the first download may have failed
 MAX_ATTEMPTS = 3  # a document fails after the service has ended this many times while translating only this document
@@ -58,7 +64,13 @@ class DocumentJobLimits:
 
     documents_per_caller: int = 20
     bytes_per_caller: int = 50_000_000
+<<<<<<< HEAD
     bytes: int = 200_000_000  # limit of all callers together; a document counts DOCUMENT_BYTES more than its content
+||||||| bfe295b
+    bytes: int = 200_000_000  # of all callers together; a document counts DOCUMENT_BYTES more than its content
+=======
+    bytes: int = 200_000_000  # of all callers together; a document counts DOCUMENT_BYTES more than content and job
+>>>>>>> h-attack1
     seconds: float = 3600.0  # a document is deleted this long after its upload
 
 
@@ -104,7 +116,7 @@ class _Task:
     attempts: int  # number of attempts while no other document was translated, including this attempt
     owner: str
     created: float  # seconds since 1970
-    job: str  # JSON, see _job_to_json
+    job: bytes  # JSON, see _job_to_json
 
 
 class DocumentJobs:
@@ -148,16 +160,17 @@ class DocumentJobs:
         """
         handle = DocumentCredentials(uuid4().hex.upper(), secrets.token_hex(32).upper())
         await self._expire()
+        job_bytes = await asyncio.to_thread(_job_to_json, job)
 
         def write(connection: sqlite3.Connection) -> None:
             connection.execute(_DELETE_FAILED, (job.caller, self._limits.documents_per_caller))
-            self._make_room(connection, job.caller, len(opened.content))
+            self._make_room(connection, job.caller, len(opened.content) + len(job_bytes))
             connection.execute(
                 "INSERT INTO documents (id, digest, owner, created, name, characters, job, content) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(handle.id, _digest(handle.key), job.caller, time.time()),
-                    *(opened.name, opened.characters, _job_to_json(job), opened.content),
+                    *(opened.name, opened.characters, job_bytes, opened.content),
                 ),
             )
 
@@ -318,7 +331,7 @@ class DocumentJobs:
 
 _UNFINISHED = "NOT done AND error = ''"
 _COUNTED = "error = '' AND fetched IS NULL"
-_BYTES = f"length(content) + {DOCUMENT_BYTES}"  # SQLite knows the length without reading the content
+_BYTES = f"length(content) + length(job) + {DOCUMENT_BYTES}"  # SQLite knows lengths without reading the contents
 _SUMS = f"SELECT count(*), coalesce(sum({_BYTES}), 0) FROM documents"
 _FINISHED = f"SELECT id, owner, {_BYTES} FROM documents WHERE NOT ({_UNFINISHED}) ORDER BY fetched IS NULL, created"
 _DELETE_FAILED = (  # deletes the failed documents of one caller, except the latest ones
@@ -375,13 +388,16 @@ def _delete(connection: sqlite3.Connection, uploaded: float, fetched: float) -> 
     return [(*row[:4], bool(row[4])) for row in connection.execute(deleted, (uploaded, fetched))]
 
 
-def _job_to_json(job: Job) -> str:
-    """Return the fields of a document's job as JSON: source, target and terms. The caller is stored separately."""
+def _job_to_json(job: Job) -> bytes:
+    """Return the fields of a document's job as JSON: source, target and terms. The caller is stored separately.
+
+    Terms can take megabytes. SQLite knows the length of bytes, unlike that of text, without reading them.
+    """
     terms = {"glossary": job.terms.glossary, "untranslated": job.terms.untranslated}
-    return json.dumps({"source": job.source, "target": job.target, "terms": terms}, ensure_ascii=False)
+    return json.dumps({"source": job.source, "target": job.target, "terms": terms}, ensure_ascii=False).encode()
 
 
-def _job_from_json(text: str, caller: str) -> Job:
+def _job_from_json(text: bytes, caller: str) -> Job:
     fields = json.loads(text)
     glossary = tuple((term, translation) for term, translation in fields["terms"]["glossary"])
     terms = Terms(glossary, tuple(fields["terms"]["untranslated"]))

@@ -1,6 +1,5 @@
 """Parses and writes the marked-up texts of jobs: long ones in parser processes, which can be killed."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar, TypeVarTuple, Unpack, cast
@@ -10,6 +9,7 @@ from service.parsers.operations import read_markup, write_markup
 from service.parsers.pool import ParserPool
 from service.parsers.process import run
 from service.translation.answers import alignment_of, text_of_rank
+from service.translation.coroutines import THREAD_CHARACTERS, Threads
 from service.translation.jobs import Answer, Format, Job
 from service.workers.messages import SourceText
 
@@ -23,8 +23,9 @@ TINY = 200  # characters that are parsed on the event loop
 class MarkupTranslator:
     """Reads the segments of marked-up texts, and writes their translations."""
 
-    def __init__(self, parsers: ParserPool) -> None:
+    def __init__(self, parsers: ParserPool, threads: Threads) -> None:
         self._parsers = parsers
+        self._threads = threads
 
     async def read(self, job: Job) -> list[list[SourceText]]:
         """Return the texts of the segments of each text. Raises: InvalidDocument, ParsingLimitExceeded."""
@@ -59,5 +60,5 @@ class MarkupTranslator:
         if size > SHORT:
             return await self._parsers.run(job.caller, operation, *args)
         work = partial(run, operation.__name__, args)
-        outcome = work() if size <= TINY else await asyncio.to_thread(work)
+        outcome = work() if size <= TINY else await self._threads.run(job.caller, THREAD_CHARACTERS, work)
         return cast(T, self._parsers.result(outcome, operation.__name__))

@@ -1,6 +1,7 @@
 """The translation service, which all routes use: detects languages, plans routes over models, and answers jobs."""
 
 import asyncio
+from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,7 @@ from service.languages import TranslationRoute, TranslationRoutes, describe
 from service.parsers.pool import Parsers
 from service.translation.answers import BridgedText, answer_of, moved_ranges, reports_of, unchanged_answer
 from service.translation.cache import TranslationCache
-from service.translation.coroutines import before, in_thread, raising_one, together, when_admitted
+from service.translation.coroutines import Threads, before, raising_one, together, when_admitted
 from service.translation.documents import DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence, StreamEnd
 from service.translation.markup import MarkupTranslator
@@ -76,7 +77,8 @@ class TranslationService:
         self._models = models
         self._parsers = parsers or Parsers()
         self._documents = DocumentTranslator(documents or DocumentOptions(), self._parsers.documents)
-        self._markup = MarkupTranslator(self._parsers.markup)
+        self.threads = Threads()
+        self._markup = MarkupTranslator(self._parsers.markup, self.threads)
         self._new_detector = detector
         self._detector: tuple[tuple[str, ...], SupportsDetect] | None = None
         self._detecting = asyncio.Lock()
@@ -114,10 +116,10 @@ class TranslationService:
         await self._preparer(detecting=True)
         await self._parsers.documents.start()
 
-    async def detect(self, text: str) -> list[DetectedSource]:
+    async def detect(self, text: str, caller: str = "") -> list[DetectedSource]:
         """Return all languages with their confidence for a text, the likeliest language first."""
         preparer = await self._preparer(detecting=True)
-        return await in_thread(len(text), partial(preparer.detect, text))
+        return await self.threads.run(caller, len(text), partial(preparer.detect, text))
 
     async def translate(self, job: Job) -> list[Answer]:
         """Return an answer for each text of the job.
@@ -214,7 +216,7 @@ class TranslationService:
         segments = None if job.format is Format.TEXT else await self._markup.read(job)
         preparer = replace(await self._preparer(detecting=job.source is None), routes=routes)
         effort = sum(DETECTION_CHARACTERS + len(text) for text in job.texts) if job.source is None else 0
-        return await in_thread(effort, partial(preparer.prepare, job, segments))
+        return await self.threads.run(job.caller, effort, partial(preparer.prepare, job, segments))
 
     async def translate_parts(self, parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job) -> list[Answer]:
         """Return an answer for each pair of a text and its route. Texts with the same route form one request."""
@@ -237,11 +239,16 @@ class TranslationService:
             return await self._leg(texts, _last_options(job, route), job)
         firsts = await self._leg(texts, _first_options(job, route), job)
         reports = [reports_of(answer) for answer in firsts]
-        sentences = [
-            bridge_sentence(text, report)
-            for text, text_reports in zip(texts, reports, strict=True)
-            for report in text_reports
-        ]
+        size = sum(len(text.text) for text in texts)
+        sentences = await self.threads.run(
+            job.caller,
+            size,
+            lambda: [
+                sentence
+                for text, text_reports in zip(texts, reports, strict=True)
+                for sentence in map(partial(bridge_sentence, text), text_reports)
+            ],
+        )
         seconds = iter(await self._leg(sentences, _last_options(job, route), job))
 
         def join() -> list[Answer]:
@@ -253,17 +260,39 @@ class TranslationService:
                 answers.append(bridged.finish(replace(first, bridge=route[0].target)))
             return answers
 
-        return await in_thread(sum(len(text.text) for text in texts), join)
+        return await self.threads.run(job.caller, size, join)
 
     async def _leg(
         self, texts: Sequence[SourceText], options: TranslateOptions, job: Job, on_sentence: OnSentence | None = None
     ) -> list[Answer]:
         """Translate texts with one model; texts without letters and digits stay unchanged."""
         source = options.direction.source
+<<<<<<< HEAD
         await in_thread(TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
         context = self._models.model_for(options.direction, options.model).version.encode() + options.digest
         keys = [b"" if text.blank else text.key(context) for text in texts]
         by_key = dict(zip(keys, texts, strict=True))
+||||||| bfe295b
+        lively = [text for text in texts if not text.blank]
+        answers: list[Answer] = []
+        if lively:
+            await in_thread(TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
+            context = self._models.model_for(options.direction, options.model).version.encode() + options.digest
+            work = partial(self._work, options, job, on_sentence)
+            answers = await self.work.get(job.caller, [(context, text) for text in lively], work)
+        results = iter(answers)
+        return [unchanged_answer(text.text, source) if text.blank else next(results) for text in texts]
+=======
+        lively = [text for text in texts if not text.blank]
+        answers: list[Answer] = []
+        if lively:
+            await self.threads.run(job.caller, TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
+            context = self._models.model_for(options.direction, options.model).version.encode() + options.digest
+            work = partial(self._work, options, job, on_sentence)
+            answers = await self.work.get(job.caller, [(context, text) for text in lively], work)
+        results = iter(answers)
+        return [unchanged_answer(text.text, source) if text.blank else next(results) for text in texts]
+>>>>>>> h-attack1
 
         async def work(keys: Sequence[bytes]) -> list[Answer]:
             translations = await self._models.translate(
@@ -378,7 +407,11 @@ class TranslationService:
 def bridge_sentence(text: SourceText, first: SentenceReport) -> SourceText:
     """Return a sentence of the first model as a text for the second model, with the protected ranges of `text`."""
     begin, end = first.source_range
-    protected = [(max(a, begin) - begin, min(b, end) - begin) for a, b in text.protected if a < end and b > begin]
+    places = text.protected  # sorted, and none overlaps another
+    overlapping = places[
+        bisect_right(places, begin, key=lambda place: place[1]) : bisect_left(places, end, key=lambda place: place[0])
+    ]
+    protected = [(max(a, begin) - begin, min(b, end) - begin) for a, b in overlapping]
     return SourceText(first.text, moved_ranges(protected, text.text[begin:end], first.text), text.aligned)
 
 

@@ -268,8 +268,9 @@ class Impact:
 
     def __str__(self) -> str:
         return (
-            f"/livez p99 {1000 * self.livez:.0f} ms (work p90 {1000 * self.work:.0f} ms), sentence alone {1000 * self.alone:.0f} ms, "
-            f"meanwhile {1000 * self.meanwhile:.0f} ms, failures {len(self.failures)}"
+            f"/livez p99 {1000 * self.livez:.0f} ms (work p90 {1000 * self.work:.0f} ms), "
+            f"sentence alone {1000 * self.alone:.0f} ms, meanwhile {1000 * self.meanwhile:.0f} ms, "
+            f"failures {len(self.failures)}"
         )
 
 

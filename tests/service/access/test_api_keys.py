@@ -253,3 +253,22 @@ def test_the_script_refuses(keys: Run, tmp_path: Path, arguments: tuple[str, ...
     status, printed, told = keys(*arguments)
     assert status == 2 and said in told and printed == ""
     assert not Path("slip.db").exists()
+
+
+def test_look_ups_of_one_address_do_not_delay_another(tmp_path: Path) -> None:
+    """Of a hundred look-ups of one address, at most one is in the queue before that of the other address."""
+
+    async def run() -> int:
+        with Database.open(tmp_path / "service.db") as database:
+            keys, ended = ApiKeys(database), list[str]()
+
+            async def find(address: str) -> None:
+                assert await keys.find("mt_wrong", address) is None
+                ended.append(address)
+
+            many = [asyncio.create_task(find("127.0.0.2")) for _ in range(100)]
+            await asyncio.sleep(0)
+            await asyncio.gather(*many, asyncio.create_task(find("127.0.0.3")))
+            return ended.index("127.0.0.3")
+
+    assert asyncio.run(run()) < 10

@@ -1,6 +1,7 @@
 """Stored glossaries: what may be an entry, whose they are, and what outlives the process."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from service.access.glossaries import (
     Dictionary,
     GlossaryLimits,
     GlossaryStore,
+    _dump,
+    _parse,
     glossary_direction,
 )
 from service.access.glossary_entries import EntriesFormat, format_entries, parse_entries
@@ -187,3 +190,22 @@ def test_what_breaks_a_limit_changes_nothing(store: Database) -> None:
 def test_a_name_is_neither_empty_nor_endless(store: Database, name: str) -> None:
     with pytest.raises(InvalidRequest, match="name must have"):
         asyncio.run(GlossaryStore(store, GlossaryLimits()).create("key:me", name, [animals(a="b")]))
+
+
+def test_the_bytes_of_one_glossary_are_limited(store: Database) -> None:
+    async def run() -> None:
+        glossaries = GlossaryStore(store, GlossaryLimits(bytes_per_glossary=3000))
+        id = (await glossaries.create("key:me", "x", [animals(a="x" * 1000)])).id
+        with pytest.raises(InvalidRequest, match=r"the glossary would have 30\d\d bytes; accepted: at most 3000"):
+            await glossaries.update("key:me", id, None, [animals(b="x" * 1000)])
+        await glossaries.update("key:me", id, None, [animals(b="x" * 10)])
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "entries", [(), (("a", "b"),), (('"', "],"), ("[[", "\\"), (", ", "ä\U0001f600"))], ids=["none", "one", "signs"]
+)
+def test_entries_are_stored_as_json(entries: tuple[tuple[str, str], ...]) -> None:
+    assert _dump(entries) == json.dumps(entries, ensure_ascii=False)
+    assert _parse(_dump(entries)) == entries

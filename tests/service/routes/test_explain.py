@@ -112,5 +112,12 @@ def test_one_page_for_a_caller_few_callers_and_a_process_that_ends(small_model: 
         )
         assert process.returncode is not None
         assert explanations._callers == set()
+        with pytest.raises(TooManyRequests):
+            await ask("first")  # it would start and kill one process after another
+        third = asyncio.create_task(ask("third"))
+        await asyncio.sleep(0)
+        assert not third.done()  # who has left does not fill the queue
+        third.cancel()
+        await asyncio.gather(third, return_exceptions=True)
 
     asyncio.run(run())

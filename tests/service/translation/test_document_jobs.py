@@ -38,6 +38,7 @@ from tests.service.doubles import DirectParsers
 
 JOB = Job(texts=(), source=None, target="de", terms=Terms((("dog", "Hund"),), ("cat",)), caller="key:a")
 TEXT = "A dog."
+JOB_BYTES = len(module._job_to_json(JOB))
 
 
 @dataclass
@@ -387,7 +388,7 @@ def test_a_full_store_deletes_what_the_largest_holder_has_finished(tmp_path: Pat
                 left += caller * (await document_jobs.find(caller, handle)).done
         assert left == "abcd"
 
-    size = DOCUMENT_BYTES + len(TEXT)
+    size = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES
     run(lambda: lived(tmp_path / "service.db", translator, use, DocumentJobLimits(bytes=4 * size)))
 
 
@@ -402,7 +403,7 @@ def test_unfinished_documents_of_one_caller_leave_room_for_others(tmp_path: Path
                 stored += caller
         assert stored == "aab"
 
-    size = DOCUMENT_BYTES + len(TEXT)
+    size = DOCUMENT_BYTES + len(TEXT) + JOB_BYTES
     run(lambda: lived(tmp_path / "service.db", Translator(), use, DocumentJobLimits(bytes=4 * size)))
 
 
@@ -447,8 +448,8 @@ def test_only_a_document_that_was_alone_is_blamed_for_the_end_of_a_process(
     ("limits", "refusal"),
     [
         (DocumentJobLimits(documents_per_caller=1), TooManyRequests),
-        (DocumentJobLimits(bytes_per_caller=2 * len(TEXT) - 1), TooManyRequests),
-        (DocumentJobLimits(bytes=3 * (DOCUMENT_BYTES + len(TEXT)) - 1), Overloaded),
+        (DocumentJobLimits(bytes_per_caller=2 * (len(TEXT) + JOB_BYTES) - 1), TooManyRequests),
+        (DocumentJobLimits(bytes=3 * (DOCUMENT_BYTES + len(TEXT) + JOB_BYTES) - 1), Overloaded),
     ],
 )
 def test_too_many_are_refused_and_leave_nothing(limits: DocumentJobLimits, refusal: type[Exception]) -> None:
@@ -467,3 +468,16 @@ def test_too_many_are_refused_and_leave_nothing(limits: DocumentJobLimits, refus
                 await document_jobs.put(await opened(), JOB)
 
     run(test)
+
+
+def test_the_terms_of_a_job_count(tmp_path: Path) -> None:
+    """Each document stores the terms of its glossary, which may be far larger than the document."""
+    many = replace(JOB, terms=Terms(tuple((f"dog {number}", "Hund" * 100) for number in range(1000))))
+
+    async def use(document_jobs: DocumentJobs) -> None:
+        for _ in range(2):
+            await document_jobs.put(await opened(), many)
+        with pytest.raises(TooManyRequests):
+            await document_jobs.put(await opened(), many)
+
+    run(lambda: lived(tmp_path / "service.db", Translator(), use, DocumentJobLimits(bytes_per_caller=1_000_000)))

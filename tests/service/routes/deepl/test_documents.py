@@ -135,3 +135,11 @@ def test_documents_are_bounded_and_forgotten(start: Callable[..., Running], quic
     running.do(lambda: setattr(running.document_jobs, "_limits", DocumentJobLimits(seconds=0)))
     with pytest.raises(deepl.DeepLException, match="fetched or expired"):
         client.translate_document_get_status(handles[0])
+
+
+def test_a_name_is_short(raw: httpx.Client) -> None:
+    """The field `filename`, unlike the name in the head of a part, may have a megabyte."""
+    fields = {"target_lang": "DE", "filename": "a" * 2000 + ".txt"}
+    response = raw.post("/v2/document", data=fields, files={"file": ("a.txt", b"A dog.")})
+    assert response.status_code == 400
+    assert "the name of the file has 2004 characters; accepted: at most 1000" in response.json()["message"]

@@ -60,14 +60,19 @@ def standard_tag(code: str) -> str:
     return "-".join([known, *(subtag for subtag in rest if subtag != implied and (implied or len(subtag) != 4))])
 
 
+def full_tag(code: str) -> str:
+    """Return the tag that one of LibreTranslate's codes stands for: `pt-BR` for `pb`. Other codes are unchanged."""
+    return _LIBRETRANSLATE.get(code, code)
+
+
 def primary_language(tag: str) -> str:
     """Return the language of a tag without script and region: `pt` for `pt-BR`, `zh` for `zt`."""
-    return _LIBRETRANSLATE.get(tag, tag).partition("-")[0]
+    return full_tag(tag).partition("-")[0]
 
 
 def likely_script(tag: str) -> str:
     """Return the ISO 15924 code of the script that a tag names or implies: `Hant` for `zh-TW`, "" if unknown."""
-    language = langcodes.Language.get(_LIBRETRANSLATE.get(tag, tag))
+    language = langcodes.Language.get(full_tag(tag))
     return language.script or (language.maximize().script or "" if language.language in LIKELY_SUBTAGS else "")
 
 
@@ -99,7 +104,7 @@ def native_name(tag: str) -> str:
 
 
 def _known_language(tag: str) -> langcodes.Language | None:
-    language = langcodes.Language.get(_LIBRETRANSLATE.get(tag, tag))
+    language = langcodes.Language.get(full_tag(tag))
     return language if language.is_valid() else None
 
 

@@ -61,17 +61,9 @@ class Glossary:
 class GlossaryLimits:
     """Limits of the stored glossaries."""
 
-<<<<<<< HEAD
     glossaries: int = 1000  # limit for one caller
     entries: int = 10_000  # limit for one glossary
-||||||| bfe295b
-    glossaries: int = 1000  # of one caller
-    entries: int = 10_000  # of one glossary
-=======
-    glossaries: int = 1000  # of one caller
-    entries: int = 10_000  # of one glossary
     bytes_per_glossary: int = 2_000_000  # 200 for each of 10,000 entries; the time of a request depends on it
->>>>>>> h-attack1
     bytes_per_caller: int = 20_000_000
     bytes: int = 200_000_000  # limit for all callers with a key together
     anonymous_bytes: int = 50_000_000  # limit for all callers without a key; `evicted` selects glossaries to delete
@@ -268,16 +260,9 @@ def _read_entries(connection: sqlite3.Connection, owner: str, id: str, direction
     return entries
 
 
-<<<<<<< HEAD
 def _parse(entries: str) -> tuple[GlossaryEntry, ...]:
-    return tuple((term, translation) for term, translation in json.loads(entries))
-||||||| bfe295b
-def _parse(entries: str) -> tuple[Entry, ...]:
-    return tuple((term, translation) for term, translation in json.loads(entries))
-=======
-def _parse(entries: str) -> tuple[Entry, ...]:
     """Return the entries in the JSON of `_dump`. Other threads can run between two entries."""
-    parsed: list[Entry] = []
+    parsed: list[GlossaryEntry] = []
     end = entries.find("[") + 1
     while entries[end : end + 1] not in ("]", ""):
         (term, translation), end = _DECODER.raw_decode(entries, end)
@@ -286,14 +271,13 @@ def _parse(entries: str) -> tuple[Entry, ...]:
     return tuple(parsed)
 
 
-def _dump(entries: Iterable[Entry]) -> str:
+def _dump(entries: Iterable[GlossaryEntry]) -> str:
     """Return entries as JSON: a list of pairs."""
     return "[" + ", ".join(json.dumps(entry, ensure_ascii=False) for entry in entries) + "]"
 
 
 def _characters(terms: Terms) -> int:
     return sum(len(term) + len(translation) for term, translation in terms.glossary)
->>>>>>> h-attack1
 
 
 def _merged_terms(dictionaries: Sequence[str]) -> Terms:

@@ -50,14 +50,8 @@ class Explanations:
     def __init__(self, limits: ExplanationLimits | None = None) -> None:
         self._limits = limits or ExplanationLimits()
         self._turn = asyncio.Semaphore(1)
-<<<<<<< HEAD
         self._callers: set[str] = set()  # callers with a request in progress or waiting
-||||||| bfe295b
-        self._callers: set[str] = set()  # with a request in progress or waiting
-=======
-        self._callers: set[str] = set()  # with a request in progress or waiting
         self._resting: set[str] = set()  # callers that left: none may start one process after another
->>>>>>> h-attack1
         self._process: asyncio.subprocess.Process | None = None
         self._closed = False
 

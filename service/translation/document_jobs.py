@@ -42,13 +42,7 @@ RETRY_SECONDS = 1.0  # pause between attempts while the queue is full or the dat
 STATUS_SECONDS = 2.0  # longest wait of a status request for the translation; the SDK repeats the request after 5 s
 CLEANUP_SECONDS = 60.0  # time between two deletions of expired documents
 MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
-<<<<<<< HEAD
-DOCUMENT_BYTES = 20_000  # maximum number of bytes that a document takes besides its content
-||||||| bfe295b
-DOCUMENT_BYTES = 20_000  # most bytes that a document takes besides its content
-=======
-DOCUMENT_BYTES = 20_000  # most bytes that a document takes besides its content and its job
->>>>>>> h-attack1
+DOCUMENT_BYTES = 20_000  # maximum number of bytes that a document takes besides its content and its job
 SMALL_BYTES = 100_000  # a document of at most this size waits only for documents of its own caller
 FETCHED_SECONDS = 60.0  # time for another download of a document, because the first download may have failed
 MAX_ATTEMPTS = 3  # a document fails after the service has ended this many times while translating only this document
@@ -64,13 +58,7 @@ class DocumentJobLimits:
 
     documents_per_caller: int = 20
     bytes_per_caller: int = 50_000_000
-<<<<<<< HEAD
-    bytes: int = 200_000_000  # limit of all callers together; a document counts DOCUMENT_BYTES more than its content
-||||||| bfe295b
-    bytes: int = 200_000_000  # of all callers together; a document counts DOCUMENT_BYTES more than its content
-=======
-    bytes: int = 200_000_000  # of all callers together; a document counts DOCUMENT_BYTES more than content and job
->>>>>>> h-attack1
+    bytes: int = 200_000_000  # limit of all callers together; a document counts DOCUMENT_BYTES more than content and job
     seconds: float = 3600.0  # a document is deleted this long after its upload
 
 

@@ -267,32 +267,10 @@ class TranslationService:
     ) -> list[Answer]:
         """Translate texts with one model; texts without letters and digits stay unchanged."""
         source = options.direction.source
-<<<<<<< HEAD
-        await in_thread(TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
+        await self.threads.run(job.caller, TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
         context = self._models.model_for(options.direction, options.model).version.encode() + options.digest
         keys = [b"" if text.blank else text.key(context) for text in texts]
         by_key = dict(zip(keys, texts, strict=True))
-||||||| bfe295b
-        lively = [text for text in texts if not text.blank]
-        answers: list[Answer] = []
-        if lively:
-            await in_thread(TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
-            context = self._models.model_for(options.direction, options.model).version.encode() + options.digest
-            work = partial(self._work, options, job, on_sentence)
-            answers = await self.work.get(job.caller, [(context, text) for text in lively], work)
-        results = iter(answers)
-        return [unchanged_answer(text.text, source) if text.blank else next(results) for text in texts]
-=======
-        lively = [text for text in texts if not text.blank]
-        answers: list[Answer] = []
-        if lively:
-            await self.threads.run(job.caller, TERM_CHARACTERS * len(options.terms.glossary), lambda: options.digest)
-            context = self._models.model_for(options.direction, options.model).version.encode() + options.digest
-            work = partial(self._work, options, job, on_sentence)
-            answers = await self.work.get(job.caller, [(context, text) for text in lively], work)
-        results = iter(answers)
-        return [unchanged_answer(text.text, source) if text.blank else next(results) for text in texts]
->>>>>>> h-attack1
 
         async def work(keys: Sequence[bytes]) -> list[Answer]:
             translations = await self._models.translate(

@@ -1,4 +1,4 @@
-"""Fuzzer for documents: `python -m tests.attacks.fuzz_documents --count 20000 --seed 1 [--service]`.
+"""Fuzzer for documents: `python -m tests.attacks.fuzz_documents --count 20000 --seed 1 [--service] [SUFFIX ...]`.
 
 Without `--service`, each mutated document is opened and rendered in a process that is watched: accepted are a result
 or a DocumentError, within limits of processor time and memory. With it, the documents are uploaded to a service. Prints
@@ -15,13 +15,13 @@ import sys
 import time
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from mt.errors import DocumentError
-from mt.text.documents import open_document
+from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment
 from tests.attacks.fuzz_service import upload_all
 from tests.attacks.mutations import mutate, seeds
@@ -31,7 +31,7 @@ MAX_BYTES_OF_MEMORY = 3_000_000_000
 NOISE_SECONDS = 0.05
 BASE_SECONDS, SECONDS_PER_KILOBYTE = 0.3, 0.05  # of processor time
 BASE_MEMORY, MEMORY_PER_BYTE = 50_000_000, 2000
-LOSSLESS = (".txt", ".html", ".xml", ".md", ".srt", ".vtt", ".json")  # as open_document says
+LOSSLESS = (".txt", ".html", ".xml", ".md", ".srt", ".vtt", ".json", ".ftl")  # as open_document says
 KEPT = 6  # slowest documents of each format whose growth is measured
 
 
@@ -61,7 +61,7 @@ class Case:
 def check(name: str, content: bytes, changed: bool) -> str:
     """Open and render a document, with its own texts or with changed ones. Returns the outcome."""
     try:
-        document = open_document(name, content)
+        document = open_document(name, content, DocumentOptions(target_language="de"))
         translations = [TranslatedSegment(segment.text) for segment in document.segments]
         if changed:
             for number, segment in enumerate(document.segments):
@@ -77,10 +77,10 @@ def check(name: str, content: bytes, changed: bool) -> str:
     return "rendered"
 
 
-def work(requests: Connection) -> None:
+def work(requests: Connection, suffixes: Sequence[str]) -> None:
     """Answer each received key and scale with its case, before that with the mutated document."""
     unlimited, hard = resource.getrlimit(resource.RLIMIT_AS)
-    documents = seeds()
+    documents = seeds(suffixes)
     for name, content in documents.items():  # imports and caches cost the first document nothing then
         check(name, content, changed=True)
     while (request := requests.recv()) is not None:
@@ -108,13 +108,14 @@ def work(requests: Connection) -> None:
 class Worker:
     """A process that checks documents; a new one takes its place if it hangs or dies."""
 
-    def __init__(self) -> None:
+    def __init__(self, suffixes: Sequence[str] = ()) -> None:
+        self._suffixes = suffixes
         self._context = multiprocessing.get_context("spawn")
         self._start()
 
     def _start(self) -> None:
         self._connection, theirs = self._context.Pipe()
-        self._process = self._context.Process(target=work, args=(theirs,), daemon=True)
+        self._process = self._context.Process(target=work, args=(theirs, self._suffixes), daemon=True)
         self._process.start()
         theirs.close()
 
@@ -144,9 +145,9 @@ class Worker:
         self._process.join()
 
 
-def run(keys: Iterable[str]) -> Iterator[Case]:
+def run(keys: Iterable[str], suffixes: Sequence[str] = ()) -> Iterator[Case]:
     """Check the documents of all keys."""
-    worker = Worker()
+    worker = Worker(suffixes)
     try:
         for key in keys:
             yield worker.run(key)
@@ -165,9 +166,9 @@ def slowest(cases: Iterable[Case]) -> dict[str, list[Case]]:
     }
 
 
-def print_growth(cases: Iterable[Case]) -> None:
+def print_growth(cases: Iterable[Case], suffixes: Sequence[str]) -> None:
     """Print sizes and processor times of documents with 1, 2 and 4 times the repetitions."""
-    worker = Worker()
+    worker = Worker(suffixes)
     print("\nProcessor time at n, 2n, 4n of the worst documents, and the exponent of its growth with the size")
     for suffix, found in slowest(cases).items():
         rows = []
@@ -188,17 +189,19 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="seed of all of them (%(default)s)")
     parser.add_argument("--key", help="check this document only, and write it to a file of the current folder")
     parser.add_argument("--service", action="store_true", help="upload the documents to a service")
+    parser.add_argument("suffixes", nargs="*", metavar="SUFFIX", help="check these formats only, such as pdf")
     options = parser.parse_args()
+    documents = seeds(options.suffixes)
     if options.key:
-        mutated = mutate(seeds(), options.key)
+        mutated = mutate(documents, options.key)
         Path(f"fuzzed-{mutated.name}").write_bytes(mutated.content)
-        print(next(run([options.key])))
+        print(next(run([options.key], options.suffixes)))
         return 0
     keys = [f"{options.seed}/{number}" for number in range(options.count)]
     if options.service:
-        return upload_all(mutate(seeds(), key) for key in keys)
+        return upload_all(mutate(documents, key) for key in keys)
     cases = []
-    for case in run(keys):
+    for case in run(keys, options.suffixes):
         cases.append(case)
         if case.outcome.startswith("FAILED"):
             print(case, flush=True)
@@ -209,7 +212,7 @@ def main() -> int:
     print("\nSlowest for their size")
     for found in slowest(cases).values():
         print(found[0])
-    print_growth(cases)
+    print_growth(cases, options.suffixes)
     return any(case.outcome.startswith("FAILED") for case in cases)
 
 

@@ -9,7 +9,7 @@ import json
 import re
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +57,11 @@ _FRAGMENTS = {
     " 0x1 {n,␣plural,␣one␣{",
     "properties": "= : \\ \\u \\u00e4 \\\n # ! \n \r \t {0} '' ' \f",
     "strings": '" = ; /* */ // \\ \\" \\U \n %@',
+    "ftl": '= \n \n␣␣␣␣ \n␣␣␣␣. \n␣␣␣␣[ \n␣␣␣*[ { } {␣$n␣-> {␣""␣} -a␣=␣b \na␣=␣b\n # ## \r \t \\ { { } } (',
+    "tmx": f'{_MARKUP} <tu> </tu> <tuv␣xml:lang="en"> <tuv␣xml:lang="de"> </tuv> <seg> </seg> <seg/> <bpt> <ph/> <hi>',
+    "pdf": "Tj TJ T* Td Tm Tf BT ET q Q cm Do re f (a␣dog)␣Tj␣T* (a-)␣Tj␣T* [(a)␣-900␣(b)]␣TJ 90␣0␣Td 0␣-14␣Td "
+    "/F␣24␣Tf 1␣0␣0␣1␣72␣700␣Tm 0␣1␣-1␣0␣90␣90␣Tm << >> [ ] ( ) 0␣R obj endobj stream endstream xref trailer "
+    "/Length /Kids /Filter /FlateDecode -1 999999999999 1e38 <00ff> % \\",
     "csv": ', ; \t | " "" \n \r\n \'',
     "txt": "\n \r \t \x0c . ! ? “ ” ( ) …",
 }
@@ -238,7 +243,7 @@ class Mutator:
         return file.getvalue()
 
 
-_TREES = ("xml", "xhtml", "xliff", "xlf", "resx")
+_TREES = ("xml", "xhtml", "xliff", "xlf", "resx", "tmx")
 _KINDS = {
     "xhtml": "html",
     "htm": "html",
@@ -261,9 +266,10 @@ class MutatedDocument:
     steps: tuple[str, ...]
 
 
-def seeds() -> dict[str, bytes]:
-    """Return the stored documents by name, one of each format."""
-    return {path.name: path.read_bytes() for path in sorted(SEEDS.iterdir())}
+def seeds(suffixes: Collection[str] = ()) -> dict[str, bytes]:
+    """Return the stored documents by name, one of each format, or of the formats with `suffixes` such as "pdf"."""
+    paths = (path for path in sorted(SEEDS.iterdir()) if not suffixes or path.suffix[1:] in suffixes)
+    return {path.name: path.read_bytes() for path in paths}
 
 
 def mutate(documents: dict[str, bytes], key: str, scale: int = 1) -> MutatedDocument:

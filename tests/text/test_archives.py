@@ -10,7 +10,10 @@ from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import TranslatedSegment
 
-NAMES = " ".join(f'xmlns:{name}="urn:{name}"' for name in ("office", "text", "table", "style", "number", "dc", "draw"))
+NAMES = " ".join(
+    f'xmlns:{name}="urn:{name}"'
+    for name in ("office", "text", "table", "style", "number", "dc", "draw", "presentation", "svg")
+)
 CONTENT = f"""<?xml version="1.0" encoding="UTF-8"?>
 <office:document-content {NAMES}><office:automatic-styles><number:number-style style:name="N1">
 <number:text>hours</number:text></number:number-style></office:automatic-styles>
@@ -20,15 +23,22 @@ CONTENT = f"""<?xml version="1.0" encoding="UTF-8"?>
 &amp; a<text:s text:c="2"/>tree<office:annotation><dc:creator>Ann</dc:creator><text:p>Why?</text:p></office:annotation>
 </text:p><table:table><table:table-row><table:table-cell><text:p>One</text:p></table:table-cell>
 <table:table-cell><text:p>Two</text:p><text:p/></table:table-cell></table:table-row></table:table>
-<text:p>Page <text:page-number>7</text:page-number></text:p></office:text></office:body></office:document-content>"""
+<text:p>Page <text:page-number>7</text:page-number></text:p>
+<table:table><table:table-row><table:table-cell table:formula="of:=IF(1;&quot;kept&quot;)" office:value-type="string">
+<text:p>kept</text:p></table:table-cell><table:table-cell office:value-type="float" office:value="45">
+<text:p>45 kept</text:p></table:table-cell></table:table-row></table:table><draw:frame presentation:placeholder="true">
+<draw:text-box><text:p>Click, kept</text:p></draw:text-box></draw:frame></office:text></office:body>
+</office:document-content>"""
 STYLES = f"""<?xml version="1.0"?><office:document-styles {NAMES}><office:styles><style:style style:name="Body">
 </style:style></office:styles><office:master-styles><style:header><text:p>The header</text:p></style:header>
+<draw:frame presentation:class="title"><text:p>kept prompt</text:p></draw:frame>
 </office:master-styles></office:document-styles>"""
 OPEN_DOCUMENT = {
     "mimetype": "application/vnd.oasis.opendocument.text",
     "content.xml": CONTENT,
     "styles.xml": STYLES,
-    "Object 1/content.xml": f"<office:document-content {NAMES}><text:p>Axis</text:p></office:document-content>",
+    "Object 1/content.xml": f"<office:document-content {NAMES}><table:table-cell><text:p>Axis</text:p><draw:g>"
+    "<svg:desc>Kept.A1:Kept.A2</svg:desc></draw:g></table:table-cell></office:document-content>",
     "meta.xml": "<office:document-meta><dc:title>Kept</dc:title></office:document-meta>",
     "Pictures/1.png": "\x89PNG",
 }

@@ -429,7 +429,7 @@ with zipfile.ZipFile(BOMB, "w", zipfile.ZIP_DEFLATED) as _archive:
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("a.pdf", b"", r"file extension '.pdf'.*accepted: .arb, .csv"),
+        ("a.doc", b"", r"file extension '.doc'.*accepted: .arb, .csv"),
         ("a.docs", b"", r"did you mean .docx"),
         ("none", b"", "accepted: .arb"),
         ("a.txt", b"x" * 2_000_001, "2000001 bytes; accepted: at most 2000000"),
@@ -468,5 +468,6 @@ def test_every_suffix_is_tested() -> None:
     tried = {*EXACT, "a.po", "a.pot", "a.xlf", "a.xliff", "a.docx", "a.htm", "a.xhtml", "a.markdown"}
     tried |= {"a.epub", "a.odt", "a.ods", "a.odp"}  # test_archives.py
     tried |= {"a.pptx", "a.xlsx"}  # test_office.py
+    tried |= {"a.ftl", "a.pdf", "a.tmx"}  # test_fluent.py, test_pdf.py, test_tmx.py
     tried |= {"a.arb", "a.csv", "a.properties", "a.resx", "a.strings", "a.tsv", "a.yaml", "a.yml"}  # test_resources.py
     assert {"." + name.split(".")[1] for name in tried} == set(SUFFIXES)

@@ -37,7 +37,7 @@ def find_beside_taken(size: int) -> Callable[[], object]:
 
 def open_file(name: str, content: bytes) -> object:
     try:
-        return open_document(name, content)
+        return open_document(name, content, DocumentOptions(target_language="de"))
     except DocumentError:
         return None
 

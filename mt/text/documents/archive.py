@@ -4,6 +4,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from pathlib import PurePath
@@ -26,14 +27,26 @@ _HIDDEN = """office:annotation office:automatic-styles office:font-face-decls of
 office:styles text:note text:tracked-changes"""
 _FIELDS = """text:author-initials text:author-name text:bibliography-mark text:chapter text:creation-date text:creator
 text:date text:file-name text:page-count text:page-number text:sequence text:time"""
+_VALUES = """table:formula office:value office:date-value office:time-value office:boolean-value
+presentation:placeholder"""
 _OPEN_DOCUMENT = Dialect(
     xml=True,
     splitting=frozenset({"text:p", "text:h"}),
     textless=frozenset(_HIDDEN.split()),
     kept=frozenset(_FIELDS.split()),
     breaks=frozenset({"text:s", "text:tab", "text:line-break"}),
+    textless_attributes=frozenset(_VALUES.split()),
 )
-"""Text of OpenDocument is in paragraphs and headings. Styles, comments, notes and fields are not translated."""
+"""Text of OpenDocument is in paragraphs and headings.
+
+Styles, comments, notes, fields, empty placeholders, and cells with a formula, number, date or time are not translated.
+"""
+
+_STYLES = replace(_OPEN_DOCUMENT, textless_attributes=_OPEN_DOCUMENT.textless_attributes | {"presentation:class"})
+"""Headers and footers of pages. The titles and outlines of master slides are prompts, which no slide shows."""
+
+_OBJECT = replace(_OPEN_DOCUMENT, textless=_OPEN_DOCUMENT.textless | {"svg:desc"})
+"""An object, such as a chart. Its descriptions name the cells that it shows."""
 
 _TABLE_OF_CONTENTS = Dialect(xml=True, splitting=frozenset({"text"}), textless=frozenset({"head", "docAuthor"}))
 
@@ -53,8 +66,12 @@ def _members(suffix: str, options: DocumentOptions) -> Sequence[tuple[re.Pattern
             (re.compile(r".*\.x?html?", re.IGNORECASE), partial(_parse_html, options.markup)),
             (re.compile(r".*\.ncx", re.IGNORECASE), partial(_parse_xml, _TABLE_OF_CONTENTS)),
         )
-    # Objects, such as charts, have folders with files of the same names. styles.xml has headers and footers.
-    return ((re.compile(r"(Object [^/]*/)?(content|styles)\.xml"), partial(_parse_xml, _OPEN_DOCUMENT)),)
+    # Objects have folders with files of the same names.
+    return (
+        (re.compile(r"content\.xml"), partial(_parse_xml, _OPEN_DOCUMENT)),
+        (re.compile(r"styles\.xml"), partial(_parse_xml, _STYLES)),
+        (re.compile(r"Object [^/]*/(content|styles)\.xml"), partial(_parse_xml, _OBJECT)),
+    )
 
 
 class ArchiveDocument:

@@ -21,7 +21,8 @@ def open_fluent(name: str, content: bytes, options: DocumentOptions) -> TextDocu
 
     A select expression is kept, and its variants are segments of their own. All other placeables, such as `{ $name }`,
     are kept within the text. Blank lines separate segments; other line breaks of a translated text become spaces.
-    Attributes of terms, which translations do not show, and lines that are not Fluent are kept.
+    Attributes of terms, which no user sees, attributes for keys, such as `.accesskey`, and lines that are not Fluent
+    are kept.
 
     Raises: DocumentError if the content has no message and no term.
     """
@@ -48,7 +49,7 @@ def _patterns(entries: list[ast.EntryType]) -> Iterator[ast.Pattern]:
         if isinstance(entry, (ast.Message, ast.Term)) and entry.value is not None:
             yield entry.value
         if isinstance(entry, ast.Message):
-            yield from (attribute.value for attribute in entry.attributes)
+            yield from (attribute.value for attribute in entry.attributes if not attribute.id.name.endswith("key"))
 
 
 class _PatternReader:

@@ -8,7 +8,7 @@ from docx.shared import Pt
 from docx.text.paragraph import Paragraph
 
 from mt.text.documents.base import DocumentOptions, SegmentList
-from mt.text.documents.pdf_layout import Block, BlockKind, read_blocks
+from mt.text.documents.pdf_layout import MAX_LEVEL, Block, BlockKind, read_blocks
 from mt.text.documents.pdf_lines import read_pdf
 from mt.text.markup import Segment, TranslatedSegment
 from mt.text.markup.parsing import NOT_XML
@@ -55,26 +55,30 @@ class _WordWriter:
         self._section = self._document.sections[0]
         if all(_MIN_PAGE <= side <= _MAX_PAGE for side in page_size):
             self._section.page_width, self._section.page_height = map(Pt, page_size)
-        styles = self._document.styles
-        names = ["Normal", _BULLETS, *(f"Heading {level}" for level in range(1, 5))]
-        self._styles = {name: styles[name] for name in names}
+        self._running: dict[BlockKind, Paragraph] = {}
+        names = [_BULLETS, *(f"Heading {level}" for level in range(1, MAX_LEVEL + 1))]
+        self._styles = {name: self._document.styles[name].style_id for name in names}
 
     def add(self, block: Block, text: str) -> None:
         """Add a block with this text."""
         match block.kind:
-            case BlockKind.HEADER:
-                paragraph = self._running(self._section.header.paragraphs)
-            case BlockKind.FOOTER:
-                paragraph = self._running(self._section.footer.paragraphs)
+            case BlockKind.HEADER | BlockKind.FOOTER:
+                paragraph = self._running_title(block.kind)
             case BlockKind.HEADING:
-                paragraph = self._document.add_paragraph(style=self._styles[f"Heading {block.level}"])
+                paragraph = self._styled(f"Heading {block.level}")
             case BlockKind.BULLET:
-                paragraph = self._document.add_paragraph(style=self._styles[_BULLETS])
+                paragraph = self._styled(_BULLETS)
             case BlockKind.PARAGRAPH:
-                paragraph = self._document.add_paragraph(style=self._styles["Normal"])
+                paragraph = self._document.add_paragraph()
         run = paragraph.add_run(text)
         if block.bold:
             run.bold = True
+
+    def _styled(self, name: str) -> Paragraph:
+        """Return a new paragraph with a style. `add_paragraph(style=...)` would read all styles each time."""
+        paragraph = self._document.add_paragraph()
+        paragraph._p.style = self._styles[name]
+        return paragraph
 
     def content(self) -> bytes:
         """Return the file."""
@@ -82,9 +86,11 @@ class _WordWriter:
         self._document.save(out)
         return out.getvalue()
 
-    @staticmethod
-    def _running(paragraphs: Sequence[Paragraph]) -> Paragraph:
-        """Return the last paragraph of a header or footer for another title; titles are separated by tabs."""
-        if paragraphs[-1].text:
-            paragraphs[-1].add_run("\t")
-        return paragraphs[-1]
+    def _running_title(self, kind: BlockKind) -> Paragraph:
+        """Return the paragraph of the header or footer for another title; titles are separated by tabs."""
+        if kind in self._running:
+            self._running[kind].add_run("\t")
+        else:
+            part = self._section.header if kind is BlockKind.HEADER else self._section.footer
+            self._running[kind] = part.paragraphs[0]
+        return self._running[kind]

@@ -163,23 +163,24 @@ def _continues(paragraph: Sequence[PdfLine], line: PdfLine, leading: dict[float,
     last = paragraph[-1]
     if abs(line.size - last.size) > _SAME_SIZE * last.size or line.bold != last.bold or _marked(line):
         return False
+    word = (line.right - line.left) * (len(line.text.split(None, 1)[0]) + 1) / len(line.text)
+    fits = last.right + word < edge - 0.5 * line.size
     distance = last.baseline - line.baseline
     if line.page != last.page or distance < -line.size:  # the top of the next column or page
-        unfinished = not _SENTENCE_END.search(last.text[-_END:]) and last.right > edge - 2 * last.size
+        unfinished = not fits and not _SENTENCE_END.search(last.text[-_END:])
         within_page = line.page == last.page and len(paragraph) == 1  # such as a cell and the next cell of a row
         return unfinished and line.text[:1].islower() and last.alone and line.alone and not within_page
     if not 0.3 * line.size < distance <= _LOOSE * leading.get(line.size, _DEFAULT_LEADING) * line.size:
         return False
-    if line.left > last.right or line.right < last.left or not (last.alone and line.alone):
+    same_cell = abs(line.left - last.left) < 0.5 * line.size
+    if line.left > last.right or line.right < last.left or not ((last.alone and line.alone) or same_cell):
         return False
     if abs(line.left + line.right - last.left - last.right) < line.size and abs(line.left - last.left) > line.size:
         return True  # both lines are centred
-    indent = line.left - (paragraph[1].left if len(paragraph) > 1 else last.left)
+    indent = line.left - last.left
     hanging = len(paragraph) == 1 and (indent < 0 or _marked(last) or _NUMBER.match(last.text))
     if abs(indent) > _INDENT * line.size and not hanging:
         return False
-    word = (line.right - line.left) * (len(line.text.split(None, 1)[0]) + 1) / len(line.text)
-    fits = last.right + word < edge - 0.5 * line.size
     return not fits or line.text[:1].islower()
 
 

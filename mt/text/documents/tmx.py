@@ -3,7 +3,7 @@
 from html import escape
 
 from mt.errors import DocumentError, LanguageError
-from mt.languages import likely_script, primary_language, standard_tag
+from mt.languages import full_tag, likely_script, primary_language, standard_tag
 from mt.text.documents.base import DocumentOptions, SegmentList, TextDocument, decode_text
 from mt.text.documents.markup import declared_encoding
 from mt.text.markup.elements import Dialect, ElementIndex
@@ -58,7 +58,7 @@ class _UnitReader:
         self, tokens: list[Token], elements: ElementIndex, document: TextDocument, options: DocumentOptions
     ) -> None:
         self._tokens, self._elements, self._document = tokens, elements, document
-        self._target, self._retranslate = options.target_language, options.retranslate
+        self._target, self._retranslate = full_tag(options.target_language), options.retranslate
         self._done = 0  # number of tokens that have been added
         self._read = 0  # number of tokens up to the end of the last unit; units within units are not read
         self._keys: dict[str, tuple[str, str]] = {}

@@ -33,7 +33,8 @@ class Dialect:
 
     The tags of `splitting` elements end the current text. If `outline` is true, so do the tags of elements whose parent
     contains no text directly, unless they are in `non_splitting`. The content of `textless` elements is not part of a
-    text. The content of `kept` elements is part of a text, but is not translated. Empty elements of XML with a name in
+    text, nor is that of elements with an attribute in `textless_attributes`. The content of `kept` elements is part of
+    a text, but is not translated. Empty elements of XML with a name in
     `breaks` stand for white space. The values of `attributes` are translated. If `backslashes` is true, a backslash
     begins an escape, as in the resources of Android. If `collapse` is true, runs of white space are collapsed as in
     HTML.
@@ -44,6 +45,7 @@ class Dialect:
     non_splitting: frozenset[str] = frozenset()
     outline: bool = False
     textless: frozenset[str] = frozenset()
+    textless_attributes: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
     breaks: frozenset[str] = frozenset()
     backslashes: bool = False
@@ -131,11 +133,18 @@ class ElementIndex:
     def untranslatable(self, number: int) -> bool:
         """Return whether the name or an attribute of the element that begins at `number` forbids its translation."""
         token = self.tokens[number]
-        if token.name in self.dialect.textless or token.name in self.dialect.kept:
+        if self.is_textless(number) or token.name in self.dialect.kept:
             return True
         translate = token.attribute("translate") or token.attribute("its:translate")
         classes = (token.attribute("class") or "").split()
         return translate == "no" or "notranslate" in classes or token.attribute("mtype") == "protected"
+
+    def is_textless(self, number: int) -> bool:
+        """Return whether the content of the element that begins at `number` is not part of a text."""
+        token, attributes = self.tokens[number], self.dialect.textless_attributes
+        if token.name in self.dialect.textless:
+            return True
+        return bool(attributes) and any(attribute.name in attributes for attribute in token.attributes)
 
     def requests_translation(self, number: int) -> bool:
         return self.tokens[number].attribute("translate") == "yes"

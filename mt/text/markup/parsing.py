@@ -208,14 +208,15 @@ class _Reader:
         Return False if the element contains a block, unless it is textless XML, or if it has no end tag. Without an end
         tag, the element would absorb the text after it wherever it is placed.
         """
-        elements, token = self.elements, self.tokens[number]
+        elements = self.elements
         end = elements.end[number]
-        opaque = self.dialect.xml and token.name in self.dialect.textless
+        textless = elements.is_textless(number)
+        opaque = self.dialect.xml and textless
         if (elements.holds_block(number) and not opaque) or (end > number + 1 and elements.partner[number] < 0):
             return False
         inside = self.tokens[number:end]
         text = ""
-        if token.name not in self.dialect.textless and not self._is_note(number):
+        if not textless and not self._is_note(number):
             text = decode("".join(part.source for part in inside if part.kind is TokenKind.TEXT), self.dialect.xml)
             text = " ".join(text.split()) if self.dialect.collapse else text
         source = "".join(part.source for part in inside)

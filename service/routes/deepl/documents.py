@@ -119,15 +119,9 @@ async def read_upload(request: Request, body: DocumentBody) -> tuple[str, bytes]
     name = PurePath(well_formed(body.filename or file.filename or "").replace("\\", "/")).name
     if not name or not content:
         raise InvalidRequest.listing(["file must have a name and not be empty"])
-<<<<<<< HEAD
-    suffix, written = (PurePath(each).suffix.lower().removeprefix(".") for each in (name, translated_name(name)))
-||||||| bfe295b
-    suffix = PurePath(name).suffix.lower().removeprefix(".")
-=======
     if len(name) > MAX_NAME:
         raise InvalidRequest.listing([f"the name of the file has {len(name)} characters; accepted: at most {MAX_NAME}"])
-    suffix = PurePath(name).suffix.lower().removeprefix(".")
->>>>>>> h-attack1
+    suffix, written = (PurePath(each).suffix.lower().removeprefix(".") for each in (name, translated_name(name)))
     output = (body.output_format or suffix).lower().removeprefix(".")
     if output != written:
         why = "the format of the file" if written == suffix else f"into which a .{suffix} file is translated"

@@ -34,6 +34,11 @@ def die(code: int) -> None:
     os._exit(code)
 
 
+def abort(_: object) -> None:
+    """End as a C++ library does that gets no memory."""
+    os.abort()
+
+
 def fail(message: str) -> None:
     raise ValueError(message)
 
@@ -46,7 +51,7 @@ def environment(name: str) -> str | None:
     return os.environ.get(name)
 
 
-OPERATIONS.update({f.__name__: f for f in (spin, sleep, allocate, nest, die, fail, identity, environment)})
+OPERATIONS.update({f.__name__: f for f in (spin, sleep, allocate, nest, abort, die, fail, identity, environment)})
 
 if __name__ == "__main__":
     with contextlib.suppress(EOFError, OSError):

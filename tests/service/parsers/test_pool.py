@@ -16,7 +16,7 @@ from service.parsers.frames import PART
 from service.parsers.operations import read_document, read_markup, write_document, write_markup
 from service.parsers.pool import ParserLimits, ParserPool
 from service.workers.messages import SourceText
-from tests.service.parsers.hostile_process import allocate, die, environment, fail, identity, nest, sleep, spin
+from tests.service.parsers.hostile_process import abort, allocate, die, environment, fail, identity, nest, sleep, spin
 
 T = TypeVar("T")
 HOSTILE = "tests.service.parsers.hostile_process"
@@ -47,6 +47,7 @@ def children() -> set[str]:
 EXCEEDED: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "processor time": (spin, 60, "more than 2 s of processor time"),
     "memory": (allocate, 1 << 30, "more than 200 MiB"),
+    "memory of a library": (abort, None, "more than 200 MiB"),
     "nesting": (nest, 100_000, "nested too deeply"),
     "result": (identity, b"a" * (2 << 20), "more than 1,048,576 bytes"),
 }

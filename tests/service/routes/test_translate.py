@@ -17,8 +17,10 @@ from service.access.glossaries import Dictionary, glossary_direction
 from service.errors import Overloaded
 from service.routes.translate import job_for, stream_events
 from service.schemas import TranslateRequest
+from tests.attacks.payloads import pdf
 from tests.service.doubles import Guesses, WordModels, backwards, upper
 from tests.service.native import Native
+from tests.text.test_tmx import memory
 
 PAIR = {"source": "en", "target": "de"}
 
@@ -412,6 +414,17 @@ def test_columns_of_a_file(native: Native) -> None:
     assert "no column 'size'; accepted: 1 to 2, id, name" in refused(
         upload(native, "a.csv", table, source="en", columns="size"), 400
     )
+
+
+def test_a_memory_gets_the_target_language(native: Native) -> None:
+    content = memory('<tu><tuv xml:lang="en"><seg>the dog</seg></tuv></tu>').encode()
+    address = upload(native, "a.tmx", content, source="en").json()["translatedFileUrl"]
+    assert '<tuv xml:lang="de"><seg>THE DOG</seg></tuv>' in native.client.get(address).text
+
+
+def test_a_pdf_file_becomes_a_word_document(native: Native) -> None:
+    answer = upload(native, "a.PDF", pdf(b"BT /F 12 Tf 72 700 Td (the dog) Tj ET"), source="en")
+    assert answer.json()["translatedFileUrl"].endswith(".a_de.docx")
 
 
 @pytest.mark.parametrize("name", ["..%2f..%2fetc%2fpasswd", "%2e%2e", "a.txt", "x" * 1000])

@@ -1,11 +1,13 @@
 """The core over models that a person can follow: one writes words in capitals, another puts them in reverse order."""
 
 import asyncio
+import io
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
+import docx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from service.parsers.pool import Parsers
 from service.translation import coroutines, service
 from service.translation.jobs import Answer, Format, Job, OutputOptions, StreamedSentence, StreamEnd
 from service.translation.service import TranslationService
+from tests.attacks.payloads import pdf
 from tests.service.doubles import DirectParsers, Guesses, WordModels, backwards, upper
 
 DIRECT = {"en-de": upper}
@@ -554,6 +557,9 @@ def test_a_document_in_its_own_language_told_as_a_whole() -> None:
         german = b"da ist der Hund\nzwei"
         opened = await translations.open_document(asked, "a.txt", german)
         assert await translations.translate_opened(opened, asked) == german
+        opened = await translations.open_document(asked, "a.pdf", pdf(b"BT /F 12 Tf 72 700 Td (da ist der Hund) Tj ET"))
+        written = docx.Document(io.BytesIO(await translations.translate_opened(opened, asked)))
+        assert [paragraph.text for paragraph in written.paragraphs] == ["da ist der Hund"]
         with pytest.raises(InvalidDocument, match=r"Source and target language are equal: German \(de\)"):
             await translations.translate_document("a.txt", german, asked)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import cast
 
 import deepl
+import docx
 import httpx
 import pytest
 
@@ -13,7 +14,9 @@ from service.errors import CannotTranslate, Overloaded
 from service.translation import document_jobs
 from service.translation.document_jobs import DocumentJobLimits
 from service.translation.jobs import Job
+from tests.attacks.payloads import pdf
 from tests.service.capitals import Capitals, Running
+from tests.text.test_tmx import memory
 
 
 def test_a_document_is_uploaded_translated_and_fetched(client: deepl.DeepLClient, tmp_path: Path) -> None:
@@ -87,6 +90,39 @@ def test_a_document_that_cannot_be_read_is_refused_at_once(client: deepl.DeepLCl
         client.translate_document_upload(b"not a zip", filename="a.docx", target_lang="DE")
     with pytest.raises(deepl.DeepLException, match="output_format is pdf; accepted: txt"):
         client.translate_document_upload(b"x", filename="a.txt", target_lang="DE", output_format="pdf")
+
+
+def test_a_pdf_file_becomes_a_word_document(client: deepl.DeepLClient, tmp_path: Path) -> None:
+    """The SDK names the output format if the names of the files have different suffixes."""
+    source, target = tmp_path / "a.pdf", tmp_path / "b.docx"
+    source.write_bytes(pdf(b"BT /F 12 Tf 72 700 Td (A dog.) Tj ET"))
+    client.translate_document_from_filepath(source, target, source_lang="EN", target_lang="DE")
+    assert [paragraph.text for paragraph in docx.Document(str(target)).paragraphs] == ["A DOG."]
+    for output_format in ("pdf", None):
+        with pytest.raises(
+            deepl.DeepLException, match=r"output_format is pdf; accepted: docx, into which a \.pdf file is translated"
+        ):
+            client.translate_document_upload(
+                source.read_bytes(), filename="a.pdf", target_lang="DE", output_format=output_format
+            )
+
+
+def test_the_name_of_a_converted_document_has_its_suffix(running: Running) -> None:
+    client = running.client()
+    content = pdf(b"BT /F 12 Tf 72 700 Td (A dog.) Tj ET")
+    handle = client.translate_document_upload(content, filename="Ä.pdf", target_lang="DE", output_format="docx")
+    client.translate_document_wait_until_done(handle)
+    headers = {"Authorization": f"DeepL-Auth-Key {running.keys['rich']}"}
+    with httpx.Client(base_url=running.url, headers=headers, trust_env=False, timeout=30) as raw:
+        answer = raw.post(f"/v2/document/{handle.document_id}/result", data={"document_key": handle.document_key})
+    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''%C3%84.docx"
+
+
+def test_a_memory_gets_the_target_language(client: deepl.DeepLClient, tmp_path: Path) -> None:
+    source, target = tmp_path / "a.tmx", tmp_path / "b.tmx"
+    source.write_text(memory('<tu><tuv xml:lang="en"><seg>A dog.</seg></tuv></tu>'))
+    client.translate_document_from_filepath(source, target, target_lang="PT-BR")
+    assert '<tuv xml:lang="pt-BR"><seg>A DOG.</seg></tuv>' in target.read_text()
 
 
 def test_a_document_that_fails_says_why(running: Running, client: deepl.DeepLClient) -> None:

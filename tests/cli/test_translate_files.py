@@ -1,0 +1,188 @@
+"""`mt-service translate FILE OUT`: documents and folders."""
+
+import io
+from pathlib import Path
+
+import docx
+import pytest
+
+from mt import Translator
+from mt.cli.translate import main
+from mt.pipeline.documents import FileTranslator
+from mt.text.markup.parsing import NOT_XML
+from tests.attacks.payloads import pdf
+from tests.text.test_tmx import memory
+
+MARKDOWN = "# The dog\n\nThe `cat` *sees* the dog.\n"
+PDF = pdf(b"BT /F 12 Tf 72 700 Td (The dog sees the cat.) Tj ET")
+
+
+def word(text: str) -> bytes:
+    out = io.BytesIO()
+    document = docx.Document()
+    document.add_paragraph(text)
+    document.save(out)
+    return out.getvalue()
+
+
+def translation(model: Path, text: str) -> str:
+    return Translator.load(model, "cpu").translate(text).text
+
+
+def translate(capfd: pytest.CaptureFixture[str], status: int, *arguments: object) -> list[str]:
+    """Run the command, check its status, and return what it says on stderr."""
+    assert main([str(argument) for argument in arguments]) == status
+    said = capfd.readouterr()
+    assert said.out == ""
+    return said.err.splitlines()
+
+
+def test_a_document(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source, target = tmp_path / "a.md", tmp_path / "b.md"
+    source.write_text(MARKDOWN)
+    said = translate(capfd, 0, small_model, source, target)
+    assert said == [f"{source} -> {target}: 2 texts", "1 files translated, 0 skipped, 0 failed"]
+    title, text = target.read_text().rstrip("\n").split("\n\n")
+    assert title == f"# {translation(small_model, 'The dog')}"
+    assert "`cat`" in text and text != MARKDOWN.splitlines()[-1]
+
+
+def test_marks_are_placed_by_alignment(small_model: Path) -> None:
+    translator = Translator.load(small_model, "cpu")
+    done = FileTranslator(translator).translate("a.html", b"<p>The <b>dog</b> sees <i>the cat</i>.</p>")
+    plain = translator.translate("The dog sees the cat.").text
+    written = done.content.decode()
+    assert all(written.count(tag) == 1 for tag in ("<b>", "</b>", "<i>", "</i>"))
+    stripped = written
+    for tag in ("p", "b", "i"):
+        stripped = stripped.replace(f"<{tag}>", "").replace(f"</{tag}>", "")
+    assert stripped == plain
+    assert (done.segments, done.problems) == (1, ())
+
+
+def test_a_pdf_file_becomes_a_word_document(
+    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "a.pdf"
+    source.write_bytes(PDF)
+    (said,) = translate(capfd, 2, small_model, source, tmp_path / "b.pdf")
+    assert said == f"error: {tmp_path / 'b.pdf'} has another format than the translation of {source}; accepted: .docx"
+    translate(capfd, 0, small_model, source, tmp_path / "b.docx")
+    (paragraph,) = docx.Document(str(tmp_path / "b.docx")).paragraphs
+    assert paragraph.text == translation(small_model, "The dog sees the cat.")
+
+
+def test_a_memory_gets_the_language_of_the_model(
+    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source, target = tmp_path / "a.tmx", tmp_path / "b.tmx"
+    source.write_text(memory('<tu><tuv xml:lang="en"><seg>The dog.</seg></tuv></tu>'))
+    translate(capfd, 0, small_model, source, target)
+    written = NOT_XML.sub("", translation(small_model, "The dog.")).replace("<", "&lt;")
+    assert f'<tuv xml:lang="de"><seg>{written}</seg></tuv>' in target.read_text()
+
+
+def folder(root: Path) -> Path:
+    """A folder with two documents whose translations would have one name, a damaged one, and a picture."""
+    for name, content in {
+        "a.docx": word("The dog."),
+        "a.pdf": PDF,
+        "b/bad.docx": b"no zip",
+        "b/c/deep.txt": b"The river.\n",
+        "b/picture.png": b"\x89PNG",
+    }.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return root
+
+
+def test_a_folder_keeps_its_tree(small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source, target = folder(tmp_path / "in"), tmp_path / "out"
+    said = translate(capfd, 3, small_model, source, target)
+    assert said == [
+        f"{source}/a.docx -> {target}/a.docx: 1 texts",
+        f"{source}/a.pdf -> {target}/a.pdf.docx: 1 texts",
+        f"not translated: {source}/b/bad.docx: bad.docx is not a .docx file: File is not a zip file",
+        f"{source}/b/c/deep.txt -> {target}/b/c/deep.txt: 1 texts",
+        f"skipped: {source}/b/picture.png: files of this format are not translated",
+        "3 files translated, 1 skipped, 1 failed",
+    ]
+    written = sorted(str(path.relative_to(target)) for path in target.rglob("*") if path.is_file())
+    assert written == ["a.docx", "a.pdf.docx", "b/c/deep.txt"]
+    assert (target / "b/c/deep.txt").read_text() == translation(small_model, "The river.") + "\n"
+
+
+def test_a_parser_that_fails_does_not_stop_the_others(
+    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / "in" / name).write_text("The dog.\n")
+    translate_one = FileTranslator.translate
+
+    def failing(self: FileTranslator, name: str, content: bytes) -> object:
+        if name == "a.txt":
+            raise KeyError("defect")
+        return translate_one(self, name, content)
+
+    monkeypatch.setattr(FileTranslator, "translate", failing)
+    said = translate(capfd, 3, small_model, tmp_path / "in", tmp_path / "out")
+    assert said[0] == f"not translated: {tmp_path}/in/a.txt: KeyError: 'defect'"
+    assert said[-1] == "1 files translated, 0 skipped, 1 failed"
+
+
+def test_texts_that_cannot_be_translated_are_unchanged(
+    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], poison: str
+) -> None:
+    source, target = tmp_path / "a.txt", tmp_path / "b.txt"
+    source.write_text(f"The dog.\n{poison}\n")
+    said = translate(capfd, 3, small_model, source, target)
+    assert target.read_text().splitlines() == [translation(small_model, "The dog."), poison]
+    assert said[0].startswith(f"{source}: the text that begins 'poison' cannot be translated")
+    assert said[-1].endswith("0 failed; 1 texts could not be translated and are unchanged")
+
+
+def test_the_model_may_be_left_out(
+    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "a.txt"
+    source.write_text("The dog.\n")
+    monkeypatch.setenv("MT_MODEL", str(small_model))
+    translate(capfd, 0, source, tmp_path / "b.txt")
+    assert (tmp_path / "b.txt").read_text() == translation(small_model, "The dog.") + "\n"
+    monkeypatch.delenv("MT_MODEL")
+    translate(capfd, 0, source, tmp_path / "c.txt", "--source", "en", "--target", "de")
+    assert "Hund" in (tmp_path / "c.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["MODEL", "no-such.docx", "out.docx"], "no-such.docx does not exist; accepted: a document or a folder"),
+        (["MODEL", "FOLDER/b/picture.png", "out.png"], "has an unknown format; accepted: .arb, .csv"),
+        (["MODEL", "FOLDER", "FOLDER/a.pdf"], "is a file, but"),
+        (["MODEL", "FOLDER", "FOLDER/out"], "accepted: a folder outside of it"),
+        (["MODEL", "FOLDER/a.docx", "FOLDER"], "is the document itself; accepted: another file"),
+        (["MODEL", "FOLDER/a.docx", "out.odt"], "accepted: .docx"),
+        (["MODEL", "FOLDER/a.docx"], "is a document; name its translation, too: [MODEL] FILE OUT"),
+        (["MODEL", "FOLDER", "out", "--source", "de"], "this model has no direction from de; accepted: en-de"),
+    ],
+)
+def test_errors(
+    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    root = folder(tmp_path / "in")
+    named = [each.replace("MODEL", str(small_model)).replace("FOLDER", str(root)) for each in arguments]
+    said = translate(capfd, 2, *named)
+    assert said[0].startswith("error: ") and message in said[0]
+
+
+@pytest.mark.parametrize("option", ["--json", "--sentences", "--output x", "--mbr 4"])
+def test_options_for_lines_are_refused(
+    small_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], option: str
+) -> None:
+    (tmp_path / "a.txt").write_text("The dog.")
+    with pytest.raises(SystemExit):
+        main([str(small_model), str(tmp_path / "a.txt"), str(tmp_path / "b.txt"), *option.split()])
+    assert "applies to lines of text; it cannot be combined with OUT" in capfd.readouterr().err

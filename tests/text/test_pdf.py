@@ -1,0 +1,144 @@
+"""PDF files: headings, paragraphs and lists are found in their lines, and become those of a Word document."""
+
+import io
+from collections.abc import Callable
+from random import Random
+
+import docx
+import pytest
+from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.pdfgen.canvas import Canvas
+
+from mt.errors import DocumentError, DocumentLimitExceeded
+from mt.text.documents import DocumentOptions, open_document, translated_name
+from mt.text.documents.pdf_layout import Block, BlockKind, read_blocks
+from mt.text.documents.pdf_lines import SOFT_HYPHEN, PdfLine, PdfText, read_pdf
+from mt.text.markup import TranslatedSegment
+from tests.attacks.payloads import pdf
+from tests.text.realistic_pdfs import FILES, Blocks, drawn
+
+TWO_TEXTS = drawn([("Helvetica", 9, 72, 700, "A dog"), ("Helvetica", 20, 72, 600, "A cat")])
+PAGE = (600.0, 800.0)
+
+
+def blocks(content: bytes) -> Blocks:
+    found = read_blocks(read_pdf("a.pdf", content, DocumentOptions()))
+    return [(f"heading {block.level}" if block.level else block.kind.value, block.text) for block in found]
+
+
+@pytest.mark.parametrize("write", FILES, ids=lambda write: write.__name__)
+def test_realistic_files(write: Callable[[Random], tuple[bytes, Blocks]]) -> None:
+    content, expected = write(Random(3))
+    assert blocks(content) == expected
+
+
+@pytest.mark.parametrize("write", FILES, ids=lambda write: write.__name__)
+def test_the_word_document_has_the_blocks(write: Callable[[Random], tuple[bytes, Blocks]]) -> None:
+    content, expected = write(Random(3))
+    document = open_document("a.pdf", content)
+    written = docx.Document(
+        io.BytesIO(document.render([TranslatedSegment(segment.text.upper()) for segment in document.segments]))
+    )
+    styles = {"paragraph": "Normal", "bullet": "List Bullet", "heading 1": "Heading 1", "heading 2": "Heading 2"}
+    body = [(kind, text) for kind, text in expected if kind != "header"]
+    assert [(paragraph.style.name, paragraph.text) for paragraph in written.paragraphs if paragraph.style] == [
+        (styles[kind], text.upper()) for kind, text in body
+    ]
+    headers = [text.upper() for kind, text in expected if kind == "header"]
+    assert [paragraph.text for paragraph in written.sections[0].header.paragraphs if paragraph.text] == headers
+
+
+def test_the_pages_have_the_same_size() -> None:
+    document = open_document("a.pdf", pdf(b"BT /F 12 Tf 72 700 Td (A dog) Tj ET"))
+    section = docx.Document(io.BytesIO(document.render([TranslatedSegment("Ein Hund")]))).sections[0]
+    assert section.page_width and section.page_height
+    assert (section.page_width.pt, section.page_height.pt) == PAGE
+
+
+def laid_out(texts: list[str], **changes: float) -> list[PdfLine]:
+    """Lines of 12 points below each other, whose widths are those of their texts."""
+    return [
+        PdfLine(text, 0, 72, 72 + 6 * len(text), 700 - 14 * row, changes.get("size", 12), False)
+        for row, text in enumerate(texts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "paragraphs"),
+    [
+        (["A long line of the text with con-", "tent"], ["A long line of the text with content"]),
+        (["A long line of a well-known text well-", "known"], ["A long line of a well-known text well-known"]),
+        (["A long line of the text at the Nord-", "See"], ["A long line of the text at the Nord-See"]),
+        ([f"A long line of the text with con{SOFT_HYPHEN}", "tent"], ["A long line of the text with content"]),
+        (["A short end.", "The next text has a long line."], ["A short end.", "The next text has a long line."]),
+        (
+            ["A long line ends where the page ends", "and goes on."],
+            ["A long line ends where the page ends and goes on."],
+        ),
+        (["1. The first item", "2. The second item"], ["1. The first item", "2. The second item"]),
+    ],
+)
+def test_lines_are_joined(lines: list[str], paragraphs: list[str]) -> None:
+    assert [block.text for block in read_blocks(PdfText(laid_out(lines), [PAGE]))] == paragraphs
+
+
+def test_an_indent_and_a_gap_begin_a_paragraph() -> None:
+    text = "The lines of this text are all of one length"
+    lines = [PdfLine(text, 0, 72, 336, 700 - 14 * row, 12, False) for row in range(3)]
+    indented = PdfLine(text, 0, 90, 354, 658, 12, False)
+    below = PdfLine(text, 0, 72, 336, 620, 12, False)
+    found = read_blocks(PdfText([*lines, indented, below], [PAGE]))
+    assert [len(block.text) // len(text) for block in found] == [3, 1, 1]
+
+
+def test_running_titles_and_page_numbers_are_not_text() -> None:
+    lines = []
+    for page in range(4):
+        lines.append(PdfLine("The title", page, 72, 120, 780, 9, False))
+        lines.append(PdfLine(f"Body of page number {page}.", page, 72, 300, 400, 12, False))
+        lines.append(PdfLine(f"Annual report | {page + 1}", page, 72, 120, 30, 9, False))
+        lines.append(PdfLine(f"Page {page + 1} of 4", page, 200, 250, 30, 9, False))
+    found = read_blocks(PdfText(lines, [PAGE] * 4))
+    assert found[:2] == [Block(BlockKind.HEADER, "The title"), Block(BlockKind.FOOTER, "Annual report")]
+    assert [block.text for block in found[2:]] == [f"Body of page number {page}." for page in range(4)]
+
+
+def locked() -> bytes:
+    out = io.BytesIO()
+    canvas = Canvas(out, encrypt=StandardEncryption("secret"))
+    canvas.drawString(72, 700, "A dog")
+    canvas.save()
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "a.pdf is not a PDF file, or is damaged"),
+        (b"%PDF-1.4\nrubbish", "a.pdf is not a PDF file, or is damaged"),
+        (pdf(b"0 0 100 100 re f"), "has no text layer; accepted: a PDF with text"),
+        (locked(), "protected by a password"),
+    ],
+    ids=["empty", "damaged", "scan", "locked"],
+)
+def test_files_without_text_are_refused(content: bytes, problem: str) -> None:
+    with pytest.raises(DocumentError, match=problem):
+        open_document("a.pdf", content)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "problem"),
+    [
+        (pdf(b"BT /F 12 Tf 72 700 Td (A dog) Tj ET", 5001), DocumentOptions(), "5,001 pages; accepted: at most 5,000"),
+        (pdf(b"BT /F 12 Tf 72 700 Td (A dog) Tj ET"), DocumentOptions(max_characters=4), "more than 4 characters"),
+        (TWO_TEXTS, DocumentOptions(max_segments=1), "more than 1 texts"),
+    ],
+    ids=["pages", "characters", "segments"],
+)
+def test_limits(content: bytes, options: DocumentOptions, problem: str) -> None:
+    with pytest.raises(DocumentLimitExceeded, match=problem):
+        open_document("a.pdf", content, options)
+
+
+def test_the_translation_has_another_name() -> None:
+    assert [translated_name(name) for name in ("a/b.c.PDF", "a.docx", "none")] == ["a/b.c.docx", "a.docx", "none"]

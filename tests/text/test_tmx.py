@@ -1,0 +1,139 @@
+"""Translation memories as documents: units that lack the target language get a variant in it."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from mt.data.translation_memory import read_memory
+from mt.errors import DocumentError
+from mt.text.documents import DocumentOptions, open_document
+from mt.text.markup import TranslatedSegment
+
+LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+
+
+def memory(units: str, source: str = "en-US", version: str = "1.4", head: str = "") -> str:
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>{head}\n<tmx version="{version}">\n  <header creationtool="x" '
+        f'srclang="{source}" datatype="plaintext" segtype="sentence"/>\n  <body>\n{units}\n  </body>\n</tmx>\n'
+    )
+
+
+FILES = {
+    "plain": memory('<tu><tuv xml:lang="en-US"><seg>The house is big.</seg></tuv></tu>'),
+    "indented": memory("""    <tu tuid="1" creationdate="20240101T000000Z">
+      <prop type="client">Acme</prop>
+      <tuv xml:lang="en">
+        <prop type="x">kept</prop>
+        <seg>Close the door.</seg>
+      </tuv>
+    </tu>"""),
+    "codes": memory(
+        '<tu><tuv xml:lang="en"><seg>The <bpt i="1" x="1">&lt;b&gt;</bpt>red<ept i="1">&lt;/b&gt;</ept> house, '
+        '<ph x="2">{0}</ph> and <it pos="begin">&lt;br&gt;</it>a dog.</seg></tuv></tu>'
+    ),
+    "highlights": memory('<tu><tuv xml:lang="en"><seg>Press <hi type="bold">Enter</hi> to go on.</seg></tuv></tu>'),
+    "three languages": memory(
+        '<tu><tuv xml:lang="en"><seg>A dog.</seg></tuv><tuv xml:lang="fr"><seg>Un chien.</seg></tuv>'
+        '<tuv xml:lang="cs"><seg>Pes.</seg></tuv></tu>'
+    ),
+    "partly translated": memory(
+        '<tu><tuv xml:lang="en-GB"><seg>Done.</seg></tuv><tuv xml:lang="de-AT"><seg>Fertig.</seg></tuv></tu>\n'
+        '<tu><tuv xml:lang="EN-us"><seg>New.</seg></tuv></tu>'
+    ),
+    "old version": memory('<tu><tuv lang="EN"><seg>An old memory.</seg></tuv></tu>', "EN", "1.1"),
+    "any direction": memory('<tu><tuv xml:lang="en"><seg>A cat &amp; a dog.</seg></tuv></tu>', "*all*"),
+    "document type": memory(
+        '<tu><tuv xml:lang="en"><seg>A tree.</seg></tuv></tu>', head='\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">'
+    ),
+    "reversed order": memory(
+        '<tu><note>n</note><tuv xml:lang="cs"><seg>Strom.</seg></tuv><tuv xml:lang="en"><seg>A green tree.</seg></tuv>'
+        "</tu>"
+    ),
+}
+
+
+def german(content: str, options: DocumentOptions | None = None) -> str:
+    """The file with its own texts as translations."""
+    document = open_document("a.tmx", content.encode(), options or DocumentOptions(target_language="de"))
+    assert document.segments
+    return document.render([TranslatedSegment(segment.text) for segment in document.segments]).decode()
+
+
+def variants(content: str) -> list[list[tuple[str, str]]]:
+    """The variants of each unit, as code and XML of the segment."""
+    return [
+        [
+            (variant.get(LANGUAGE) or variant.get("lang") or "", ElementTree.tostring(segment, "unicode").strip())
+            for variant in unit.iter("tuv")
+            if (segment := variant.find("seg")) is not None
+        ]
+        for unit in ElementTree.fromstring(content.encode()).iter("tu")
+    ]
+
+
+@pytest.mark.parametrize("content", FILES.values(), ids=FILES.keys())
+def test_only_missing_variants_are_added(content: str) -> None:
+    for before, after in zip(variants(content), variants(german(content)), strict=True):
+        if any(code.startswith("de") for code, _ in before):
+            assert after == before
+        else:
+            source = next(segment for code, segment in before if code.lower().startswith("en"))
+            assert after == [*before, ("de", source)]
+
+
+@pytest.mark.parametrize("content", FILES.values(), ids=FILES.keys())
+def test_without_the_new_variants_the_bytes_are_the_same(content: str) -> None:
+    written = re.sub(r'\s*<tuv (xml:)?lang="de">.*?</tuv>', "", german(content), flags=re.DOTALL)
+    assert written == content
+
+
+@pytest.mark.parametrize("content", FILES.values(), ids=FILES.keys())
+def test_the_reader_of_corpora_finds_all_pairs(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.tmx"
+    file.write_text(german(content), encoding="utf-8")
+    assert len(list(read_memory(file, "en", "de"))) == content.count("<tu ") + content.count("<tu>")
+
+
+def texts(content: str, options: DocumentOptions) -> list[str]:
+    return [segment.text for segment in open_document("a.tmx", content.encode(), options).segments]
+
+
+def test_the_source_language_of_the_request_is_read() -> None:
+    czech = DocumentOptions(source_language="cs", target_language="de")
+    assert texts(FILES["three languages"], czech) == ["Pes."]
+    other = '<tu><tuv xml:lang="fr"><seg>Un chien.</seg></tuv></tu>'
+    assert texts(memory(other), DocumentOptions(target_language="de")) == []
+    assert texts(memory(other, "*all*"), DocumentOptions(target_language="de")) == ["Un chien."]
+
+
+def test_scripts_are_languages_of_their_own() -> None:
+    content = memory('<tu><tuv xml:lang="en"><seg>A dog.</seg></tuv><tuv xml:lang="zh-CN"><seg>狗。</seg></tuv></tu>')
+    assert texts(content, DocumentOptions(target_language="zh")) == []
+    assert texts(content, DocumentOptions(target_language="zh-Hant")) == ["A dog."]
+
+
+def test_translations_can_be_replaced() -> None:
+    options = DocumentOptions(source_language="en", target_language="de", retranslate=True)
+    content = FILES["partly translated"]
+    document = open_document("a.tmx", content.encode(), options)
+    written = document.render([TranslatedSegment("Erledigt & fertig."), TranslatedSegment("Neu.")]).decode()
+    assert '<tuv xml:lang="de-AT"><seg>Erledigt &amp; fertig.</seg></tuv></tu>' in written
+    assert '<seg>New.</seg></tuv><tuv xml:lang="de"><seg>Neu.</seg></tuv></tu>' in written
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "problem"),
+    [
+        (FILES["plain"], DocumentOptions(), "a translation memory, for which the target language must be given"),
+        ("<tmx></tmx>", DocumentOptions(target_language="de"), "a.tmx is not TMX: it has no <tmx> with a <tu>"),
+        ("no markup", DocumentOptions(target_language="de"), "a.tmx is not TMX"),
+        (memory(FILES["plain"] * 3), DocumentOptions(target_language="de", max_segments=2), "more than 2 texts"),
+    ],
+    ids=["no language", "no unit", "no markup", "limit"],
+)
+def test_memories_that_cannot_be_used(content: str, options: DocumentOptions, problem: str) -> None:
+    with pytest.raises(DocumentError, match=problem):
+        open_document("a.tmx", content.encode(), options)

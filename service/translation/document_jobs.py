@@ -58,7 +58,7 @@ class DocumentJobLimits:
 
     documents_per_caller: int = 20
     bytes_per_caller: int = 50_000_000
-    bytes: int = 200_000_000  # limit of all callers together; a document counts DOCUMENT_BYTES more than content and job
+    bytes: int = 200_000_000  # limit of all callers together; a document counts DOCUMENT_BYTES more
     seconds: float = 3600.0  # a document is deleted this long after its upload
 
 

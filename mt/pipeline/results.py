@@ -23,7 +23,7 @@ class Alternative:
     `score` is the log-probability divided by the length penalty. For a text of several sentences, `log_probability` is
     the sum over the sentences, `score` is the mean score weighted by tokens, and `pieces` are the pieces of all
     sentences in order. `pieces` are the model's output. `text` may differ from `pieces`: it can contain restored spans
-    or be in capitals.
+    or be in capitals. `match` is the score of the translation memory's match from which `text` comes, or None.
     """
 
     text: str
@@ -31,6 +31,7 @@ class Alternative:
     log_probability: float
     pieces: tuple[str, ...]
     piece_log_probabilities: tuple[float, ...]  # for each sentence, one per piece and one for EOS
+    match: float | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class SentenceTranslation:
     All ranges, including those in `links`, count characters of the whole source text or the whole translation. `links`
     are in target order. `confidence` is the expected sentence chrF from 0 to 1, or None if the model has no confidence
     data. `links` and `attention` are set only if ExplainOptions request them. If the model wrote nothing, or knows no
-    letter of the sentence, `untranslated` is true and `text` is the source.
+    letter of the sentence, `untranslated` is true and `text` is the source. `match` is that of the best alternative.
     """
 
     source: str
@@ -66,6 +67,7 @@ class SentenceTranslation:
     links: tuple[Link, ...] = ()
     attention: AttentionMap | None = None
     untranslated: bool = False
+    match: float | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -14,6 +14,7 @@ from mt.engine.requests import Request, Result
 from mt.errors import MTError, RequestError
 from mt.pipeline.driver import DecodeCall, Routine
 from mt.pipeline.explain import Explainer, Explanation
+from mt.pipeline.memory import exact_translation, repair_match
 from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTranslation, Translation
 from mt.pipeline.sentence import is_untranslatable, split_ranges, translate_raw, translate_sentence
 from mt.pipeline.variants import SentenceContext, join_alternatives
@@ -21,6 +22,7 @@ from mt.scoring.attention import CrossAttention
 from mt.scoring.confidence import expected_quality
 from mt.text import protect, segment
 from mt.text.alignment import Range
+from mt.text.fuzzy_match import MemoryMatch
 from mt.text.segment import TextPart
 
 Choose = Callable[[tuple[Alternative, ...]], tuple[Alternative, ...]]
@@ -42,6 +44,7 @@ class TextTask:
 
     text: str
     planner: "TextPlanner"
+    matches: Mapping[str, MemoryMatch] = field(default_factory=dict)  # by sentence
     parts: list[TextPart] = field(default_factory=list)
     problem: str = ""  # reason why the text has no translation
     requests: list[Request] = field(default_factory=list)  # requests of all calls so far
@@ -74,7 +77,7 @@ class TextTask:
         """Append a part of the text and start its translation. The ranges `kept` of the part are not translated."""
         self.parts.append(part)
         if not part.kept:
-            self._sentences.append(Routine(self.planner.translate(part.text, kept)))
+            self._sentences.append(Routine(self.planner.translate(part.text, kept, self.matches.get(part.text))))
             self._unfinished += 1
             self._track(self._sentences[-1])
 
@@ -155,6 +158,7 @@ class TextTask:
                     ),
                     attention=explanations[number].attention,
                     untranslated=not best.pieces,
+                    match=best.match,
                 )
             )
         ranks = max((len(sentence.alternatives) for sentence in sentences), default=1)
@@ -232,10 +236,14 @@ class TextPlanner:
         task.plan()
         return task
 
-    def begin(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
-        """Return the task of a text, for which `plan` must still be called. The ranges `kept` are not translated."""
+    def begin(self, text: str, kept: Sequence[Range] = (), matches: Iterable[MemoryMatch] = ()) -> TextTask:
+        """Return the task of a text, for which `plan` must still be called. The ranges `kept` are not translated.
+
+        `matches` are matches of a translation memory for sentences of the text, or for the whole text.
+        """
         text = text if text.isascii() else text.encode("utf-8", "replace").decode()  # without lone surrogates
-        return TextTask(text, self, steps=self._steps(text, kept))
+        by_sentence = {match.sentence: match for match in matches}
+        return TextTask(text, self, by_sentence, steps=self._steps(text, kept, by_sentence))
 
     def attempt(self, text: str) -> TextTask:
         """Return the planned task of a text. An exception of the tokenizer becomes the problem of the task."""
@@ -244,11 +252,19 @@ class TextPlanner:
         except Exception as error:  # a tokenizer can raise any exception
             return TextTask(text, self, problem=f"{type(error).__name__}: {error}")
 
-    async def translate(self, sentence: str, kept: Sequence[Range] = ()) -> tuple[Alternative, ...]:
-        """Return the chosen alternatives of a sentence, which must not be too long for the model."""
+    async def translate(
+        self, sentence: str, kept: Sequence[Range] = (), match: MemoryMatch | None = None
+    ) -> tuple[Alternative, ...]:
+        """Return the chosen alternatives of a sentence, which must not be too long for the model without a `match`."""
+        if exact := exact_translation(match, kept):
+            return (exact,)
         if self.protect or self.context.terms or kept:
-            return self.choose(await translate_sentence(sentence, self.context, kept))
-        return self.choose(await translate_raw(sentence, self.context))
+            alternatives = self.choose(await translate_sentence(sentence, self.context, kept))
+        else:
+            alternatives = self.choose(await translate_raw(sentence, self.context))
+        if match is None:
+            return alternatives
+        return await repair_match(sentence, alternatives, match, kept, self.context, self.max_length)
 
     def confidence_of(self, alternative: Alternative) -> float | None:
         """Return the expected quality of an alternative, or None without confidence data or without decoded pieces."""
@@ -257,18 +273,26 @@ class TextPlanner:
             return None
         return expected_quality(self.confidence, log_probabilities)
 
-    def _steps(self, text: str, kept: Sequence[Range]) -> Iterator[PlannedPart | None]:
+    def _steps(
+        self, text: str, kept: Sequence[Range], matches: Mapping[str, MemoryMatch]
+    ) -> Iterator[PlannedPart | None]:
         """Yield the parts of a text with their kept ranges, and None between other steps of bounded time."""
         for _ in self.context.terms.prepare():
             yield None
         kept = sorted((begin, min(end, len(text))) for begin, end in kept)
         begins = [begin for begin, _ in kept]
         end = 0
-        parts = segment.cut_text(text) if self.sentences else segment.split_text(text, self.context.source)
+        margin = len(text) - len(text.lstrip())
+        whole = self.sentences or exact_translation(matches.get(text.strip()), [_move(place, -margin) for place in kept])
+        parts = segment.cut_text(text) if whole else segment.split_text(text, self.context.source)
         for part in _merge_divided(parts, kept):
             begin, end = end, end + len(part.text)
             ranges = kept[bisect_left(begins, begin) : bisect_left(begins, end)]
-            yield from self._split(part, [_move(place, -begin) for place in ranges])
+            moved = [_move(place, -begin) for place in ranges]
+            if exact_translation(matches.get(part.text), moved):
+                yield part, moved
+            else:
+                yield from self._split(part, moved)
 
     def _split(self, part: TextPart, kept: Sequence[Range]) -> Iterator[PlannedPart]:
         """Split a part into its list marker and the text after it, and split this text if it is too long for the model.

@@ -9,6 +9,7 @@ from mt.decoding.options import SearchOptions
 from mt.languages import Direction, DirectionSet
 from mt.pipeline.results import SentenceReport, Translation
 from mt.text.alignment import Range
+from mt.text.fuzzy_match import MemoryMatch
 from mt.text.terms import Terms
 
 CHARACTERS_PER_SENTENCE = 80  # average of typical texts
@@ -28,11 +29,15 @@ class ModelSetup:
 
 @dataclass(frozen=True)
 class SourceText:
-    """A text to translate. The translation holds the characters of the `protected` ranges unchanged."""
+    """A text to translate. The translation holds the characters of the `protected` ranges unchanged.
+
+    `matches` are those of a translation memory for the text and its sentences.
+    """
 
     text: str
     protected: tuple[Range, ...] = ()
     aligned: bool = False  # whether the caller requests a word alignment
+    matches: tuple[MemoryMatch, ...] = ()
 
     @property
     def blank(self) -> bool:

@@ -176,7 +176,7 @@ class WorkerLoop:
         return answers
 
     def _start(self, message: Translate) -> TextTask:
-        task = self._planner(message).begin(message.text.text, kept=message.text.protected)
+        task = self._planner(message).begin(message.text.text, message.text.protected, message.text.matches)
         self._ids[task], self._tasks[message.id] = message.id, task
         if message.report:
             self._reported[message.id] = task

@@ -282,8 +282,8 @@ class TextPlanner:
         kept = sorted((begin, min(end, len(text))) for begin, end in kept)
         begins = [begin for begin, _ in kept]
         end = 0
-        margin = len(text) - len(text.lstrip())
-        whole = self.sentences or exact_translation(matches.get(text.strip()), [_move(place, -margin) for place in kept])
+        moved = [_move(place, len(text.lstrip()) - len(text)) for place in kept]
+        whole = self.sentences or exact_translation(matches.get(text.strip()), moved)
         parts = segment.cut_text(text) if whole else segment.split_text(text, self.context.source)
         for part in _merge_divided(parts, kept):
             begin, end = end, end + len(part.text)

@@ -121,7 +121,11 @@ class MemoryStore:
         """Yield the units of a memory in slices, in the order in which their sources were first added."""
         memory = await self.get(owner, id)
         for first in range(0, memory.count, SLICE):
-            yield await self._database.read(partial(read_units, number=memory.number, first=first), owner)
+            yield await self.page(owner, memory, first)
+
+    async def page(self, owner: str, memory: Memory, first: int) -> Sequence[Unit]:
+        """Return SLICE units of a memory, beginning with unit number `first`; fewer at the end of the memory."""
+        return await self._database.read(partial(read_units, number=memory.number, first=first), owner)
 
     async def check(self, caller: str, id: str, source: str | None, target: str) -> None:
         """Raise NotFound if the caller cannot use a memory, InvalidRequest if the memory has other languages.

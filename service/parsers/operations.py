@@ -14,6 +14,7 @@ from typing import Any
 
 from mt.data.corpus import read_tsv_stream
 from mt.data.translation_memory import read_memory_stream
+from mt.data_config import MEMORY_FORMATS
 from mt.errors import DataError, DocumentError, DocumentLimitExceeded
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment, parse_html, parse_xml
@@ -57,6 +58,9 @@ def _parse(text: str, xml: bool, options: MarkupOptions) -> Markup:
     return (parse_xml if xml else parse_html)(text, options)
 
 
+UNIT_SUFFIXES = (*MEMORY_FORMATS, ".tsv")
+
+
 def read_units(name: str, content: bytes, source: str, target: str, limit: int) -> list[tuple[str, str]]:
     """Return source and target of the units of a translation memory. Raises DocumentError.
 
@@ -84,5 +88,6 @@ def read_units_of(name: str, content: bytes, source: str, target: str) -> Iterat
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    operation.__name__: operation for operation in (read_document, write_document, read_markup, write_markup, read_units)
+    operation.__name__: operation
+    for operation in (read_document, write_document, read_markup, write_markup, read_units)
 }

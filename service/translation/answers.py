@@ -27,6 +27,7 @@ def answer_of(translation: Translation, source: str) -> Answer:
         confidence=translation.confidence if translation.sentences else 1.0,
         sentences=translation.sentences,
         untranslated=tuple(sentence.source for sentence in translation.sentences if sentence.untranslated),
+        match=mean_match(translation.sentences),
     )
 
 
@@ -55,6 +56,22 @@ def mean_confidence(sentences: Iterable[SentenceTranslation]) -> float | None:
     if not known:
         return None if sentences else 1.0
     return sum(confidence * size for confidence, size in known) / sum(size for _, size in known)
+
+
+def mean_match(sentences: Iterable[SentenceTranslation]) -> float | None:
+    """Return the mean score of the memory's matches in sentences, weighted by source characters.
+
+    The score of a sentence without a match is 0. Return None if no sentence has a match.
+    """
+    scores = [(sentence.match, len(sentence.source)) for sentence in sentences]
+    if all(score is None for score, _ in scores):
+        return None
+    return sum((score or 0.0) * size for score, size in scores) / sum(size for _, size in scores)
+
+
+def rounded_match(match: float | None) -> float | None:
+    """Return the score of a match with two digits. Only an exact match has the score 1."""
+    return match if match is None or match == 1.0 else min(round(match, 2), 0.99)
 
 
 def moved_ranges(ranges: Sequence[Range], text: str, translation: str) -> tuple[Range, ...]:
@@ -147,6 +164,7 @@ class BridgedText:
             alternatives=other_texts(text, others),
             confidence=mean_confidence(sentences),
             sentences=sentences,
+            match=mean_match(sentences),
             untranslated=tuple(
                 sentence.source
                 for sentence, second in zip(first.sentences, self._translations, strict=True)

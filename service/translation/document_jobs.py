@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from typing import TypeVar
@@ -376,16 +376,20 @@ def _delete(connection: sqlite3.Connection, uploaded: float, fetched: float) -> 
 
 
 def _job_to_json(job: Job) -> str:
-    """Return the fields of a document's job as JSON: source, target and terms. The caller is stored separately."""
+    """Return the fields of a document's job as JSON. The caller is stored separately."""
     terms = {"glossary": job.terms.glossary, "untranslated": job.terms.untranslated}
-    return json.dumps({"source": job.source, "target": job.target, "terms": terms}, ensure_ascii=False)
+    memory = {"id": job.memory, "score": job.memory_score}
+    fields = {"source": job.source, "target": job.target, "terms": terms, "memory": memory}
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def _job_from_json(text: str, caller: str) -> Job:
     fields = json.loads(text)
     glossary = tuple((term, translation) for term, translation in fields["terms"]["glossary"])
     terms = Terms(glossary, tuple(fields["terms"]["untranslated"]))
-    return Job(texts=(), source=fields["source"], target=fields["target"], terms=terms, caller=caller)
+    job = Job(texts=(), source=fields["source"], target=fields["target"], terms=terms, caller=caller)
+    memory = fields.get("memory")  # absent from documents of earlier versions
+    return replace(job, memory=memory["id"], memory_score=memory["score"]) if memory else job
 
 
 def _digest(key: str) -> bytes:

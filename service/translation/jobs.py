@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from mt.pipeline.results import SentenceTranslation
+from mt.text.fuzzy_match import MIN_SCORE
 from mt.text.markup import MarkupOptions, Range
 from mt.text.terms import Terms
 
@@ -37,6 +38,8 @@ class Job:
     split_sentences: bool = True  # False: each text is one sentence
     beam_size: int | None = None  # None: the default of the model
     terms: Terms = field(default_factory=Terms)
+    memory: str = ""  # id of a translation memory
+    memory_score: float = MIN_SCORE  # smallest score of a match of the memory that is used
     model: str = ""  # name of a model; "" stands for the default models of the languages
     output: OutputOptions = field(default_factory=OutputOptions)
     caller: str = ""  # the engine serves callers in turn
@@ -63,6 +66,7 @@ class Answer:
     confidence: float | None = None  # expected quality from 0 to 1
     sentences: tuple[SentenceTranslation, ...] = ()  # empty for markup
     untranslated: tuple[str, ...] = ()  # sentences of the source that the translation holds unchanged
+    match: float | None = None  # mean score of the memory's matches in the translation; None without a match
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from service.languages import TranslationRoute, TranslationRoutes, describe, pivot_order
-from service.translation.answers import mean_confidence, unchanged_answer
+from service.translation.answers import mean_confidence, mean_match, unchanged_answer
 from service.translation.jobs import Answer, DetectedSource, Job
 from service.workers.messages import SourceText
 
@@ -38,6 +38,7 @@ class PreparedText:
                 alternatives=tuple(written[1:]),
                 confidence=mean_confidence(sentence for answer in answers for sentence in answer.sentences),
                 untranslated=tuple(sentence for answer in answers for sentence in answer.untranslated),
+                match=mean_match(sentence for answer in answers for sentence in answer.sentences),
             )
         return replace(answer, detected=self.detected)
 

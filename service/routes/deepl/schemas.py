@@ -7,10 +7,11 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, model_validator
 
 from service.access.glossaries import Glossary
 from service.access.glossary_entries import EntriesFormat
-from service.routes.deepl.body import AsChoice, Body, Flag, OptionalText, Text, Texts, Words
+from service.routes.deepl.body import AsChoice, Body, Flag, Number, OptionalText, Text, Texts, Words
 
 MAX_GLOSSARIES = 5  # in one request
-UNSUPPORTED_FIELDS = ("style_id", "translation_memory_id", "custom_instructions")
+UNSUPPORTED_FIELDS = ("style_id", "custom_instructions")
+MAX_PAGE = 100  # items of a page
 
 Formality = Literal["default", "less", "more", "prefer_less", "prefer_more"]
 MODEL_TYPES = ("latency_optimized", "quality_optimized", "prefer_quality_optimized")
@@ -29,6 +30,10 @@ class CommonFields(Body):
         [],
         max_length=MAX_GLOSSARIES,
         description="The ids of several stored glossaries; if several contain a term, the first applies.",
+    )
+    translation_memory_id: OptionalText = Field(None, description="The id of a translation memory.")
+    translation_memory_threshold: Number = Field(
+        70, ge=0, le=100, description="Smallest similarity of a match that is used, from 0 to 100."
     )
 
 
@@ -71,6 +76,9 @@ class TranslatedText(BaseModel):
     billed_characters: int | None = Field(None, description="Only with show_billed_characters.")
     model_type_used: str | None = Field(None, description="Only with model_type.")
     untranslated: list[str] | None = Field(None, description="Only with show_untranslated.")
+    match: float | None = Field(
+        None, description="Extension: similarity, from 0 to 1, to the match in the translation memory."
+    )
 
 
 class TranslateResult(BaseModel):
@@ -282,6 +290,61 @@ class DocumentBody(CommonFields):
     output_format: OptionalText = Field(
         None, description="The format of the translation, which must be that of the file."
     )
+
+
+class MemoriesBody(Body):
+    """The page of a list."""
+
+    page: Number = Field(0, ge=0, le=1_000_000)
+    page_size: Number = Field(25, ge=1, le=MAX_PAGE)
+
+
+class SegmentsBody(Body):
+    """A page of segments, and a text that they must contain."""
+
+    page_size: Number = Field(50, ge=1, le=MAX_PAGE)
+    page_cursor: OptionalText = Field(None, pattern=r"^\d{1,9}$")
+    filter_text: OptionalText = None
+    filter_case_sensitive: Flag = False
+
+
+class TranslationMemoryInfo(BaseModel):
+    """A translation memory, without its segments."""
+
+    translation_memory_id: str
+    name: str
+    source_language: str
+    target_languages: list[str]
+    segment_count: int
+    creation_time: str
+    updated_time: str
+
+
+class MemoryInfos(BaseModel):
+    translation_memories: list[TranslationMemoryInfo]
+    total_count: int
+
+
+class TargetSegment(BaseModel):
+    target_segment_id: str
+    target_language: str
+    target_text: str
+
+
+class MemorySegment(BaseModel):
+    """A source text and its translation."""
+
+    source_segment_id: str
+    source_text: str
+    targets: list[TargetSegment]
+
+
+class MemorySegments(BaseModel):
+    """A page of segments. `segment_count` counts all segments of the memory; the last page has no cursor."""
+
+    segments: list[MemorySegment]
+    segment_count: int
+    next_page_cursor: str | None = None
 
 
 class KeyBody(Body):

@@ -23,6 +23,7 @@ from service.routes.deepl.schemas import (
     TranslatedText,
     TranslateResult,
 )
+from service.translation.answers import rounded_match
 from service.translation.jobs import Answer, Format, Job
 
 router = APIRouter()
@@ -66,6 +67,8 @@ def check_options(body: CommonFields, fields: Fields) -> None:
         )
     if (body.glossary_id or body.glossary_ids) and not body.source_lang:
         problems.append("source_lang is required for a glossary")
+    if "translation_memory_threshold" in body.model_fields_set and not body.translation_memory_id:
+        problems.append("translation_memory_threshold requires translation_memory_id")
     if body.glossary_id and body.glossary_ids:
         problems.append("glossary_id and glossary_ids cannot be used together")
     if problems:
@@ -90,7 +93,19 @@ async def job_without_texts(body: CommonFields, call: AdmittedRequest) -> Job:
     if ids:
         assert source is not None
         terms = await call.glossaries.terms(call.caller.id, ids, source, target)
-    return Job(texts=(), source=source, target=target, terms=terms, model=model, caller=call.caller.id)
+    memory = body.translation_memory_id or ""
+    if memory:
+        await call.memories.check(call.caller.id, memory, source, target)
+    return Job(
+        texts=(),
+        source=source,
+        target=target,
+        terms=terms,
+        memory=memory,
+        memory_score=body.translation_memory_threshold / 100,
+        model=model,
+        caller=call.caller.id,
+    )
 
 
 def model_of(body: CommonFields) -> str:
@@ -143,6 +158,7 @@ def translated_texts(body: TranslateBody, answers: Sequence[Answer]) -> list[Tra
             billed_characters=len(text) if body.show_billed_characters else None,
             model_type_used=model_type,
             untranslated=list(answer.untranslated) if body.show_untranslated else None,
+            match=rounded_match(answer.match),
         )
         for text, answer in zip(body.text, answers, strict=True)
     ]

@@ -2,12 +2,13 @@
 
 import asyncio
 import random
+import sqlite3
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mt.languages import Direction
@@ -30,7 +31,10 @@ from service.errors import InvalidRequest, NotFound, StorageFull
 EN_DE = Direction("en", "de")
 KEY = "key:0a"
 LIMITS = MemoryLimits()
-ANIMALS = [Unit("The dog sleeps.", "Der Hund schläft."), Unit("Two cats eat a fish.", "Zwei Katzen fressen einen Fisch.")]
+ANIMALS = [
+    Unit("The dog sleeps.", "Der Hund schläft."),
+    Unit("Two cats eat a fish.", "Zwei Katzen fressen einen Fisch."),
+]
 
 
 @pytest.fixture
@@ -47,8 +51,8 @@ def store(database: Database) -> MemoryStore:
 def rows(database: Database) -> int:
     """Number of rows of all memories."""
     tables = ("memories", "memory_units", "memory_words", "memory_lengths")
-    counts = (f"SELECT count(*) FROM {table}" for table in tables)
-    return sum(database.run_sync(lambda connection: connection.execute(count).fetchone()[0]) for count in counts)
+    union = " UNION ALL ".join(f"SELECT count(*) FROM {table}" for table in tables)
+    return sum(count for (count,) in database.run_sync(lambda connection: connection.execute(union).fetchall()))
 
 
 def test_an_equal_sentence_is_found_and_a_similar_one_with_its_score(store: MemoryStore) -> None:
@@ -198,11 +202,11 @@ def test_the_best_match_is_found(database: Database, monkeypatch: pytest.MonkeyP
     units = [Unit(sentence(), "x") for _ in range(300)]
     asked = [sentence() for _ in range(200)]
 
-    def use(connection: object) -> None:
-        number = find_or_create(connection, KEY, "x", EN_DE, LIMITS).number  # type: ignore[arg-type]
+    def use(connection: sqlite3.Connection) -> None:
+        number = find_or_create(connection, KEY, "x", EN_DE, LIMITS).number
         for begin in range(0, len(units), 37):
-            add_units(connection, number, units[begin : begin + 37], LIMITS)  # type: ignore[arg-type]
-        found = {match.sentence: match.score for match in find_matches(connection, number, asked, 0.6)}  # type: ignore[arg-type]
+            add_units(connection, number, units[begin : begin + 37], LIMITS)
+        found = {match.sentence: match.score for match in find_matches(connection, number, asked, 0.6)}
         for text in asked:
             score = max(similarity(words(text), words(clean_unit(unit).source)) for unit in units)
             if score == 1.0 and text not in {unit.source for unit in units}:
@@ -212,6 +216,7 @@ def test_the_best_match_is_found(database: Database, monkeypatch: pytest.MonkeyP
     database.run_sync(use)
 
 
+@settings(max_examples=25)
 @given(st.lists(st.text(max_size=30), max_size=5), st.text(max_size=30))
 def test_any_text_can_be_stored_and_looked_up(texts: list[str], asked: str) -> None:
     with Database.open(None) as database:

@@ -60,7 +60,7 @@ def test_formality_is_refused_where_deepl_refuses_it(client: deepl.DeepLClient) 
     assert not any(each.supports_formality for each in client.get_target_languages())
 
 
-@pytest.mark.parametrize("option", ["style_rule", "translation_memory", "custom_instructions"])
+@pytest.mark.parametrize("option", ["style_rule", "custom_instructions"])
 def test_what_is_not_offered_is_refused(client: deepl.DeepLClient, option: str) -> None:
     value: Any = ["Be kind."] if option == "custom_instructions" else "some-id"
     with pytest.raises(deepl.DeepLException, match="is not supported"):

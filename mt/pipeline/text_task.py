@@ -3,8 +3,8 @@
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import accumulate
 from math import inf
 from time import monotonic
@@ -14,6 +14,7 @@ from mt.engine.requests import Request, Result
 from mt.errors import MTError, RequestError
 from mt.pipeline.driver import DecodeCall, Routine
 from mt.pipeline.explain import Explainer, Explanation
+from mt.pipeline.formality import translate_with_formality
 from mt.pipeline.memory import exact_translation, repair_match
 from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTranslation, Translation
 from mt.pipeline.sentence import is_untranslatable, split_ranges, translate_raw, translate_sentence
@@ -22,6 +23,7 @@ from mt.scoring.attention import CrossAttention
 from mt.scoring.confidence import expected_quality
 from mt.text import protect, segment
 from mt.text.alignment import Range
+from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.segment import TextPart
 
@@ -230,6 +232,10 @@ class TextPlanner:
     confidence: Confidence | None = None
     choose: Choose = tuple
 
+    def with_formality(self, formality: Formality | None) -> "TextPlanner":
+        """Return a planner whose translations have a formality where the target language has one."""
+        return replace(self, context=replace(self.context, formality=formality))
+
     def task(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
         """Return the planned task of a text. The ranges `kept` are not translated."""
         task = self.begin(text, kept)
@@ -258,10 +264,10 @@ class TextPlanner:
         """Return the chosen alternatives of a sentence, which must not be too long for the model without a `match`."""
         if exact := exact_translation(match, kept):
             return (exact,)
-        if self.protect or self.context.terms or kept:
-            alternatives = self.choose(await translate_sentence(sentence, self.context, kept))
-        else:
-            alternatives = self.choose(await translate_raw(sentence, self.context))
+        repairs = self.protect or self.context.terms or kept
+        translate = partial(translate_sentence, kept=kept) if repairs else translate_raw
+        alternatives = await translate_with_formality(sentence, self.context, partial(translate, sentence))
+        alternatives = self.choose(alternatives)
         if match is None:
             return alternatives
         return await repair_match(sentence, alternatives, match, kept, self.context, self.max_length)

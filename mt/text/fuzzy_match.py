@@ -87,8 +87,18 @@ def repair(match: UnitLinks, plain: UnitLinks) -> str | None:
     for (begin, stop), written in edits:
         if begin < end:
             return None
+        written = _without_repetition(match.target[:begin], written, match.target[stop:])
         text, end = text + match.target[end:begin] + written, stop
     return text + match.target[end:]
+
+
+def _without_repetition(before: str, written: str, after: str) -> str:
+    """Return a replacement without a first or last word that the text around it has in the same place."""
+    first, *rest = written.split(" ", 1)
+    if rest and before.split()[-1:] == [first]:
+        written = rest[0]
+    *rest, last = written.rsplit(" ", 1)
+    return rest[0] if rest and after.split()[:1] == [last] else written
 
 
 def _edits(match: UnitLinks, plain: UnitLinks) -> Iterator[tuple[Range, str] | None]:

@@ -18,6 +18,7 @@ from typing import TypeVar
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
+from mt.text.formality import Formality
 from mt.text.terms import Terms
 from service.access.database import Database, Work
 from service.access.eviction import evicted
@@ -379,7 +380,8 @@ def _job_to_json(job: Job) -> str:
     """Return the fields of a document's job as JSON. The caller is stored separately."""
     terms = {"glossary": job.terms.glossary, "untranslated": job.terms.untranslated}
     memory = {"id": job.memory, "score": job.memory_score}
-    fields = {"source": job.source, "target": job.target, "terms": terms, "memory": memory}
+    fields = {"source": job.source, "target": job.target, "terms": terms}
+    fields |= {"memory": memory, "formality": job.formality}
     return json.dumps(fields, ensure_ascii=False)
 
 
@@ -389,7 +391,10 @@ def _job_from_json(text: str, caller: str) -> Job:
     terms = Terms(glossary, tuple(fields["terms"]["untranslated"]))
     job = Job(texts=(), source=fields["source"], target=fields["target"], terms=terms, caller=caller)
     memory = fields.get("memory")  # absent from documents of earlier versions
-    return replace(job, memory=memory["id"], memory_score=memory["score"]) if memory else job
+    if memory is None:
+        return job
+    formality = Formality(fields["formality"]) if fields["formality"] else None
+    return replace(job, memory=memory["id"], memory_score=memory["score"], formality=formality)
 
 
 def _digest(key: str) -> bytes:

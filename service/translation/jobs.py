@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from mt.pipeline.results import SentenceTranslation
+from mt.text.formality import Formality
 from mt.text.fuzzy_match import MIN_SCORE
 from mt.text.markup import MarkupOptions, Range
 from mt.text.terms import Terms
@@ -38,6 +39,7 @@ class Job:
     split_sentences: bool = True  # False: each text is one sentence
     beam_size: int | None = None  # None: the default of the model
     terms: Terms = field(default_factory=Terms)
+    formality: Formality | None = None
     memory: str = ""  # id of a translation memory
     memory_score: float = MIN_SCORE  # smallest score of a match of the memory that is used
     model: str = ""  # name of a model; "" stands for the default models of the languages

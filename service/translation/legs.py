@@ -56,5 +56,6 @@ def last_options(job: Job, route: TranslationRoute) -> TranslateOptions:
         split_sentences=job.split_sentences and len(route) == 1,
         terms=job.terms,
         attention=job.output.attention,
+        formality=job.formality,
         model=job.model,
     )

@@ -9,6 +9,7 @@ from mt.decoding.options import SearchOptions
 from mt.languages import Direction, DirectionSet
 from mt.pipeline.results import SentenceReport, Translation
 from mt.text.alignment import Range
+from mt.text.formality import Formality
 from mt.text.fuzzy_match import MemoryMatch
 from mt.text.terms import Terms
 
@@ -60,6 +61,7 @@ class TranslateOptions:
     split_sentences: bool = True  # False: each text is one sentence
     terms: Terms = field(default_factory=Terms)
     attention: int = 0  # maximum number of weights in the attention maps of one text
+    formality: Formality | None = None
     model: str = ""  # name of the model; "" stands for the default model of the direction
 
     @cached_property

@@ -225,7 +225,7 @@ class WorkerLoop:
                 terms=options.terms,
                 explain=ExplainOptions(alignment=aligned, attention=options.attention),
                 caller=int.from_bytes(digest, "big"),
-            )
+            ).with_formality(options.formality)
         return planner
 
 

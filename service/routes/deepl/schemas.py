@@ -23,7 +23,9 @@ class CommonFields(Body):
     target_lang: Text = Field(description="A code of GET /v2/languages?type=target.")
     source_lang: OptionalText = Field(None, description="A code of GET /v2/languages; detected if left out.")
     formality: Annotated[Formality | None, AsChoice] = Field(
-        None, description="No model supports it: `less` and `more` are refused, and the other values have no effect."
+        None,
+        description="`less` and `prefer_less`: informal; `more` and `prefer_more`: formal. German and French have "
+        "them; for other targets, `less` and `more` are refused, and the other values have no effect.",
     )
     glossary_id: OptionalText = Field(None, description="The id of a stored glossary; it requires source_lang.")
     glossary_ids: Words = Field(

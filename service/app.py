@@ -13,6 +13,7 @@ from mt.text.documents import DocumentOptions
 from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
 from service.access.glossaries import GlossaryLimits, GlossaryStore
+from service.access.memories import MemoryLimits, MemoryStore
 from service.bodies import body_schemas
 from service.dependencies import AppState
 from service.draining import SAFE_METHODS, DrainMiddleware
@@ -41,8 +42,10 @@ from service.routes import (
     frontend,
     health,
     languages,
+    memories,
     models,
     page,
+    suggest,
     translate,
 )
 from service.routes import metrics as metrics_route
@@ -60,6 +63,8 @@ ROUTERS = tuple(
         detect,
         languages,
         files,
+        memories,
+        suggest,
         explain,
         frontend,
         deepl,
@@ -136,7 +141,10 @@ async def open_state(settings: Settings, fleet: Fleet, database: Database, metri
         max_characters=settings.max_document_characters,
     )
     parsers = Parsers()
-    translations = TranslationService(fleet, settings.cache_characters, documents, parsers=parsers)
+    store = MemoryStore(database, MemoryLimits(settings.max_memories, settings.max_memory_units))
+    translations = TranslationService(
+        fleet, settings.cache_characters, documents, parsers=parsers, find_matches=store.matches
+    )
     metrics.sample(FLEET_METRICS, fleet.stats)
     metrics.sample(CACHE_METRICS, lambda: translations.work)
     metrics.sample(PARSER_METRICS, lambda: parsers.counts)
@@ -163,6 +171,8 @@ async def open_state(settings: Settings, fleet: Fleet, database: Database, metri
                     glossaries=GlossaryStore(
                         database, GlossaryLimits(settings.max_glossaries, settings.max_glossary_entries)
                     ),
+                    memories=store,
+                    parsers=parsers,
                     files=files,
                     document_jobs=document_jobs,
                     explanations=explanations,

@@ -19,7 +19,14 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from service.errors import InvalidRequest, shorten
-from service.schemas import DetectRequest, ExplainRequest, FileRequest, TranslateRequest
+from service.schemas import (
+    DetectRequest,
+    ExplainRequest,
+    FileRequest,
+    MemoryRequest,
+    SuggestRequest,
+    TranslateRequest,
+)
 
 BodyType = TypeVar("BodyType", bound=BaseModel)
 FormItems = list[tuple[str, str | UploadFile]]
@@ -131,9 +138,20 @@ async def _explain_request(request: Request) -> ExplainRequest:
     return parse_body(ExplainRequest, await read_fields(request))
 
 
+async def _memory_request(request: Request) -> MemoryRequest:
+    fields = form_fields(await read_form(request)) | {"file": await read_file(request)}
+    return parse_body(MemoryRequest, query_fields(request) | fields)
+
+
+async def _suggest_request(request: Request) -> SuggestRequest:
+    return parse_body(SuggestRequest, await read_fields(request))
+
+
 TranslateRequestBody = Annotated[TranslateRequest, Depends(_translate_request)]
 FileBody = Annotated[FileRequest, Depends(_file_request)]
 DetectBody = Annotated[DetectRequest, Depends(_detect_request)]
+MemoryBody = Annotated[MemoryRequest, Depends(_memory_request)]
+SuggestBody = Annotated[SuggestRequest, Depends(_suggest_request)]
 ExplainBody = Annotated[ExplainRequest, Depends(_explain_request)]
 
 
@@ -147,7 +165,7 @@ def body_schemas() -> dict[str, Any]:
     """Return the schemas of the bodies by name, for the components of the OpenAPI document."""
     return {
         model.__name__: model.model_json_schema(ref_template=REFERENCES)
-        for model in (TranslateRequest, DetectRequest, ExplainRequest, FileRequest)
+        for model in (TranslateRequest, DetectRequest, ExplainRequest, FileRequest, MemoryRequest, SuggestRequest)
     }
 
 

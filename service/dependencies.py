@@ -11,9 +11,11 @@ from starlette.requests import ClientDisconnect
 from service.access.api_keys import same_secret
 from service.access.control import AccessControl
 from service.access.glossaries import GlossaryStore
+from service.access.memories import MemoryStore
 from service.errors import InvalidKey, NotFound
 from service.explanations.explanations import Explanations
 from service.metrics import Metrics
+from service.parsers.pool import Parsers
 from service.readiness import Readiness
 from service.settings import Settings
 from service.translation.detached_work import DetachedWork
@@ -33,6 +35,8 @@ class AppState(TypedDict):
     translations: TranslationService
     access: AccessControl
     glossaries: GlossaryStore
+    memories: MemoryStore
+    parsers: Parsers
     files: FileStore
     document_jobs: DocumentJobs
     explanations: Explanations
@@ -55,6 +59,8 @@ FleetDependency = Annotated[Fleet, from_state("fleet")]
 TranslationsDependency = Annotated[TranslationService, from_state("translations")]
 AccessDependency = Annotated[AccessControl, from_state("access")]
 GlossariesDependency = Annotated[GlossaryStore, from_state("glossaries")]
+MemoriesDependency = Annotated[MemoryStore, from_state("memories")]
+ParsersDependency = Annotated[Parsers, from_state("parsers")]
 FileStoreDependency = Annotated[FileStore, from_state("files")]
 DocumentJobsDependency = Annotated[DocumentJobs, from_state("document_jobs")]
 ExplanationsDependency = Annotated[Explanations, from_state("explanations")]

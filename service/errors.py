@@ -119,6 +119,13 @@ class InvalidKey(ServiceError):
     code = "invalid_key"
 
 
+class SuggestionsDisabled(ServiceError):
+    """The setting `suggestions` is off."""
+
+    status = HTTPStatus.FORBIDDEN
+    code = "suggestions_disabled"
+
+
 class QuotaExceeded(ServiceError):
     """The API key has used all characters of its monthly quota. Mastodon expects the status 403 in this case."""
 

@@ -41,7 +41,7 @@ from service.settings import Settings
 REQUEST_ID = "X-Request-ID"
 TRACE_ID = "X-Trace-ID"  # DeepL's name for it
 FORM_BYTES = 65_536  # limit of the fields of an upload, without the file
-UPLOADS = frozenset({"/translate_file", "/v2/document"})
+UPLOADS = frozenset({"/translate_file", "/v2/document", "/memories"})
 CLIENT_DISCONNECTED = 499  # only logged, as by nginx
 HEALTH = frozenset({"/livez", "/readyz", "/health"})
 PROBES = HEALTH | {"/metrics"}

@@ -133,6 +133,9 @@ class TranslateRequest(_Request):
         None, description="Id of a glossary stored by POST /v2/glossaries; `glossary` takes precedence."
     )
     do_not_translate: TextsField = Field([], description="Terms that are not translated.")
+    memory: TextField | None = Field(
+        None, description="Id of a translation memory (PUT /memories). The response then has `match`."
+    )
     split_sentences: FlagField = Field(True, description="False if each text is one sentence.")
     beam_size: Number | None = Field(
         None, ge=1, description="Beam size of the search; the model's default if left out."
@@ -223,10 +226,43 @@ class FileRequest(_Request):
     )
     source: TextField = Field(description="Code of GET /languages, or auto.")
     target: TextField = Field(description="Code of GET /languages.")
+    memory: TextField = Field("", description="Id of a translation memory (PUT /memories).")
     columns: TextField = Field(
         "", description="Columns of .csv and .tsv to translate: names in the first row, or numbers, with commas."
     )
     model: TextField | None = Field(None, description=MODEL)
+    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
+
+
+class MemoryRequest(_Request):
+    """A file with units of a translation memory."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    file: Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})] = Field(
+        description="File .tmx, .xliff, .xlf or .po; or .tsv, with a source, a tab and its translation on each line."
+    )
+    source: TextField = Field(description="Code of GET /languages.")
+    target: TextField = Field(description="Code of GET /languages.")
+    name: TextField = Field("", description="Name of the memory; the name of the file without its ending if left out.")
+    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
+
+
+class SuggestRequest(_Request):
+    """A better translation of a text."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"q": "Where is the train station?", "s": "Wo ist der Hauptbahnhof?", "source": "en", "target": "de"}
+            ]
+        }
+    )
+
+    q: TextField = Field(description="Text.")
+    s: TextField = Field(description="Suggested translation.")
+    source: TextField = Field(description="Code of GET /languages.")
+    target: TextField = Field(description="Code of GET /languages.")
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
@@ -254,6 +290,7 @@ class SegmentResponse(BaseModel):
     unfamiliar: bool | None = Field(
         None, description="True if `quality` is absent because the sentence is unlike the model's training text."
     )
+    match: float | None = Field(None, description="From 0 to 1; only with a match in the memory.")
     alternatives: tuple[str, ...] | None = None
     alignment: tuple[tuple[TextRange, TextRange], ...] | None = Field(None, description="Pairs of aligned ranges.")
     attention: SegmentAttention | None = None
@@ -269,6 +306,9 @@ class TargetResponse(BaseModel):
         None, description="Pivot language of a text, if no model translates directly from source to target."
     )
     quality: float | list[float | None] | None = Field(None, description="From 0 to 100.")
+    match: float | list[float | None] | None = Field(
+        None, description="Similarity, from 0 to 1, of the text to its match in the memory; absent without a match."
+    )
     untranslated: list[str] | list[list[str]] | None = Field(None, description="Sentences that stay unchanged.")
     models: list[str] | list[list[str]] | None = Field(
         None, description="Names of the models that translated a text: two if there is a pivot. Only with `model`."

@@ -166,6 +166,11 @@ class Settings(BaseSettings):
     )
     max_glossaries: int = Field(1000, ge=0, description="Glossaries that a caller may store.")
     max_glossary_entries: int = Field(10_000, ge=1, description="Entries of one stored glossary.")
+    max_memories: int = Field(100, ge=0, description="Translation memories that a caller may store.")
+    max_memory_units: int = Field(200_000, ge=1, description="Units of one stored translation memory.")
+    suggestions: bool = Field(
+        False, description="Whether POST /suggest and the page accept better translations from users."
+    )
     max_pending_requests: int = Field(
         512, ge=1, description="Accepted requests that are not yet answered; the next one is refused with 503."
     )
@@ -185,7 +190,8 @@ class Settings(BaseSettings):
     grace_seconds: int = Field(25, ge=1, description="Time after SIGTERM in which accepted requests are answered.")
     database: Path | None = Field(
         None,
-        description="File of API keys, their usage, glossaries and unfinished documents; in memory if left out.",
+        description="File of API keys, their usage, glossaries, translation memories and unfinished documents; in "
+        "memory if left out.",
     )
     require_key: bool = Field(False, description="Whether every request needs an API key (see mt-service keys).")
     anonymous_rate: int | None = Field(

@@ -31,8 +31,8 @@ FLOORS = (
 )
 """Packages, lowest floor first. A file imports from lower floors and its own package; `mt` is `mt/__init__.py`."""
 
-EXCEPTIONS = {("mt.cli.serve", "service"), ("mt.cli.keys", "service")}
-"""The two verbs that run the service or its key store: module and the package that it may import."""
+EXCEPTIONS = {("mt.cli.serve", "service"), ("mt.cli.keys", "service"), ("mt.cli.memory", "service")}
+"""The verbs that run the service or change its database: module and the package that it may import."""
 
 OWNERS = {
     "langcodes": ("mt.languages",),

@@ -25,6 +25,7 @@ VERBS = {
     "rerank": ("rerank", "rerank n-best lists with other models"),
     "select-data": ("select_data", "select training text by the cross-entropy difference of two language models"),
     "keys": ("keys", "manage the API keys of a service"),
+    "memory": ("memory", "manage the translation memories of a service"),
     "explain": ("explain", "show how a model translates a sentence: pictures and an HTML page"),
     "benchmark": ("benchmark", "compare the speed of decoding, training and serving with other toolkits"),
 }

@@ -1,18 +1,21 @@
-"""Streaming readers of translation memories: .tmx, .xliff (.xlf) and .po files, plain or compressed as .gz or .xz.
+"""Streaming readers and a writer of translation memories: .tmx, .xliff (.xlf) and .po files.
+
+Files that are read may be compressed as .gz or .xz.
 
 The text of a unit becomes one line: inline codes are dropped, and white space becomes single spaces. Units without a
 translation, and units that their translator marked as unfinished, are skipped.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 from xml.etree import ElementTree
+from xml.sax.saxutils import escape, quoteattr
 
 import polib
 
 from mt.data.corpus import SentencePair, open_corpus
-from mt.data_config import memory_format
+from mt.data_config import MEMORY_FORMATS, memory_format
 from mt.errors import DataError, LanguageError
 from mt.languages import likely_script, primary_language, standard_tag
 
@@ -36,19 +39,39 @@ def read_memory(path: Path, source: str | None, target: str) -> Iterator[Sentenc
 
     Raises: DataError if the file is missing or damaged, or if no unit has both languages.
     """
+    try:
+        with open_corpus(path) as stream:
+            yield from read_memory_stream(stream, str(path), source, target)
+    except FileNotFoundError:
+        raise DataError(f"{path}: the file does not exist") from None
+    except (OSError, EOFError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from None
+
+
+def read_memory_stream(stream: IO[bytes], name: str, source: str | None, target: str) -> Iterator[SentencePair]:
+    """Yield the units of a stream, like `read_memory`. `name` ends with the suffix of the format.
+
+    Raises: DataError if the format is unknown, the content is damaged, or no unit has both languages.
+    """
+    reader = _READERS.get(memory_format(name) or "")
+    if reader is None:
+        raise DataError(f"{name}: unknown format; accepted: {', '.join(MEMORY_FORMATS)}")
     found: set[str] = set()
     empty = True
-    for number, unit in enumerate(_units(path), start=1):
-        found.update(unit)
-        source_text = "" if source is None else _text_in(source, unit)
-        target_text = _text_in(target, unit)
-        if target_text and (source_text or source is None):
-            empty = False
-            yield SentencePair(source_text, target_text, number, str(path))
+    try:
+        for number, unit in enumerate(reader(stream, name), start=1):
+            found.update(unit)
+            source_text = "" if source is None else _text_in(source, unit)
+            target_text = _text_in(target, unit)
+            if target_text and (source_text or source is None):
+                empty = False
+                yield SentencePair(source_text, target_text, number, name)
+    except ElementTree.ParseError as error:
+        raise DataError(f"{name}: not well-formed XML: {error}") from None
     if empty:
         wanted = target if source is None else f"both {source} and {target}"
         listed = ", ".join(sorted(found)[:LISTED]) or "none"
-        raise DataError(f"{path}: no unit has {wanted}; languages of its units: {listed}")
+        raise DataError(f"{name}: no unit has {wanted}; languages of its units: {listed}")
 
 
 def _text_in(language: str, unit: Unit) -> str:
@@ -67,19 +90,7 @@ def _tag(code: str) -> str:
         return code
 
 
-def _units(path: Path) -> Iterator[Unit]:
-    try:
-        with open_corpus(path) as stream:
-            yield from _READERS[memory_format(str(path)) or ""](stream, path)
-    except ElementTree.ParseError as error:
-        raise DataError(f"{path}: not well-formed XML: {error}") from None
-    except FileNotFoundError:
-        raise DataError(f"{path}: the file does not exist") from None
-    except (OSError, EOFError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from None
-
-
-def _tmx_units(stream: IO[bytes], path: Path) -> Iterator[Unit]:
+def _tmx_units(stream: IO[bytes], name: str) -> Iterator[Unit]:
     for element, _ in _elements(stream, "tu"):
         yield {
             variant.get(XML_LANGUAGE) or variant.get("lang") or "": _text(segment)
@@ -88,7 +99,7 @@ def _tmx_units(stream: IO[bytes], path: Path) -> Iterator[Unit]:
         }
 
 
-def _xliff_units(stream: IO[bytes], path: Path) -> Iterator[Unit]:
+def _xliff_units(stream: IO[bytes], name: str) -> Iterator[Unit]:
     """Yield the units of XLIFF 1.2 (`trans-unit`) and 2.0 (`segment`)."""
     for element, outer in _elements(stream, "trans-unit", "segment"):
         parts = {_name(child): child for child in element}
@@ -102,15 +113,15 @@ def _xliff_units(stream: IO[bytes], path: Path) -> Iterator[Unit]:
         yield {code or "": _text(part) for code, part in zip(languages, (source, target), strict=True)}
 
 
-def _po_units(stream: IO[bytes], path: Path) -> Iterator[Unit]:
+def _po_units(stream: IO[bytes], name: str) -> Iterator[Unit]:
     """Yield the entries of a .po file. Its sources are English unless the header has X-Source-Language."""
     try:
         file = polib.pofile(stream.read().decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: not a .po file in UTF-8: {error}") from None
+        raise DataError(f"{name}: not a .po file in UTF-8: {error}") from None
     target = file.metadata.get("Language")
     if not target:
-        raise DataError(f"{path}: the header lacks Language; accepted: a header with Language and a language code")
+        raise DataError(f"{name}: the header lacks Language; accepted: a header with Language and a language code")
     source = file.metadata.get("X-Source-Language", "en")
     for entry in file:
         text = entry.msgstr or entry.msgstr_plural.get(0, "")
@@ -119,6 +130,26 @@ def _po_units(stream: IO[bytes], path: Path) -> Iterator[Unit]:
 
 
 _READERS = {".tmx": _tmx_units, ".xliff": _xliff_units, ".xlf": _xliff_units, ".po": _po_units}
+
+
+def write_tmx(units: Iterable[tuple[str, str]], source: str, target: str) -> Iterator[str]:
+    """Yield the parts of a TMX 1.4 file with pairs of texts in the languages `source` and `target`.
+
+    The texts must not contain control characters.
+    """
+    languages = [quoteattr(language) for language in (source, target)]
+    yield (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4"><header creationtool="mt-service" '
+        f'creationtoolversion="1" segtype="sentence" o-tmf="mt-service" adminlang="en" srclang={languages[0]} '
+        'datatype="plaintext"/><body>\n'
+    )
+    for pair in units:
+        variants = (
+            f"<tuv xml:lang={language}><seg>{escape(text)}</seg></tuv>"
+            for language, text in zip(languages, pair, strict=True)
+        )
+        yield f"<tu>{''.join(variants)}</tu>\n"
+    yield "</body></tmx>\n"
 
 
 def _elements(stream: IO[bytes], *names: str) -> Iterator[tuple[ElementTree.Element, dict[str, str]]]:
@@ -136,7 +167,7 @@ def _elements(stream: IO[bytes], *names: str) -> Iterator[tuple[ElementTree.Elem
             yield element, {key: value for outer in enclosing for key, value in outer.items()}
             element.clear()
             if enclosing:
-                enclosing[-1].remove(element)
+                del enclosing[-1][-1]  # the element itself; `remove` would search for it
 
 
 def _name(element: ElementTree.Element) -> str:

@@ -24,7 +24,7 @@ class Alternative:
     `score` is the log-probability divided by the length penalty. For a text of several sentences, `log_probability` is
     the sum over the sentences, `score` is the mean score weighted by tokens, and `pieces` are the pieces of all
     sentences in order. `pieces` are the model's output. `text` may differ from `pieces`: it can contain restored spans
-    or be in capitals.
+    or be in capitals. `match` is the score of the translation memory's match from which `text` comes, or None.
     """
 
     text: str
@@ -32,6 +32,7 @@ class Alternative:
     log_probability: float
     pieces: tuple[str, ...]
     piece_log_probabilities: tuple[float, ...]  # for each sentence, one per piece and one for EOS
+    match: float | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class SentenceTranslation:
     are in target order. `confidence` is the expected sentence chrF from 0 to 1, or None if the model has no confidence
     data. It is also None if the source is unlike the training text of the model; `unfamiliar` is true then. `links` and
     `attention` are set only if ExplainOptions request them. If the model wrote nothing, or knows no letter of the
-    sentence, `untranslated` is true and `text` is the source.
+    sentence, `untranslated` is true and `text` is the source. `match` is that of the best alternative.
     """
 
     source: str
@@ -69,12 +70,24 @@ class SentenceTranslation:
     attention: AttentionMap | None = None
     untranslated: bool = False
     unfamiliar: bool = False
+    match: float | None = None
 
 
 def mean_confidence(sentences: Iterable[SentenceTranslation]) -> float | None:
     """Return the mean confidence of sentences, weighted by source characters; None if no sentence has a confidence."""
     known = [(sentence.confidence, len(sentence.source)) for sentence in sentences if sentence.confidence is not None]
     return sum(value * length for value, length in known) / sum(length for _, length in known) if known else None
+
+
+def mean_match(sentences: Iterable[SentenceTranslation]) -> float | None:
+    """Return the mean score of the memory's matches in sentences, weighted by source characters.
+
+    The score of a sentence without a match is 0. Return None if no sentence has a match.
+    """
+    scores = [(sentence.match, len(sentence.source)) for sentence in sentences]
+    if all(score is None for score, _ in scores):
+        return None
+    return sum((score or 0.0) * size for score, size in scores) / sum(size for _, size in scores)
 
 
 @dataclass(frozen=True)

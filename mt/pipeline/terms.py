@@ -204,7 +204,7 @@ def _constrained_request(
         no_repeat_ngram=options.no_repeat_ngram,
         repetition_penalty=options.repetition_penalty,
     )
-    words = dict.fromkeys(chain.from_iterable(banned.values()))
+    words = dict.fromkeys([*chain.from_iterable(banned.values()), *context.banned])
     constraints = compiler.compile(terms, words, context.target, len(decoded.best.pieces) + length)
     return replace(context.request(decoded.variant.stripped.text, options), constraints=constraints)
 

@@ -2,9 +2,9 @@
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from math import inf
 from time import monotonic
@@ -13,6 +13,8 @@ from mt.engine.requests import Request, Result
 from mt.errors import MTError, RequestError
 from mt.pipeline.driver import DecodeCall, Routine
 from mt.pipeline.explain import Explainer, Explanation
+from mt.pipeline.formality import translate_with_formality
+from mt.pipeline.memory import exact_translation, repair_match
 from mt.pipeline.results import Alternative, Failure, SentenceReport, SentenceTranslation, Translation
 from mt.pipeline.sentence import is_untranslatable, split_ranges, translate_raw, translate_sentence
 from mt.pipeline.variants import SentenceContext, join_alternatives
@@ -20,6 +22,8 @@ from mt.scoring.attention import CrossAttention
 from mt.scoring.confidence import Expectation, Observation, QualityEstimator
 from mt.text import protect, segment
 from mt.text.alignment import Range
+from mt.text.formality import Formality
+from mt.text.fuzzy_match import MemoryMatch
 from mt.text.segment import TextPart
 
 Choose = Callable[[tuple[Alternative, ...]], tuple[Alternative, ...]]
@@ -38,6 +42,7 @@ class TextTask:
 
     text: str
     planner: "TextPlanner"
+    matches: Mapping[str, MemoryMatch] = field(default_factory=dict)  # by sentence
     parts: list[TextPart] = field(default_factory=list)
     problem: str = ""  # reason why the text has no translation
     requests: list[Request] = field(default_factory=list)  # requests of all calls so far
@@ -70,7 +75,8 @@ class TextTask:
         """Append a part of the text and start its translation."""
         self.parts.append(part)
         if not part.kept:
-            self._sentences.append(Routine(self.planner.translate(part.text, part.kept_ranges)))
+            matched = self.matches.get(part.text)
+            self._sentences.append(Routine(self.planner.translate(part.text, part.kept_ranges, matched)))
             self._unfinished += 1
             self._track(self._sentences[-1])
 
@@ -153,6 +159,7 @@ class TextTask:
                     attention=explanations[number].attention,
                     untranslated=not best.pieces,
                     unfamiliar=expectation.unfamiliar,
+                    match=best.match,
                 )
             )
         ranks = max((len(sentence.alternatives) for sentence in sentences), default=1)
@@ -224,16 +231,24 @@ class TextPlanner:
     estimator: QualityEstimator | None = None
     choose: Choose = tuple
 
+    def with_formality(self, formality: Formality | None) -> "TextPlanner":
+        """Return a planner whose translations have a formality where the target language has one."""
+        return replace(self, context=replace(self.context, formality=formality))
+
     def task(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
         """Return the planned task of a text. The ranges `kept` are not translated."""
         task = self.begin(text, kept)
         task.plan()
         return task
 
-    def begin(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
-        """Return the task of a text, for which `plan` must still be called. The ranges `kept` are not translated."""
+    def begin(self, text: str, kept: Sequence[Range] = (), matches: Iterable[MemoryMatch] = ()) -> TextTask:
+        """Return the task of a text, for which `plan` must still be called. The ranges `kept` are not translated.
+
+        `matches` are matches of a translation memory for sentences of the text, or for the whole text.
+        """
         text = text if text.isascii() else text.encode("utf-8", "replace").decode()  # without lone surrogates
-        return TextTask(text, self, steps=self._steps(text, kept))
+        by_sentence = {match.sentence: match for match in matches}
+        return TextTask(text, self, by_sentence, steps=self._steps(text, kept, by_sentence))
 
     def attempt(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
         """Return the planned task of a text. An exception of the tokenizer becomes the problem of the task."""
@@ -242,11 +257,19 @@ class TextPlanner:
         except Exception as error:  # a tokenizer can raise any exception
             return TextTask(text, self, problem=f"{type(error).__name__}: {error}")
 
-    async def translate(self, sentence: str, kept: Sequence[Range] = ()) -> tuple[Alternative, ...]:
-        """Return the chosen alternatives of a sentence, which must not be too long for the model."""
-        if self.protect or self.context.terms or kept:
-            return self.choose(await translate_sentence(sentence, self.context, kept))
-        return self.choose(await translate_raw(sentence, self.context))
+    async def translate(
+        self, sentence: str, kept: Sequence[Range] = (), match: MemoryMatch | None = None
+    ) -> tuple[Alternative, ...]:
+        """Return the chosen alternatives of a sentence, which must not be too long for the model without a `match`."""
+        if exact := exact_translation(match, kept):
+            return (exact,)
+        repairs = self.protect or self.context.terms or kept
+        translate = partial(translate_sentence, kept=kept) if repairs else translate_raw
+        alternatives = await translate_with_formality(sentence, self.context, partial(translate, sentence))
+        alternatives = self.choose(alternatives)
+        if match is None:
+            return alternatives
+        return await repair_match(sentence, alternatives, match, kept, self.context, self.max_length)
 
     def expectation(self, source: str, alternative: Alternative) -> Expectation:
         """Return the expected quality of an alternative of a source, if the model has an estimator."""
@@ -257,18 +280,24 @@ class TextPlanner:
         observation = Observation(log_probabilities, len(source), len(alternative.text))
         return self.estimator.expectation(context.source, tokens, observation)
 
-    def _steps(self, text: str, kept: Sequence[Range]) -> Iterator[TextPart | None]:
+    def _steps(self, text: str, kept: Sequence[Range], matches: Mapping[str, MemoryMatch]) -> Iterator[TextPart | None]:
         """Yield the parts of a text, and None between other steps of bounded time."""
         for _ in self.context.terms.prepare():
             yield None
         kept = sorted((begin, min(end, len(text))) for begin, end in kept)
         begins = [begin for begin, _ in kept]
         end = 0
-        parts = segment.cut_text(text) if self.sentences else segment.split_text(text, self.context.source)
+        moved = [_move(place, len(text.lstrip()) - len(text)) for place in kept]
+        whole = self.sentences or exact_translation(matches.get(text.strip()), moved)
+        parts = segment.cut_text(text) if whole else segment.split_text(text, self.context.source)
         for part in _merge_divided(parts, kept):
             begin, end = end, end + len(part.text)
             ranges = kept[bisect_left(begins, begin) : bisect_left(begins, end)]
-            yield from self._split(part, [_move(place, -begin) for place in ranges])
+            moved = [_move(place, -begin) for place in ranges]
+            if exact_translation(matches.get(part.text), moved):
+                yield replace(part, kept_ranges=tuple(moved))
+            else:
+                yield from self._split(part, moved)
 
     def _split(self, part: TextPart, kept: Sequence[Range]) -> Iterator[TextPart]:
         """Yield the list marker of a part and its text. A text that is too long for the model is split."""

@@ -7,12 +7,14 @@ from itertools import chain
 
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions
+from mt.decoding.term_constraints import UNLIMITED
 from mt.engine.requests import Request, Result
 from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.driver import attend, decode
 from mt.pipeline.results import Alternative
 from mt.text import protect
 from mt.text.alignment import PieceAttention, Range, piece_offsets
+from mt.text.formality import Formality
 from mt.text.protect import ProtectedSpan, SpanKind, StrippedText
 from mt.text.restoration import restore_spans
 from mt.text.terms import Terms
@@ -33,6 +35,8 @@ class SentenceContext:
     options: SearchOptions
     terms: Terms
     prefix: tuple[int, ...] = ()  # ids at the beginning of every translation
+    formality: Formality | None = None
+    banned: tuple[str, ...] = ()  # words that no translation contains
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Return the ids of a source with tag and EOS."""
@@ -41,7 +45,8 @@ class SentenceContext:
     def request(self, text: str, options: SearchOptions) -> Request:
         """Return a new request for the translation of a text."""
         source = self.encode(text)
-        return Request(next(self.request_ids), source, options.of(source), self.prefix, self.caller)
+        constraints = self.compiler.compile([], self.banned, self.target, UNLIMITED) if self.banned else None
+        return Request(next(self.request_ids), source, options.of(source), self.prefix, self.caller, constraints)
 
     def alternative(self, hypothesis: Hypothesis) -> Alternative:
         """Return the alternative of a hypothesis, without the prefix, and with its text on one line."""

@@ -50,9 +50,8 @@ class UnitLinks:
 
     def __init__(self, source: str, target: str, attention: PieceAttention) -> None:
         """Find the units, and compute link weights from the attention between the pieces of the units."""
-        self.target = target
+        self.source, self.target = source, target
         self.left, self.right = ([match.span() for match in _UNIT.finditer(text)] for text in (source, target))
-        self._source = source
         self._begins, self._ends = [begin for begin, _ in self.left], [end for _, end in self.left]
         self._weights = self._by_units(attention)
         self._sums = np.zeros((len(self.right), len(self.left) + 1))
@@ -70,7 +69,7 @@ class UnitLinks:
             return 0
         if before == len(self.left):
             return units
-        follows = self._source[self.left[before][0]]
+        follows = self.source[self.left[before][0]]
         across = self._sums[:, -1] - 2 * self._sums[:, before]  # change when a target unit moves before the gap
         crossed = np.full(units + 1, self._sums[:, before].sum())  # gap 0 is before all target units
         crossed[1:] += across.cumsum()
@@ -85,6 +84,19 @@ class UnitLinks:
         first, last = bisect_right(self._ends, source[0]), bisect_left(self._begins, source[1])
         sums: list[float] = self._weights[:, first:last].sum(1).tolist()
         return sums
+
+    def translation_of(self, first: int, last: int) -> Range | None:
+        """Return the range of the target that translates the source units from `first` to `last - 1`.
+
+        Returns None if no target unit translates them, or if more than a third of the range translates other units.
+        """
+        if first >= last or not len(self.right):
+            return None
+        strongest = self._weights.argmax(1)
+        units = np.flatnonzero((strongest >= first) & (strongest < last)).tolist()
+        if not units or 3 * len(units) < 2 * (units[-1] - units[0] + 1):
+            return None
+        return self.right[units[0]][0], self.right[units[-1]][1]
 
     def strongest(self, right: int, among: Sequence[int]) -> int | None:
         """Return the source unit of `among` with the largest link weight to target unit `right`, None if all are 0."""
@@ -110,7 +122,7 @@ class UnitLinks:
         """Return the link weights [target unit][source unit]. The weights of a target unit sum to 1, or are all 0."""
         rows = np.zeros((len(self.right), len(self.left)))
         if rows.size:
-            lefts = np.array(_units_of(attention.source, self.left, self._source))
+            lefts = np.array(_units_of(attention.source, self.left, self.source))
             rights = np.array(_units_of(attention.target, self.right, self.target))
             np.add.at(rows, (rights[:, None], lefts), np.asarray(attention.weights, np.float64))
         totals = rows.sum(1, keepdims=True)

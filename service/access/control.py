@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
-from limits import RateLimitItemPerMinute
+from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
@@ -19,6 +19,7 @@ from service.errors import InvalidKey, QuotaExceeded, TooManyRequests
 from service.logs import current_record
 
 KEY_PREFIX = "key:"  # prefix of the id of a caller with a key; no address begins with it
+SUGGESTIONS_PER_DAY = 500  # of one caller
 IPV6_PREFIX_LENGTH = 64  # bits of the network of one subscriber, who may use any address in it
 
 
@@ -91,7 +92,7 @@ class AccessControl:
         current_record().caller = caller.id
         rate = caller.key.rate if caller.key else self._policy.anonymous_rate
         if rate is not None:
-            self._count(caller, rate)
+            self._count(caller, RateLimitItemPerMinute(rate))
         return caller
 
     @asynccontextmanager
@@ -139,6 +140,10 @@ class AccessControl:
             return Usage(0, None)
         return Usage(await self._ledger.used(caller.key.id, month_of(self._clock())), caller.key.quota)
 
+    def count_suggestion(self, caller: Caller) -> None:
+        """Count a suggestion. Raises: TooManyRequests if the caller has sent too many on this day."""
+        self._count(Caller(f"suggestions {caller.id}", caller.key), RateLimitItemPerDay(SUGGESTIONS_PER_DAY))
+
     async def _identify(self, secret: str | None, address: str) -> Caller:
         if secret:
             key = await self._keys.find(secret, address)
@@ -151,12 +156,11 @@ class AccessControl:
             raise InvalidKey("Please contact the server operator to get an API key")
         return Caller(caller_network(address))
 
-    def _count(self, caller: Caller, rate: int) -> None:
-        item = RateLimitItemPerMinute(rate)
+    def _count(self, caller: Caller, item: RateLimitItem) -> None:
         if not self._rates.hit(item, caller.id):
             wait = self._rates.get_window_stats(item, caller.id).reset_time - time.time()
             retry_after = math.floor(max(wait, 0)) + 1  # at the reset time itself a request would still be refused
-            raise TooManyRequests(f"{rate} per 1 minute", retry_after)
+            raise TooManyRequests(str(item), retry_after)
 
 
 def caller_network(address: str) -> str:

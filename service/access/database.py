@@ -101,6 +101,43 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             SELECT id, digest, owner, created, name, characters, job, done, error, content FROM old_documents""",
         "DROP TABLE old_documents",
     ),
+    (
+        """CREATE TABLE memories (
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            owner TEXT NOT NULL,
+            name TEXT NOT NULL,
+            source TEXT NOT NULL,
+            target TEXT NOT NULL,
+            created REAL NOT NULL,
+            updated REAL NOT NULL,
+            count INTEGER NOT NULL DEFAULT 0,
+            bytes INTEGER NOT NULL DEFAULT 1024
+        )""",
+        "CREATE INDEX memories_owner ON memories (owner, number)",
+        """CREATE TABLE memory_units (
+            memory INTEGER NOT NULL,
+            number INTEGER NOT NULL, -- from 0, without gaps
+            digest INTEGER NOT NULL, -- of the source
+            source TEXT NOT NULL,
+            target TEXT NOT NULL,
+            PRIMARY KEY (memory, number)
+        ) WITHOUT ROWID""",
+        "CREATE UNIQUE INDEX memory_units_digest ON memory_units (memory, digest)",
+        """CREATE TABLE memory_words (
+            memory INTEGER NOT NULL,
+            word INTEGER NOT NULL, -- number of a word of a source
+            block INTEGER NOT NULL,
+            units BLOB NOT NULL, -- offsets in the block of the units with this word, of two bytes each
+            PRIMARY KEY (memory, word, block)
+        ) WITHOUT ROWID""",
+        """CREATE TABLE memory_lengths (
+            memory INTEGER NOT NULL,
+            block INTEGER NOT NULL,
+            lengths BLOB NOT NULL, -- numbers of words of the units of the block, of two bytes each
+            PRIMARY KEY (memory, block)
+        ) WITHOUT ROWID""",
+    ),
 )
 """SQL that updates the schema from each version to the next. Released statements never change; append new ones."""
 

@@ -7,10 +7,15 @@ Arguments and results are pickled, so they are plain data. A list, if there is o
 because only such a list is sent in parts.
 """
 
-from collections.abc import Callable, Sequence
+import io
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from mt.data.corpus import read_tsv_stream
+from mt.data.translation_memory import read_memory_stream
+from mt.data_config import MEMORY_FORMATS
+from mt.errors import DataError, DocumentError, DocumentLimitExceeded
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.markup import Markup, MarkupOptions, Segment, TranslatedSegment, parse_html, parse_xml
 from service.workers.messages import SourceText
@@ -53,6 +58,36 @@ def _parse(text: str, xml: bool, options: MarkupOptions) -> Markup:
     return (parse_xml if xml else parse_html)(text, options)
 
 
+UNIT_SUFFIXES = (*MEMORY_FORMATS, ".tsv")
+
+
+def read_units(name: str, content: bytes, source: str, target: str, limit: int) -> list[tuple[str, str]]:
+    """Return source and target of the units of a translation memory. Raises DocumentError.
+
+    A .tsv file has a source and a target on each line; the other formats state the languages of their texts.
+    """
+    units: list[tuple[str, str]] = []
+    try:
+        for pair in read_units_of(name, content, source, target):
+            units.append(pair)
+            if len(units) > limit:
+                raise DocumentLimitExceeded(f"the file has more than {limit} units")
+    except DataError as error:
+        raise DocumentError(str(error)) from error
+    return units
+
+
+def read_units_of(name: str, content: bytes, source: str, target: str) -> Iterator[tuple[str, str]]:
+    """Yield source and target of each unit. Raises DataError."""
+    stream = io.BytesIO(content)
+    if name.lower().endswith(".tsv"):
+        pairs = read_tsv_stream(stream, name, 0, 1)
+    else:
+        pairs = read_memory_stream(stream, name, source, target)
+    return ((pair.source, pair.target) for pair in pairs)
+
+
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    operation.__name__: operation for operation in (read_document, write_document, read_markup, write_markup)
+    operation.__name__: operation
+    for operation in (read_document, write_document, read_markup, write_markup, read_units)
 }

@@ -14,6 +14,7 @@ from service.bodies import MULTIPART, FileBody, documented_body
 from service.dependencies import (
     AccessDependency,
     FileStoreDependency,
+    MemoriesDependency,
     TranslationsDependency,
     client_address,
     while_connected,
@@ -39,6 +40,7 @@ async def translate_file(
     translations: TranslationsDependency,
     access: AccessDependency,
     files: FileStoreDependency,
+    memories: MemoriesDependency,
 ) -> TranslatedFile:
     """Translate a file. Return the address of the translation, which is deleted after a while."""
     source, target = body.source, body.target
@@ -52,8 +54,10 @@ async def translate_file(
     routes = translations.routes_of(model)
     languages = None if source == AUTO else routes.resolve(source), routes.resolve(target)
     routes.check_supported(*filter(None, languages))
+    if body.memory:
+        await memories.check(caller.id, body.memory, *languages)
     columns = tuple(filter(None, map(str.strip, body.columns.split(","))))
-    job = Job((), *languages, model=model, caller=caller.id)
+    job = Job((), *languages, model=model, memory=body.memory, caller=caller.id)
     opened = await while_connected(request, translations.open_document(job, name, await body.file.read(), columns))
     async with access.charged(caller, opened.characters):
         content = await while_connected(request, translations.translate_opened(opened, job))

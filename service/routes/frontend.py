@@ -22,7 +22,7 @@ async def frontend_settings(settings: SettingsDependency, translations: Translat
         frontendTimeout=TYPING_PAUSE,
         apiKeys=settings.database is not None,
         keyRequired=settings.require_key,
-        suggestions=False,
+        suggestions=settings.suggestions,
         filesTranslation=True,
         supportedFilesFormat=list(SUFFIXES),
         explanations=can_explain(),

@@ -16,6 +16,7 @@ from service.bodies import TranslateRequestBody, documented_body
 from service.dependencies import (
     AccessDependency,
     GlossariesDependency,
+    MemoriesDependency,
     SettingsDependency,
     TranslationsDependency,
     client_address,
@@ -55,7 +56,7 @@ from service.schemas import (
     TranslateResponse,
 )
 from service.settings import Settings
-from service.translation.answers import other_texts
+from service.translation.answers import other_texts, rounded_match
 from service.translation.coroutines import together
 from service.translation.jobs import Answer, Format, Job, OutputOptions, StreamedSentence, StreamEnd
 from service.translation.service import TranslationService
@@ -92,6 +93,7 @@ async def translate(
     translations: TranslationsDependency,
     access: AccessDependency,
     glossaries: GlossariesDependency,
+    memories: MemoriesDependency,
     settings: SettingsDependency,
 ) -> TranslateResponse | EventStream:
     """Translate a text, or a list of texts. The fields may be sent as JSON, as a form, or in the query."""
@@ -100,7 +102,9 @@ async def translate(
     jobs = {}
     for target in dict.fromkeys([body.target, *body.targets]):
         terms = await terms_for(body, target, caller, glossaries)
-        jobs[target] = job_for(body, target, caller, terms, translations)
+        jobs[target] = job = job_for(body, target, caller, terms, translations)
+        if body.memory:
+            await memories.check(caller.id, body.memory, job.source, job.target)
     if body.stream:
         events = stream_events(body, request, translations, access, caller, jobs[body.target])
         first = await while_connected(request, anext(events))  # an error before the first event has a status of its own
@@ -180,6 +184,7 @@ def job_for(body: TranslateRequest, target: str, caller: Caller, terms: Terms, t
         split_sentences=body.split_sentences,
         beam_size=body.beam_size,
         terms=terms,
+        memory=body.memory or "",
         model=model,
         output=OutputOptions(body.alternatives, body.alignment, text_weights(body)),
         caller=caller.id,
@@ -228,6 +233,7 @@ def target_response(
         alternatives=values(lambda answer: list(answer.alternatives)) if body.alternatives else None,
         bridge=values(lambda answer: answer.bridge or None) if any(answer.bridge for answer in answers) else None,
         quality=values(lambda answer: percent(answer.confidence)) if body.quality else None,
+        match=values(lambda answer: rounded_match(answer.match)) if body.memory else None,
         untranslated=values(lambda answer: list(answer.untranslated)) if body.untranslated else None,
         models=values(lambda answer: list(models_of(answer))) if body.model is not None else None,
         segments=values(lambda answer: [_segment(body, sentence) for sentence in answer.sentences])
@@ -254,6 +260,7 @@ def _segment(body: TranslateRequest, sentence: SentenceTranslation) -> SegmentRe
         target=sentence.target_range,
         quality=percent(sentence.confidence),
         unfamiliar=sentence.unfamiliar or None,
+        match=rounded_match(sentence.match),
         alternatives=others if body.alternatives else None,
         alignment=sentence.links if body.alignment else None,
         attention=SegmentAttention(source=maps.source, target=maps.target, weights=maps.weights) if maps else None,

@@ -43,6 +43,11 @@ def alignment_of(answer: Answer) -> tuple[Link, ...]:
     return tuple(link for sentence in answer.sentences for link in sentence.links)
 
 
+def rounded_match(match: float | None) -> float | None:
+    """Return the score of a match with two digits. Only an exact match has the score 1."""
+    return match if match is None or match == 1.0 else min(round(match, 2), 0.99)
+
+
 def moved_ranges(ranges: Sequence[Range], text: str, translation: str) -> tuple[Range, ...]:
     """Return the range in `translation` of each protected range of `text` whose characters occur there unchanged."""
     moved: list[Range] = []

@@ -11,13 +11,14 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from typing import TypeVar
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
+from mt.text.formality import Formality
 from mt.text.terms import Terms
 from service.access.database import Database, DatabaseWork
 from service.access.eviction import evicted
@@ -377,19 +378,27 @@ def _delete(connection: sqlite3.Connection, uploaded: float, fetched: float) -> 
 
 
 def _job_to_json(job: Job) -> bytes:
-    """Return the fields of a document's job as JSON: source, target and terms. The caller is stored separately.
+    """Return the fields of a document's job as JSON. The caller is stored separately.
 
     Terms can take megabytes. SQLite knows the length of bytes, unlike that of text, without reading them.
     """
     terms = {"glossary": job.terms.glossary, "untranslated": job.terms.untranslated}
-    return json.dumps({"source": job.source, "target": job.target, "terms": terms}, ensure_ascii=False).encode()
+    memory = {"id": job.memory, "score": job.memory_score}
+    languages = {"source": job.source, "target": job.target}
+    fields = {**languages, "terms": terms, "memory": memory, "formality": job.formality}
+    return json.dumps(fields, ensure_ascii=False).encode()
 
 
 def _job_from_json(text: bytes, caller: str) -> Job:
     fields = json.loads(text)
     glossary = tuple((term, translation) for term, translation in fields["terms"]["glossary"])
     terms = Terms(glossary, tuple(fields["terms"]["untranslated"]))
-    return Job(texts=(), source=fields["source"], target=fields["target"], terms=terms, caller=caller)
+    job = Job(texts=(), source=fields["source"], target=fields["target"], terms=terms, caller=caller)
+    memory = fields.get("memory")  # absent from documents of earlier versions
+    if memory is None:
+        return job
+    formality = Formality(fields["formality"]) if fields["formality"] else None
+    return replace(job, memory=memory["id"], memory_score=memory["score"], formality=formality)
 
 
 def _digest(key: str) -> bytes:

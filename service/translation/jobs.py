@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from mt.pipeline.results import SentenceTranslation, mean_confidence
+from mt.pipeline.results import SentenceTranslation, mean_confidence, mean_match
+from mt.text.formality import Formality
+from mt.text.fuzzy_match import MIN_SCORE
 from mt.text.markup import MarkupOptions, Range
 from mt.text.terms import Terms
 
@@ -37,6 +39,9 @@ class Job:
     split_sentences: bool = True  # False: each text is one sentence
     beam_size: int | None = None  # None: the default of the model
     terms: Terms = field(default_factory=Terms)
+    formality: Formality | None = None
+    memory: str = ""  # id of a translation memory
+    memory_score: float = MIN_SCORE  # smallest score of a match of the memory that is used
     model: str = ""  # name of a model; "" stands for the default models of the languages
     output: OutputOptions = field(default_factory=OutputOptions)
     caller: str = ""  # the engine serves callers in turn
@@ -76,6 +81,11 @@ class Answer:
     def untranslated(self) -> tuple[str, ...]:
         """Sentences of the source that the translation contains unchanged."""
         return tuple(sentence.source for sentence in self._all_sentences if sentence.untranslated)
+
+    @property
+    def match(self) -> float | None:
+        """Mean score of the memory's matches in the translation; None without a match."""
+        return mean_match(self._all_sentences)
 
     @property
     def _all_sentences(self) -> list[SentenceTranslation]:

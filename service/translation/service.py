@@ -1,7 +1,6 @@
 """The translation service, which all routes use: detects languages, plans routes over models, and answers jobs."""
 
 import asyncio
-from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,16 +11,17 @@ from mt.languages import Direction
 from mt.pipeline.results import SentenceReport, Translation
 from mt.text.documents import DocumentOptions
 from mt.text.language_detection import LanguageDetector
-from mt.text.terms import Terms
 from service.errors import InvalidDocument, UnknownModel
 from service.languages import TranslationRoute, TranslationRoutes, describe
 from service.parsers.pool import Parsers
-from service.translation.answers import BridgedText, answer_of, moved_ranges, reports_of, unchanged_answer
+from service.translation.answers import BridgedText, answer_of, reports_of, unchanged_answer
 from service.translation.cache import TranslationCache
 from service.translation.coroutines import Threads, before, raising_one, together, when_admitted
 from service.translation.documents import DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence, StreamEnd
+from service.translation.legs import bridge_sentence, first_options, last_options
 from service.translation.markup import MarkupTranslator
+from service.translation.memory_matches import FindMatches, attach_matches
 from service.translation.preparation import PreparedText, SupportsDetect, TextPreparer
 from service.workers.messages import SourceText, TranslateOptions
 from service.workers.pending import OnSentence
@@ -67,8 +67,9 @@ class TranslationService:
         documents: DocumentOptions | None = None,
         detector: Callable[[Sequence[str]], SupportsDetect] = LanguageDetector,
         parsers: Parsers | None = None,
+        find_matches: FindMatches | None = None,
     ) -> None:
-        """Make a translation service. The caller closes the `parsers`.
+        """Make a translation service. The caller closes the `parsers`. Jobs with a memory need `find_matches`.
 
         `detector` makes a language detector for given languages. The service calls it in a thread before the first
         detection, because it takes a second.
@@ -79,6 +80,7 @@ class TranslationService:
         self._documents = DocumentTranslator(documents or DocumentOptions(), self._parsers.documents)
         self.threads = Threads()
         self._markup = MarkupTranslator(self._parsers.markup, self.threads)
+        self._find_matches = find_matches
         self._new_detector = detector
         self._detector: tuple[tuple[str, ...], SupportsDetect] | None = None
         self._detecting = asyncio.Lock()
@@ -220,6 +222,7 @@ class TranslationService:
 
     async def translate_parts(self, parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job) -> list[Answer]:
         """Return an answer for each pair of a text and its route. Texts with the same route form one request."""
+        parts = await self._with_matches(parts, job)
         groups: dict[TranslationRoute, list[int]] = {}
         for index, (_, route) in enumerate(parts):
             groups.setdefault(route, []).append(index)
@@ -233,11 +236,19 @@ class TranslationService:
         }
         return [answers[index] for index in range(len(parts))]
 
+    async def _with_matches(
+        self, parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job
+    ) -> Sequence[tuple[SourceText, TranslationRoute]]:
+        if not job.memory:
+            return parts
+        assert self._find_matches is not None
+        return await attach_matches(parts, job, self._find_matches, self.threads)
+
     async def _along(self, route: TranslationRoute, texts: Sequence[SourceText], job: Job) -> list[Answer]:
         """Translate texts along a route. On a route of two models, the second translates each sentence of the first."""
         if len(route) == 1:
-            return await self._leg(texts, _last_options(job, route), job)
-        firsts = await self._leg(texts, _first_options(job, route), job)
+            return await self._leg(texts, last_options(job, route), job)
+        firsts = await self._leg([replace(text, matches=()) for text in texts], first_options(job, route), job)
         reports = [reports_of(answer) for answer in firsts]
         size = sum(len(text.text) for text in texts)
         sentences = await self.threads.run(
@@ -249,7 +260,7 @@ class TranslationService:
                 for sentence in map(partial(bridge_sentence, text), text_reports)
             ],
         )
-        seconds = iter(await self._leg(sentences, _last_options(job, route), job))
+        seconds = iter(await self._leg(sentences, last_options(job, route), job))
 
         def join() -> list[Answer]:
             answers = []
@@ -291,7 +302,7 @@ class TranslationService:
         self, number: int, text: PreparedText, job: Job, may_refuse: bool
     ) -> AsyncIterator[StreamedSentence | Answer]:
         """Yield the sentences of one text, then the answer for the whole text."""
-        (part,), route = text.parts, text.route
+        ((part, route),) = await self._with_matches([(text.parts[0], text.route)], job)
         reports: asyncio.Queue[SentenceReport | None] = asyncio.Queue()
         along = self._stream_leg if len(route) == 1 else self._stream_bridged
 
@@ -320,14 +331,14 @@ class TranslationService:
         self, text: SourceText, route: TranslationRoute, job: Job, report: OnSentence, may_refuse: bool
     ) -> Answer:
         """Translate a text along a route of one model and report every sentence."""
-        options = _last_options(job, route)
+        options = last_options(job, route)
         return await self._reporting_leg(text, options, job, report, may_refuse)
 
     async def _stream_bridged(
         self, text: SourceText, route: TranslationRoute, job: Job, report: OnSentence, may_refuse: bool
     ) -> Answer:
         """Translate a text along a route of two models. The second model begins with the first finished sentence."""
-        second_options = _last_options(job, route)
+        second_options = last_options(job, route)
         room = asyncio.Semaphore(MAX_BRIDGED)
         pending: asyncio.Queue[tuple[SentenceReport, asyncio.Task[Answer]] | None] = asyncio.Queue()
         bridged = BridgedText(text.text, Direction(route[0].source, route[1].target))
@@ -349,7 +360,8 @@ class TranslationService:
                     pending.put_nowait((first, group.create_task(second_leg(first))))
 
                 group.create_task(report_in_order())
-                answer = await self._reporting_leg(text, _first_options(job, route), job, begin, may_refuse)
+                plain = replace(text, matches=())
+                answer = await self._reporting_leg(plain, first_options(job, route), job, begin, may_refuse)
                 pending.put_nowait(None)
             return answer
 
@@ -380,51 +392,6 @@ class TranslationService:
             if self._detector is None or self._detector[0] != routes.languages:
                 self._detector = routes.languages, await asyncio.to_thread(self._new_detector, routes.languages)
         return TextPreparer(routes, self._detector[1])
-
-
-def bridge_sentence(text: SourceText, first: SentenceReport) -> SourceText:
-    """Return a sentence of the first model as a text for the second model, with the protected ranges of `text`."""
-    begin, end = first.source_range
-    places = text.protected  # sorted, and none overlaps another
-    overlapping = places[
-        bisect_right(places, begin, key=lambda place: place[1]) : bisect_left(places, end, key=lambda place: place[0])
-    ]
-    protected = [(max(a, begin) - begin, min(b, end) - begin) for a, b in overlapping]
-    return SourceText(first.text, moved_ranges(protected, text.text[begin:end], first.text), text.aligned)
-
-
-def _first_options(job: Job, route: TranslationRoute) -> TranslateOptions:
-    """Return the options for the first of two models.
-
-    The first model leaves the source terms of the glossary untranslated, because the second model replaces them by
-    their translations.
-    """
-    terms = Terms((), (*job.terms.untranslated, *(term for term, _ in job.terms.glossary)))
-    return TranslateOptions(
-        route[0],
-        beam_size=job.beam_size,
-        n_best=1,
-        split_sentences=job.split_sentences,
-        terms=terms,
-        model=job.model,
-    )
-
-
-def _last_options(job: Job, route: TranslationRoute) -> TranslateOptions:
-    """Return the options for the last model of a route. Only this model returns alternatives and attention.
-
-    The second of two models does not split its input, because it gets the sentences of the first model.
-    """
-    count = 1 + job.output.alternatives
-    return TranslateOptions(
-        route[-1],
-        beam_size=None if job.beam_size is None else max(job.beam_size, count),
-        n_best=count,
-        split_sentences=job.split_sentences and len(route) == 1,
-        terms=job.terms,
-        attention=job.output.attention,
-        model=job.model,
-    )
 
 
 def _cache_size(key: bytes, answer: Answer) -> int:

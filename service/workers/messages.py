@@ -10,6 +10,8 @@ from mt.decoding.options import SearchOptions
 from mt.languages import Direction, DirectionSet
 from mt.pipeline.results import SentenceReport, Translation
 from mt.text.alignment import Range
+from mt.text.formality import Formality
+from mt.text.fuzzy_match import MemoryMatch
 from mt.text.terms import Terms
 
 CHARACTERS_PER_SENTENCE = 80  # average of typical texts
@@ -29,11 +31,15 @@ class ModelSetup:
 
 @dataclass(frozen=True)
 class SourceText:
-    """A text to translate. The translation holds the characters of the `protected` ranges unchanged."""
+    """A text to translate. The translation holds the characters of the `protected` ranges unchanged.
+
+    `matches` are those of a translation memory for the text and its sentences.
+    """
 
     text: str
     protected: tuple[Range, ...] = ()
     aligned: bool = False  # whether the caller requests a word alignment
+    matches: tuple[MemoryMatch, ...] = ()
 
     @property
     def blank(self) -> bool:
@@ -60,6 +66,7 @@ class TranslateOptions:
     split_sentences: bool = True  # False: each text is one sentence
     terms: Terms = field(default_factory=Terms)
     attention: int = 0  # maximum number of weights in the attention maps of one text
+    formality: Formality | None = None
     model: str = ""  # name of the model; "" stands for the default model of the direction
 
     @cached_property

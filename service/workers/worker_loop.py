@@ -176,7 +176,7 @@ class WorkerLoop:
         return answers
 
     def _start(self, message: Translate) -> TextTask:
-        task = self._planner(message).begin(message.text.text, kept=message.text.protected)
+        task = self._planner(message).begin(message.text.text, message.text.protected, message.text.matches)
         self._ids[task], self._tasks[message.id] = message.id, task
         if message.report:
             self._reported[message.id] = task
@@ -225,7 +225,7 @@ class WorkerLoop:
                 terms=options.terms,
                 explain=ExplainOptions(alignment=aligned, attention=options.attention),
                 caller=int.from_bytes(digest, "big"),
-            )
+            ).with_formality(options.formality)
         return planner
 
 

@@ -21,6 +21,7 @@ from service.access.api_keys import NewApiKey, make_key
 from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
 from service.access.glossaries import GlossaryLimits, GlossaryStore
+from service.access.memories import MemoryLimits, MemoryStore
 from service.errors import UnknownModel, install_error_handlers
 from service.languages import TranslationRoutes
 from service.metrics import Metrics
@@ -119,6 +120,7 @@ class Running:
         self, require_key: bool = True, gives_up_after: float = 9.0, translations: TranslationService | None = None
     ) -> None:
         self.store = Database.open(None)
+        self.memories = MemoryStore(self.store, MemoryLimits())
         self.keys: dict[str, str] = {}
         self.core = Capitals()
         self._translations = translations or self.core
@@ -153,6 +155,7 @@ class Running:
                     "translations": self._translations,
                     "access": self._access,
                     "glossaries": GlossaryStore(self.store, GlossaryLimits(glossaries=5, entries=20)),
+                    "memories": self.memories,
                     "document_jobs": self.document_jobs,
                     "detached_work": self.detached_work,
                 }

@@ -127,6 +127,9 @@ def written(text: SourceText, options: TranslateOptions, order: WordOrder) -> Tr
         kept = tuple((begin - place, end - place) for begin, end in text.protected)
         if not piece.kept:
             found, links = sentence(piece.text, kept, options, order)
+            match = next((one for one in text.matches if one.sentence == piece.text), None)
+            if match:
+                found, links = match.target, []
             before = len("".join(done))
             done.append(found)
             sentences.append(
@@ -142,6 +145,7 @@ def written(text: SourceText, options: TranslateOptions, order: WordOrder) -> Tr
                     if text.aligned
                     else (),
                     attention=None,
+                    match=match.score if match else None,
                 )
             )
         else:

@@ -1,12 +1,12 @@
 """LibreTranslate's dialect on a free port, in a thread, over models that a test controls."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import uvicorn
@@ -16,13 +16,17 @@ from service.access.api_keys import NewApiKey, make_key
 from service.access.control import AccessControl, AccessPolicy
 from service.access.database import Database
 from service.access.glossaries import GlossaryLimits, GlossaryStore
+from service.access.memories import MemoryLimits, MemoryStore
 from service.errors import install_error_handlers
 from service.metrics import Metrics
 from service.middleware import RequestLimitMiddleware, RequestLimits, RequestLogMiddleware
-from service.routes import detect, files, frontend, languages, translate
+from service.parsers.pool import Parsers
+from service.routes import detect, files, frontend, languages, memories, suggest, translate
 from service.settings import Settings
 from service.translation.files import FileLimits, FileStore
 from service.translation.service import TranslationBackend, TranslationService
+
+T = TypeVar("T")
 
 
 class Native:
@@ -38,6 +42,8 @@ class Native:
         self.keys = {each.name: self.store.run_sync(partial(make_key, new=each))[0] for each in wanted}
         self.access = AccessControl(self.store, AccessPolicy(self.settings.require_key))
         self.glossaries = GlossaryStore(self.store, GlossaryLimits())
+        self.memories = MemoryStore(self.store, MemoryLimits())
+        self.parsers = Parsers()
         self._make = models, translations
         self._started = Event()
         self._thread = Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
@@ -49,7 +55,9 @@ class Native:
     async def _serve(self) -> None:
         self.loop = asyncio.get_running_loop()
         self.models = self._make[0]()
-        self.translations = TranslationService(self.models, **self._make[1])
+        self.translations = TranslationService(
+            self.models, **self._make[1], parsers=self.parsers, find_matches=self.memories.matches
+        )
         self._server = uvicorn.Server(uvicorn.Config(self._app(), port=0, log_config=None))
         running = asyncio.ensure_future(self._server.serve())
         while not self._server.started and not running.done():
@@ -69,12 +77,15 @@ class Native:
                     "translations": self.translations,
                     "access": self.access,
                     "glossaries": self.glossaries,
+                    "memories": self.memories,
+                    "parsers": self.parsers,
                     "files": self.files,
                 }
             self.files.close()
+            self.parsers.close()
 
         app = FastAPI(lifespan=lifespan)
-        for each in (translate, detect, languages, files, frontend):
+        for each in (translate, detect, languages, files, memories, suggest, frontend):
             app.include_router(each.router)
         install_error_handlers(app)
         app.add_middleware(
@@ -90,6 +101,10 @@ class Native:
             return action()
 
         return asyncio.run_coroutine_threadsafe(doing(), self.loop).result()
+
+    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Return the result of a coroutine, run in the event loop."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
     def spent(self, key: str) -> int:
         """Characters charged to a key."""

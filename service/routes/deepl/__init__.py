@@ -1,8 +1,11 @@
-"""DeepL's contract: /v2, and the glossaries of /v3. Its SDKs work with this service's address as `server_url`."""
+"""DeepL's contract: /v2, and the glossaries, translation memories and languages of /v3.
+
+Its SDKs work with this service's address as `server_url`.
+"""
 
 from fastapi import APIRouter
 
-from service.routes.deepl import documents, glossaries, glossaries_v3, languages, translate, usage
+from service.routes.deepl import documents, glossaries, glossaries_v3, languages, memories, translate, usage
 
 router = APIRouter(tags=["DeepL"])
 router.include_router(translate.router)
@@ -11,3 +14,4 @@ router.include_router(languages.router)
 router.include_router(usage.router)
 router.include_router(glossaries.router)
 router.include_router(glossaries_v3.router)
+router.include_router(memories.router)

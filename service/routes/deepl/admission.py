@@ -10,7 +10,14 @@ from fastapi.security import APIKeyHeader
 
 from service.access.control import AccessControl, Caller
 from service.access.glossaries import GlossaryStore
-from service.dependencies import AccessDependency, GlossariesDependency, TranslationsDependency, client_address
+from service.access.memories import MemoryStore
+from service.dependencies import (
+    AccessDependency,
+    GlossariesDependency,
+    MemoriesDependency,
+    TranslationsDependency,
+    client_address,
+)
 from service.errors import (
     BodyTooLarge,
     CannotTranslate,
@@ -54,6 +61,7 @@ class AdmittedRequest:
     access: AccessControl
     translations: TranslationService
     glossaries: GlossaryStore
+    memories: MemoryStore
 
     @asynccontextmanager
     async def charged(self, characters: int) -> AsyncIterator[None]:
@@ -79,15 +87,16 @@ async def _admit(
     access: AccessDependency,
     translations: TranslationsDependency,
     glossaries: GlossariesDependency,
+    memories: MemoriesDependency,
 ) -> AdmittedRequest:
     """Admit the caller: before the body is parsed, if the key is in the header."""
     remote = client_address(request)
-    key = _key_of(authorization)
+    key = key_of(authorization)
     caller = await access.admit(key, remote) if key else None
     fields = await read_deepl_fields(request)
     if caller is None:
         caller = await access.admit(first_text(fields, "auth_key") or None, remote)
-    return AdmittedRequest(caller, fields, access, translations, glossaries)
+    return AdmittedRequest(caller, fields, access, translations, glossaries, memories)
 
 
 async def _small_body(request: Request) -> None:
@@ -95,10 +104,12 @@ async def _small_body(request: Request) -> None:
         raise BodyTooLarge(f"The request exceeds the limit of {MAX_BODY_BYTES // 1024} KiB")
 
 
+HeaderKey = Annotated[str | None, Security(_header)]
 AdmittedDependency = Annotated[AdmittedRequest, Depends(_admit)]
 SmallBody = Depends(_small_body)
 
 
-def _key_of(authorization: str | None) -> str:
+def key_of(authorization: str | None) -> str:
+    """Return the API key in the header Authorization; "" if the header has none."""
     scheme, _, key = (authorization or "").strip().partition(" ")
     return key.strip() if scheme.lower() == _SCHEME else ""

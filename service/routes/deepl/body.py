@@ -75,6 +75,11 @@ def _flag(value: Any) -> Any:
     return _FLAGS.get(str(value).strip().lower(), value)
 
 
+def _number(value: Any) -> Any:
+    value = _single(value)
+    return int(value) if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value, re.ASCII) else value
+
+
 def _choice(value: Any) -> Any:
     """Return a number as its digits, and None for an empty text."""
     value = _single(value)
@@ -97,6 +102,7 @@ def _words(value: Any) -> Any:
     return [word.strip() for item in values for word in well_formed(item).split(",") if word.strip()]
 
 
+FormNumber = Annotated[int, BeforeValidator(_number)]
 FormText = Annotated[str, BeforeValidator(_single)]
 OptionalText = Annotated[str | None, BeforeValidator(_choice)]
 AsChoice = BeforeValidator(_choice)

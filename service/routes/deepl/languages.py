@@ -5,6 +5,7 @@
 
 from fastapi import APIRouter
 
+from mt.text.formality import supports_formality
 from service.bodies import parse_body
 from service.errors import error_responses
 from service.routes.deepl.admission import ALWAYS, AdmittedDependency
@@ -34,11 +35,12 @@ router = APIRouter()
 FEATURES = {
     "tag_handling": ResourceFeature(name="tag_handling", needs_source_support=True, needs_target_support=True),
     "glossary": ResourceFeature(name="glossary", needs_source_support=True, needs_target_support=True),
+    "formality": ResourceFeature(name="formality", needs_source_support=False, needs_target_support=True),
     "auto_detection": ResourceFeature(name="auto_detection", needs_source_support=True, needs_target_support=False),
 }
 RESOURCES = {
-    "translate_text": ("tag_handling", "glossary", "auto_detection"),
-    "translate_document": ("glossary", "auto_detection"),
+    "translate_text": ("tag_handling", "glossary", "formality", "auto_detection"),
+    "translate_document": ("glossary", "formality", "auto_detection"),
     "glossary": (),
 }
 """The resources that the service has, and the names of their features."""
@@ -55,7 +57,10 @@ async def languages(call: AdmittedDependency) -> list[DeeplLanguage]:
     routes = call.translations.routes
     if body.type == "target":
         targets = target_languages(routes)
-        return [DeeplLanguage(language=code, name=name, supports_formality=False) for code, name in targets]
+        return [
+            DeeplLanguage(language=code, name=name, supports_formality=supports_formality(code.lower()))
+            for code, name in targets
+        ]
     return [DeeplLanguage(language=code, name=name) for code, name in source_languages(routes)]
 
 
@@ -98,6 +103,8 @@ async def languages_of_resource(call: AdmittedDependency) -> list[ResourceLangua
             for feature in features
             if (is_source and feature.needs_source_support) or (is_target and feature.needs_target_support)
         }
+        if not supports_formality(code):
+            supported.pop("formality", None)
         listed.append(
             ResourceLanguage(
                 lang=code, name=name, usable_as_source=is_source, usable_as_target=is_target, features=supported

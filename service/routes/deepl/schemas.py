@@ -7,10 +7,11 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, model_validator
 
 from service.access.glossaries import Glossary
 from service.access.glossary_entries import EntriesFormat
-from service.routes.deepl.body import AsChoice, Body, FormFlag, FormText, FormTexts, OptionalText, Words
+from service.routes.deepl.body import AsChoice, Body, FormFlag, FormNumber, FormText, FormTexts, OptionalText, Words
 
 MAX_GLOSSARIES = 5  # limit for one request
-UNSUPPORTED_FIELDS = ("style_id", "translation_memory_id", "custom_instructions")
+UNSUPPORTED_FIELDS = ("style_id", "custom_instructions")
+MAX_PAGE = 100  # items of a page
 
 Formality = Literal["default", "less", "more", "prefer_less", "prefer_more"]
 MODEL_TYPES = ("latency_optimized", "quality_optimized", "prefer_quality_optimized")
@@ -22,13 +23,19 @@ class CommonFields(Body):
     target_lang: FormText = Field(description="A code of GET /v2/languages?type=target.")
     source_lang: OptionalText = Field(None, description="A code of GET /v2/languages; detected if left out.")
     formality: Annotated[Formality | None, AsChoice] = Field(
-        None, description="No model supports it: `less` and `more` are refused, and the other values have no effect."
+        None,
+        description="`less` and `prefer_less`: informal; `more` and `prefer_more`: formal. German and French have "
+        "them; for other targets, `less` and `more` are refused, and the other values have no effect.",
     )
     glossary_id: OptionalText = Field(None, description="The id of a stored glossary; it requires source_lang.")
     glossary_ids: Words = Field(
         [],
         max_length=MAX_GLOSSARIES,
         description="The ids of several stored glossaries; if several contain a term, the first applies.",
+    )
+    translation_memory_id: OptionalText = Field(None, description="The id of a translation memory.")
+    translation_memory_threshold: FormNumber = Field(
+        70, ge=0, le=100, description="Smallest similarity of a match that is used, from 0 to 100."
     )
 
 
@@ -71,6 +78,9 @@ class TranslatedText(BaseModel):
     billed_characters: int | None = Field(None, description="Only with show_billed_characters.")
     model_type_used: str | None = Field(None, description="Only with model_type.")
     untranslated: list[str] | None = Field(None, description="Only with show_untranslated.")
+    match: float | None = Field(
+        None, description="Extension: similarity, from 0 to 1, to the match in the translation memory."
+    )
 
 
 class TranslateResult(BaseModel):
@@ -282,6 +292,61 @@ class DocumentBody(CommonFields):
     output_format: OptionalText = Field(
         None, description="The format of the translation: that of the file, or docx for a PDF file, which must name it."
     )
+
+
+class MemoriesBody(Body):
+    """The page of a list."""
+
+    page: FormNumber = Field(0, ge=0, le=1_000_000)
+    page_size: FormNumber = Field(25, ge=1, le=MAX_PAGE)
+
+
+class SegmentsBody(Body):
+    """A page of segments, and a text that they must contain."""
+
+    page_size: FormNumber = Field(50, ge=1, le=MAX_PAGE)
+    page_cursor: OptionalText = Field(None, pattern=r"^\d{1,9}$")
+    filter_text: OptionalText = None
+    filter_case_sensitive: FormFlag = False
+
+
+class TranslationMemoryInfo(BaseModel):
+    """A translation memory, without its segments."""
+
+    translation_memory_id: str
+    name: str
+    source_language: str
+    target_languages: list[str]
+    segment_count: int
+    creation_time: str
+    updated_time: str
+
+
+class MemoryInfos(BaseModel):
+    translation_memories: list[TranslationMemoryInfo]
+    total_count: int
+
+
+class TargetSegment(BaseModel):
+    target_segment_id: str
+    target_language: str
+    target_text: str
+
+
+class MemorySegment(BaseModel):
+    """A source text and its translation."""
+
+    source_segment_id: str
+    source_text: str
+    targets: list[TargetSegment]
+
+
+class MemorySegments(BaseModel):
+    """A page of segments. `segment_count` counts all segments of the memory; the last page has no cursor."""
+
+    segments: list[MemorySegment]
+    segment_count: int
+    next_page_cursor: str | None = None
 
 
 class KeyBody(Body):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fastapi import APIRouter, Request
 
 from mt.text.alignment import is_wide
+from mt.text.formality import Formality, supports_formality
 from mt.text.markup import MarkupOptions, xml_problem
 from mt.text.terms import Terms
 from service.bodies import parse_body
@@ -23,6 +24,7 @@ from service.routes.deepl.schemas import (
     TranslatedText,
     TranslateResult,
 )
+from service.translation.answers import rounded_match
 from service.translation.jobs import Answer, Format, Job
 
 router = APIRouter()
@@ -60,12 +62,10 @@ async def translate(
 def check_options(body: CommonFields, fields: Fields) -> None:
     """Raise InvalidRequest if the service does not support an option, or a combination of options."""
     problems = [f"{name} is not supported" for name in UNSUPPORTED_FIELDS if fields.get(name)]
-    if body.formality in ("less", "more"):
-        problems.append(
-            "'formality' is not supported for given 'target_lang'; accepted: default, prefer_less, prefer_more"
-        )
     if (body.glossary_id or body.glossary_ids) and not body.source_lang:
         problems.append("source_lang is required for a glossary")
+    if "translation_memory_threshold" in body.model_fields_set and not body.translation_memory_id:
+        problems.append("translation_memory_threshold requires translation_memory_id")
     if body.glossary_id and body.glossary_ids:
         problems.append("glossary_id and glossary_ids cannot be used together")
     if problems:
@@ -90,7 +90,33 @@ async def job_without_texts(body: CommonFields, call: AdmittedRequest) -> Job:
     if ids:
         assert source is not None
         terms = await call.glossaries.terms(call.caller.id, ids, source, target)
-    return Job(texts=(), source=source, target=target, terms=terms, model=model, caller=call.caller.id)
+    memory = body.translation_memory_id or ""
+    if memory:
+        await call.memories.check(call.caller.id, memory, source, target)
+    return Job(
+        texts=(),
+        source=source,
+        target=target,
+        terms=terms,
+        memory=memory,
+        formality=formality_of(body, target),
+        memory_score=body.translation_memory_threshold / 100,
+        model=model,
+        caller=call.caller.id,
+    )
+
+
+def formality_of(body: CommonFields, target: str) -> Formality | None:
+    """Return the formality of translations. Raises InvalidRequest if the target language must have one and has none."""
+    wanted = (body.formality or "default").removeprefix("prefer_")
+    if wanted == "default":
+        return None
+    if supports_formality(target):
+        return Formality(wanted)
+    if body.formality == wanted:
+        accepted = "default, prefer_less, prefer_more"
+        raise InvalidRequest.listing([f"'formality' is not supported for given 'target_lang'; accepted: {accepted}"])
+    return None
 
 
 def model_of(body: CommonFields) -> str:
@@ -143,6 +169,7 @@ def translated_texts(body: TranslateBody, answers: Sequence[Answer]) -> list[Tra
             billed_characters=len(text) if body.show_billed_characters else None,
             model_type_used=model_type,
             untranslated=list(answer.untranslated) if body.show_untranslated else None,
+            match=rounded_match(answer.match),
         )
         for text, answer in zip(body.text, answers, strict=True)
     ]

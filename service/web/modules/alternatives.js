@@ -12,7 +12,7 @@ export class Alternatives {
 
   /**
    * @param {{ask: (sentence, wanted: number, signal) => Promise<string[]>, onChoose: (index, wording) => void,
-   *   onInside: (index) => void}} acts
+   *   onInside: (index) => void, suggestion: Suggestion}} acts
    */
   constructor(acts) {
     Object.assign(this, acts);
@@ -38,6 +38,7 @@ export class Alternatives {
     anchor.classList.add("open");
     setText(byId("alternatives-confidence"), describe(sentence.quality, sentence.unfamiliar));
     const known = sentence.original ?? sentence;
+    this.suggestion.begin(sentence);
     this.#offer(known, known.alternatives, sentence);
     this.popover.showPopover();
     this.#place(anchor);
@@ -56,6 +57,12 @@ export class Alternatives {
     }
   }
 
+  /** Closes, and shows a wording in place of the sentence. */
+  choose(wording) {
+    this.close();
+    this.onChoose(this.index, wording);
+  }
+
   close() {
     if (this.popover.matches(":popover-open")) this.popover.hidePopover();
   }
@@ -67,10 +74,7 @@ export class Alternatives {
   }
 
   #choice(wording, current) {
-    const choose = () => {
-      this.popover.hidePopover();
-      this.onChoose(this.index, wording);
-    };
+    const choose = () => this.choose(wording);
     const attributes = { type: "button", dir: "auto", "aria-pressed": String(wording === current), onclick: choose };
     return element("li", {}, element("button", attributes, element("span", {}, ...compared(wording, current))));
   }
@@ -95,7 +99,7 @@ export class Alternatives {
   }
 
   #key(event) {
-    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const step = event.target.matches("textarea") ? 0 : { ArrowUp: -1, ArrowDown: 1 }[event.key];
     const buttons = [...this.popover.querySelectorAll("button")];
     const next = buttons.indexOf(document.activeElement) + step;
     if (!step || !buttons[next]) return;

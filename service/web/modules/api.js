@@ -75,6 +75,12 @@ export class Service {
     });
   }
 
+  /** Sends a better translation of a text to POST /suggest. */
+  async suggest(body) {
+    const headers = { "Content-Type": "application/json" };
+    await this.#send("suggest", { method: "POST", headers, body: JSON.stringify(this.#withKey(body)) });
+  }
+
   #withKey(body) {
     const key = this.key();
     return key ? { ...body, api_key: key } : body;

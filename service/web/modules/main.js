@@ -19,6 +19,7 @@ import { OutputPane } from "./output.js";
 import { withRetries } from "./retry.js";
 import { startShortcuts } from "./shortcuts.js";
 import { SourcePane, tick } from "./source.js";
+import { Suggestion } from "./suggestion.js";
 import { startTheme } from "./theme.js";
 import { Tools } from "./tools.js";
 import { ErrorBanner } from "./errors.js";
@@ -69,7 +70,15 @@ class Page {
         onWord: (direction, sentence) => this.alignment.step(direction, sentence),
       },
     );
+    this.suggestion = new Suggestion({
+      send: ({ source }, wording) => this.#suggest(source, wording),
+      onSent: (wording) => {
+        this.alternatives.choose(wording);
+        byId("result").textContent = "Thank you for the suggestion.";
+      },
+    });
     this.alternatives = new Alternatives({
+      suggestion: this.suggestion,
       ask: (sentence, wanted, signal) => this.#askAlternatives(sentence, wanted, signal),
       onChoose: (index, wording) => this.#choose(index, wording),
       onInside: (index) => this.#lookInside(index),
@@ -108,6 +117,7 @@ class Page {
       this.languages.offer(languages, [settings.language?.source?.code, settings.language?.target?.code]);
       if (settings.filesTranslation) this.files.offer(settings.supportedFilesFormat ?? []);
       else this.#withoutFiles();
+      if (settings.suggestions) this.suggestion.enable();
       this.ready = true;
       this.#showModel();
       this.glossary.show();
@@ -266,6 +276,11 @@ class Page {
     const options = { segments: true, attention: true };
     const response = await this.service.translate(this.#sentenceJob(sentence, options), { signal });
     return response.segments?.[0]?.attention ?? null;
+  }
+
+  #suggest(range, wording) {
+    const { detectedSource, source, target } = this.languages;
+    return this.service.suggest({ q: this.#answer.source.slice(...range), s: wording, source: detectedSource || source, target });
   }
 
   #choose(index, wording) {

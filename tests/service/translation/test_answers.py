@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mt.pipeline.results import SentenceReport
 from mt.text.markup import Link, Range
 from service.translation.answers import compose_links, moved_ranges
-from service.translation.service import bridge_sentence
+from service.translation.legs import bridge_sentence
 from service.workers.messages import SourceText
 
 RANGES = st.tuples(st.integers(0, 12), st.integers(0, 12)).map(sorted).map(tuple)

@@ -53,6 +53,8 @@ class Double:
 
     key_required: bool = False
     plain: bool = False  # no extensions: what an older service answers
+    suggestions: bool = False  # whether it accepts suggestions
+    suggested: list[dict[str, Any]] = field(default_factory=list)  # bodies of POST /suggest
     asked: list[dict[str, Any]] = field(default_factory=list)
     explained: list[dict[str, Any]] = field(default_factory=list)  # forms of POST /explain
     files: dict[str, bytes] = field(default_factory=dict)
@@ -166,7 +168,7 @@ def create_double(double: Double) -> FastAPI:
             "apiKeys": double.key_required,
             "keyRequired": double.key_required,
             "explanations": True,
-            "suggestions": False,
+            "suggestions": double.suggestions,
             "filesTranslation": not double.plain,
             "supportedFilesFormat": [".txt", ".html", ".docx"],
             "language": {"source": {"code": "en", "name": "English"}, "target": {"code": "de", "name": "German"}},
@@ -189,6 +191,14 @@ def create_double(double: Double) -> FastAPI:
         if body.get("stream") and not double.plain:
             return StreamingResponse(streamed(body["q"], answer), media_type="text/event-stream")
         return JSONResponse(answer)
+
+    @app.post("/suggest")
+    async def suggest(request: Request) -> Response:
+        body = await request.json()
+        if "FAIL" in body["s"]:
+            return problem(429, "Slowdown: 500 per 1 day", 60)
+        double.suggested.append(body)
+        return JSONResponse({"success": True})
 
     @app.post("/explain")
     async def explain(request: Request) -> Response:

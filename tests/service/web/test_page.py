@@ -238,6 +238,32 @@ def test_alternatives(visit: Callable[..., Visit], double: Double) -> None:
     seen.translated(TRANSLATION)
 
 
+def test_a_reader_improves_a_translation(visit: Callable[..., Visit], double: Double) -> None:
+    double.suggestions = True
+    seen = visit()
+    seen.type(TEXT, TRANSLATION)
+    seen.page.click("#output .sentence >> nth=1")
+    field = seen.page.locator("#suggestion-text")
+    expect(field).to_have_value("der Hund schläft.")
+    seen.refusals = True
+    field.fill("FAIL")
+    seen.page.click("#suggestion button")
+    expect(seen.page.locator("#suggestion-note")).to_have_text("Slowdown: 500 per 1 day")
+    field.fill(" Der Hund schläft. ")
+    seen.page.click("#suggestion button")
+    seen.translated("ein Mann läuft auf der Strand. Der Hund schläft.")
+    assert double.suggested == [{"q": "The dog sleeps.", "s": "Der Hund schläft.", "source": "en", "target": "de"}]
+    expect(seen.page.locator("#alternatives")).not_to_be_visible()
+
+
+def test_without_suggestions_there_is_no_form(visit: Callable[..., Visit]) -> None:
+    seen = visit()
+    seen.type(TEXT, TRANSLATION)
+    seen.page.click("#output .sentence >> nth=1")
+    expect(seen.page.locator("#alternatives")).to_be_visible()
+    expect(seen.page.locator("#suggestion")).not_to_be_visible()
+
+
 def test_alternatives_by_keyboard(visit: Callable[..., Visit]) -> None:
     seen = visit()
     seen.type(TEXT, TRANSLATION)

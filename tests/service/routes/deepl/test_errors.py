@@ -50,17 +50,24 @@ def test_a_target_that_is_not_there_is_named(client: deepl.DeepLClient) -> None:
         client.translate_text("dog", source_lang="XX", target_lang="DE")
 
 
-def test_formality_is_refused_where_deepl_refuses_it(client: deepl.DeepLClient) -> None:
-    with pytest.raises(deepl.DeepLException, match="'formality' is not supported for given 'target_lang'"):
-        client.translate_text("dog", target_lang="DE", formality="less")
+def test_formality_is_refused_where_deepl_refuses_it(running: Running, client: deepl.DeepLClient) -> None:
+    for formality in ("less", "more"):
+        with pytest.raises(deepl.DeepLException, match="'formality' is not supported for given 'target_lang'"):
+            client.translate_text("dog", target_lang="PT-PT", formality=formality)
     with pytest.raises(deepl.DeepLException, match="formality must be"):
         client.translate_text("dog", target_lang="DE", formality="rude")
+    running.core.jobs.clear()
     for formality in ("default", "prefer_less", "prefer_more"):
+        client.translate_text("dog", target_lang="PT-PT", formality=formality)
+    assert {job.formality for job in running.core.jobs} == {None}
+    running.core.jobs.clear()
+    for formality in ("default", "prefer_less", "less", "prefer_more", "more"):
         client.translate_text("dog", target_lang="DE", formality=formality)
-    assert not any(each.supports_formality for each in client.get_target_languages())
+    assert [job.formality for job in running.core.jobs] == [None, "less", "less", "more", "more"]
+    assert {each.code for each in client.get_target_languages() if each.supports_formality} == {"DE"}
 
 
-@pytest.mark.parametrize("option", ["style_rule", "translation_memory", "custom_instructions"])
+@pytest.mark.parametrize("option", ["style_rule", "custom_instructions"])
 def test_what_is_not_offered_is_refused(client: deepl.DeepLClient, option: str) -> None:
     value: Any = ["Be kind."] if option == "custom_instructions" else "some-id"
     with pytest.raises(deepl.DeepLException, match="is not supported"):

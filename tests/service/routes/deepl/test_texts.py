@@ -135,7 +135,7 @@ def test_languages_of_a_resource(running: Running) -> None:
 
     text = languages("translate_text")
     both, target = ["tag_handling", "glossary", "auto_detection"], ["tag_handling", "glossary"]
-    assert text["de"] == ("German", True, True, both)
+    assert text["de"] == ("German", True, True, ["tag_handling", "glossary", "formality", "auto_detection"])
     assert text["en"] == ("English", True, False, both)
     assert text["en-GB"] == ("English (British)", False, True, target)
     assert list(text) == ["de", "en", "en-GB", "en-US", "fr", "pt-BR", "pt-PT", "zh"]

@@ -1,0 +1,211 @@
+"""Manage the translation memories of a service.
+
+    mt-service memory import handbook.tmx --source en --target de --key "the wiki" --database service.db
+    mt-service memory list --database service.db
+    mt-service memory export suggestions corrections.tmx --database service.db
+    mt-service memory delete handbook --database service.db
+
+Without --key, a memory belongs to the operator, and every caller who knows its id can use it. Files of .tmx, .xliff,
+.xlf, .po and .tsv are read, also as .gz and .xz. The service may run meanwhile.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from mt.cli.command import CommandParser, command, stderr_console
+from mt.data.corpus import SentencePair, read_tsv
+from mt.data.translation_memory import read_memory, write_tmx
+from mt.errors import MTError
+from mt.files import atomic_file
+from mt.languages import Direction, standard_tag
+from service.access.api_keys import get_key, list_keys
+from service.access.control import KEY_PREFIX
+from service.access.database import Database
+from service.access.glossaries import glossary_direction
+from service.access.memories import (
+    OPERATOR,
+    SLICE,
+    Memory,
+    MemoryLimits,
+    Unit,
+    add_units,
+    delete,
+    find_or_create,
+    list_all,
+    purge,
+    read_units,
+)
+from service.errors import ServiceError
+from service.settings import variable
+
+UNLIMITED = MemoryLimits(*[2**60] * 5)
+
+
+class MemoryCommandError(MTError):
+    """Raised if a memory cannot be found or stored."""
+
+
+@command
+def main(argv: Sequence[str]) -> int:
+    options = parse(argv)
+    with Database.open(find_database(options)) as database:
+        try:
+            memories = run_action(database, options)
+        except ServiceError as error:
+            raise MemoryCommandError(error.message) from error
+        names = database.run_sync(lambda connection: {key.id: key.name for key in list_keys(connection)})
+    listed = [describe(memory, names) for memory in memories]
+    if options.json:
+        print(json.dumps(listed, ensure_ascii=False, indent=2))
+    else:
+        stderr_console().print(memory_table(listed))
+    return 0
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser("memory", __doc__)
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument(
+        "--database", type=Path, metavar="FILE", help=f"database of the service (default: {variable('database')})"
+    )
+    shared.add_argument("--json", action="store_true", help="print JSON on stdout instead of a table on stderr")
+    actions = parser.add_subparsers(
+        dest="action", required=True, title="actions", metavar="ACTION", parser_class=argparse.ArgumentParser
+    )
+    add = actions.add_parser("import", parents=[shared], help="add the units of a file to a memory")
+    add.add_argument("file", type=Path, help="translation memory, or .tsv with a source and a target on each line")
+    add.add_argument("--source", type=standard_tag, required=True, metavar="LANGUAGE", help="source language")
+    add.add_argument("--target", type=standard_tag, required=True, metavar="LANGUAGE", help="target language")
+    add.add_argument("--name", metavar="NAME", help="name of the memory (default: the name of the file)")
+    add.add_argument("--key", metavar="KEY", help="name or id of the API key that owns it (default: the operator)")
+    actions.add_parser("list", parents=[shared], help="list all memories")
+    export = actions.add_parser("export", parents=[shared], help="write a memory as TMX")
+    export.add_argument("memory", help="id or name of the memory")
+    export.add_argument("file", type=Path, nargs="?", help="file to write (default: standard output)")
+    actions.add_parser("delete", parents=[shared], help="delete a memory").add_argument(
+        "memory", help="id or name of the memory"
+    )
+    return parser.parse_args(argv)
+
+
+def find_database(options: argparse.Namespace) -> Path:
+    """Return the path of the database. Only `import` may create a database, so that a misspelt name is reported.
+
+    Raises:
+        MemoryCommandError: if no database is named, or the named database does not exist.
+    """
+    name = options.database or os.environ.get(variable("database"))
+    if not name:
+        raise MemoryCommandError(f"no database is named. Give --database FILE, or set {variable('database')}")
+    if options.action != "import" and not Path(name).is_file():
+        raise MemoryCommandError(f"database {name} does not exist; accepted: a file that the service created")
+    return Path(name)
+
+
+def run_action(database: Database, options: argparse.Namespace) -> list[Memory]:
+    """Run the action and return the memories to show.
+
+    Raises: MTError, ServiceError if a file cannot be read, or a memory cannot be found or stored.
+    """
+    if options.action == "import":
+        return [import_file(database, options)]
+    memories = database.run_sync(list_all)
+    if options.action == "list":
+        return memories
+    memory = find_memory(memories, options.memory)
+    if options.action == "export":
+        export_tmx(database, memory, options.file)
+    else:
+        database.run_sync(partial(delete, memory=memory))
+        while database.run_sync(purge):
+            pass
+    return [memory]
+
+
+def import_file(database: Database, options: argparse.Namespace) -> Memory:
+    """Add the units of a file to a memory, and return the memory."""
+    owner = OPERATOR
+    if options.key:
+        owner = f"{KEY_PREFIX}{database.run_sync(partial(get_key, id_or_name=options.key)).id}"
+    file: Path = options.file
+    pairs = read_pairs(file, options.source, options.target)
+    first = list(islice(pairs, SLICE))  # a file that cannot be read must not leave an empty memory
+    name = options.name or file.name.partition(".")[0]
+    direction = glossary_direction(options.source, options.target)
+    create = partial(find_or_create, owner=owner, name=name, direction=direction, limits=UNLIMITED)
+    memory = database.run_sync(create)
+    while first:
+        units = [Unit(pair.source, pair.target) for pair in first]
+        memory = database.run_sync(partial(add_units, number=memory.number, units=units, limits=UNLIMITED))
+        first = list(islice(pairs, SLICE))
+    return memory
+
+
+def read_pairs(file: Path, source: str, target: str) -> Iterator[SentencePair]:
+    """Return the units of a file. Raises: DataError."""
+    name = file.name.removesuffix(".gz").removesuffix(".xz")
+    return iter(read_tsv(file, 0, 1) if name.lower().endswith(".tsv") else read_memory(file, source, target))
+
+
+def export_tmx(database: Database, memory: Memory, file: Path | None) -> None:
+    """Write the units of a memory as TMX to a file, or to standard output."""
+    parts = write_tmx(units_of(database, memory), memory.direction.source, memory.direction.target)
+    if file is None:
+        sys.stdout.writelines(parts)
+        return
+    with atomic_file(file) as temporary, temporary.open("w", encoding="utf-8") as stream:
+        stream.writelines(parts)
+
+
+def units_of(database: Database, memory: Memory) -> Iterator[Unit]:
+    """Yield the units of a memory."""
+    for first in range(0, memory.count, SLICE):
+        yield from database.run_sync(partial(read_units, number=memory.number, first=first))
+
+
+def find_memory(memories: Iterable[Memory], id_or_name: str) -> Memory:
+    """Return the memory with this id, or the only one with this name. Raises: MemoryCommandError."""
+    memories = list(memories)
+    found = [memory for memory in memories if id_or_name == memory.id]
+    found = found or [memory for memory in memories if id_or_name == memory.name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = ", ".join(memory.id for memory in found)
+        raise MemoryCommandError(f"{len(found)} memories have the name {id_or_name!r}; accepted: an id, {ids}")
+    names = ", ".join(dict.fromkeys(memory.name for memory in memories)) or "none, there are no memories yet"
+    raise MemoryCommandError(f"there is no memory {id_or_name!r}; accepted: an id or a name, {names}")
+
+
+def describe(memory: Memory, keys: dict[str, str]) -> dict[str, Any]:
+    """Return the fields of a memory as JSON values. The owner is the name of a key, the operator, or an address."""
+    owner = memory.owner.removeprefix(KEY_PREFIX)
+    direction: Direction = memory.direction
+    return {
+        "id": memory.id,
+        "name": memory.name,
+        "owner": keys.get(owner, owner),
+        "source": direction.source,
+        "target": direction.target,
+        "units": memory.count,
+        "updated": datetime.fromtimestamp(memory.updated, UTC).isoformat(timespec="seconds"),
+    }
+
+
+def memory_table(memories: Sequence[dict[str, Any]]) -> Table:
+    table = Table("id", "name", "owner", "languages", "units", "updated")
+    for memory in memories:
+        languages = f"{memory['source']}-{memory['target']}"
+        row = (memory["id"], memory["name"], memory["owner"], languages, f"{memory['units']:,}", memory["updated"])
+        table.add_row(*row)
+    return table

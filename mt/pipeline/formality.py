@@ -1,0 +1,44 @@
+"""Translations with a wanted formality."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from mt.pipeline.results import Alternative
+from mt.pipeline.variants import SentenceContext
+from mt.text.formality import Formality, banned_words, formality_of, supports_formality
+
+BEAMS = 8
+"""Beam size of the second search. 16 beams give the wanted formality to hardly more sentences."""
+
+Translate = Callable[[SentenceContext], Awaitable[tuple[Alternative, ...]]]
+"""Function that returns the n-best list of a sentence."""
+
+
+async def translate_with_formality(
+    sentence: str, context: SentenceContext, translate: Translate
+) -> tuple[Alternative, ...]:
+    """Return the n-best list of a sentence, in the context's formality if the model can write the sentence so.
+
+    If the best translation has the opposite formality, a second search bans the words of that formality. Of its n-best
+    list, the first translation with the wanted formality is the best, or else the first without any formality.
+    """
+    alternatives = await translate(context)
+    wanted, options = context.formality, context.options
+    if wanted is None or options.sample or not supports_formality(context.target):
+        return alternatives
+
+    def formality(alternative: Alternative) -> Formality | None:
+        return formality_of(alternative.text, context.target, sentence, context.source)
+
+    if formality(alternatives[0]) is not wanted.opposite:
+        return alternatives
+    beams = max(BEAMS, options.beam_size)
+    banning = replace(
+        context,
+        banned=banned_words(context.target, wanted),
+        options=replace(options, beam_size=beams, n_best=max(BEAMS, options.n_best)),
+    )
+    again = await translate(banning)
+    ranks = {wanted: 0, None: 1, wanted.opposite: 2}
+    again = tuple(sorted(again, key=lambda alternative: ranks[formality(alternative)]))
+    return again[: options.n_best] if formality(again[0]) is not wanted.opposite else alternatives

@@ -1,0 +1,57 @@
+"""Use of the matches of a translation memory for a sentence."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mt.pipeline.driver import attend
+from mt.pipeline.results import Alternative
+from mt.pipeline.variants import SentenceContext
+from mt.text import protect
+from mt.text.alignment import PieceAttention, Range, UnitLinks, piece_offsets
+from mt.text.fuzzy_match import MemoryMatch, repair
+from mt.text.terms import missing_terms
+from mt.tokenizer import SPACE_MARK
+
+
+def exact_translation(match: MemoryMatch | None, kept: Sequence[Range]) -> Alternative | None:
+    """Return the translation of an exact match, as an alternative of one piece; None if it lacks a range of `kept`."""
+    if match is None or not match.exact or any(match.sentence[begin:end] not in match.target for begin, end in kept):
+        return None
+    return Alternative(match.target, 0.0, 0.0, pieces=(match.target,), piece_log_probabilities=(0.0,), match=1.0)
+
+
+async def repair_match(
+    sentence: str,
+    alternatives: tuple[Alternative, ...],
+    match: MemoryMatch,
+    kept: Sequence[Range],
+    context: SentenceContext,
+    max_length: int,
+) -> tuple[Alternative, ...]:
+    """Return the alternatives of a sentence, the first of them replaced by the repaired translation of a match.
+
+    The alternatives are unchanged if the repair is not possible, or would lose a protected span or a glossary term.
+    """
+    texts = [(match.source, match.target), (sentence, alternatives[0].text)]
+    pairs = [
+        (context.encode(source), (*context.prefix, *context.tokenizer.target.encode(target)))
+        for source, target in texts
+    ]
+    readable = all(len(source) <= max_length and len(target) < max_length for source, target in pairs)
+    if not alternatives[0].pieces or not readable:
+        return alternatives
+    links = []
+    for (source, target), (source_ids, target_ids), attention in zip(texts, pairs, await attend(pairs), strict=True):
+        tag, prefix = len(context.tag), len(context.prefix)
+        offsets = (
+            piece_offsets(context.tokenizer.pieces(source_ids)[tag:-1], SPACE_MARK),
+            piece_offsets(context.tokenizer.target.pieces(target_ids[prefix:]), SPACE_MARK),
+        )
+        links.append(UnitLinks(source, target, PieceAttention(*offsets, attention.alignment(tag, prefix))))
+    text = repair(*links)
+    plain = alternatives[0].text
+    if text is None or any(span.text in plain and span.text not in text for span in protect.find_spans(sentence, kept)):
+        return alternatives
+    if missing_terms(context.terms.find(sentence, context.source, kept), text, context.target):
+        return alternatives
+    return (replace(alternatives[0], text=text, match=match.score), *alternatives[1:])

@@ -1,0 +1,92 @@
+"""Formal and informal address in translations: pronouns of German and French, and verb forms that go with them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mt.languages import primary_language
+
+
+class Formality(StrEnum):
+    """Wanted address of the reader."""
+
+    LESS = "less"  # du, tu
+    MORE = "more"  # Sie, vous
+
+    @property
+    def opposite(self) -> "Formality":
+        return Formality.LESS if self is Formality.MORE else Formality.MORE
+
+
+@dataclass(frozen=True)
+class AddressWords:
+    """Words of formal and informal address in a language.
+
+    `patterns` count the words in a text. `ambiguous` counts formal address that may also be another person, such as the
+    first word `Sie` (they). `banned` are the words that a search must not write to reach a formality.
+    """
+
+    patterns: Mapping[Formality, re.Pattern[str]]
+    banned: Mapping[Formality, tuple[str, ...]]
+    ambiguous: re.Pattern[str] | None = None
+
+
+def _both_cases(*words: str) -> tuple[str, ...]:
+    return tuple(written for word in words for written in (word, word[0].upper() + word[1:]))
+
+
+def _declined(*stems: str, endings: str = " e em en er es") -> tuple[str, ...]:
+    return tuple(stem + ending for stem in stems for ending in endings.split(" "))
+
+
+_GERMAN = AddressWords(
+    {
+        Formality.MORE: re.compile(r'(?<!^)(?<![.!?:"„»] )\b(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b'),
+        Formality.LESS: re.compile(
+            r"\b(?:[Dd]u|[Dd]ich|[Dd]ir|[Dd]ein(?:e[mnrs]?)?|[Ee]uch|[Ee]uer|[Ee]ure[mnrs]?)\b"
+            r"|\b[Ii]hr(?= \w*t\b)|^(?:\w+t|Seid) ihr\b"
+        ),
+    },
+    {
+        Formality.LESS: ("Sie", "Ihnen", *_declined("Ihr")),
+        Formality.MORE: _both_cases("du", "dich", "dir", "euch", "euer", *_declined("dein", "eur")),
+    },
+    ambiguous=re.compile(r'(?:^|(?<=[.!?:"„»] ))(?:Sie \w+en|Ihnen|Ihr(?:e[mnrs]?)?)\b'),
+)
+_FRENCH = AddressWords(
+    {
+        Formality.MORE: re.compile(r"\b(?:[Vv]ous|[Vv]otre|[Vv]os|[Vv]ôtres?|(?!(?:[Cc]h|[Nn]|[Aa]ss)ez\b)\w+ez)\b"),
+        Formality.LESS: re.compile(r"\b(?:[Tt]u|[Tt]e|[Tt]oi|[Tt]on|[Tt]a|[Tt]es|tien(?:ne)?s?)\b|\b[Tt]['’]"),
+    },
+    {
+        Formality.LESS: _both_cases("vous", "votre", "vos"),
+        Formality.MORE: _both_cases("tu", "te", "toi", "ton", "ta", "tes", "t'"),
+    },
+)
+_WORDS = {"de": _GERMAN, "fr": _FRENCH}
+_ENGLISH_ADDRESS = re.compile(r"\b(?:you|your|yours|yourself|yourselves)\b", re.IGNORECASE)
+
+
+def supports_formality(language: str) -> bool:
+    """Return whether translations into a language can have a formality."""
+    return primary_language(language) in _WORDS
+
+
+def formality_of(text: str, language: str, source: str, source_language: str) -> Formality | None:
+    """Return the formality of a translation; None if it has none, or formal and informal words in equal number.
+
+    Ambiguous words count as formal only if the source is English and addresses the reader.
+    """
+    words = _WORDS[primary_language(language)]
+    formal, informal = (len(words.patterns[kind].findall(text)) for kind in (Formality.MORE, Formality.LESS))
+    if words.ambiguous and primary_language(source_language) == "en" and _ENGLISH_ADDRESS.search(source):
+        formal += len(words.ambiguous.findall(text))
+    if formal == informal:
+        return None
+    return Formality.MORE if formal > informal else Formality.LESS
+
+
+def banned_words(language: str, wanted: Formality) -> tuple[str, ...]:
+    """Return the words that a translation with the wanted formality does not contain."""
+    return _WORDS[primary_language(language)].banned[wanted]

@@ -1,0 +1,146 @@
+"""Fuzzy matches of a translation memory: similarity of sentences, and repair of the translation of a similar sentence.
+
+The similarity of two sentences is 1 - d / n, where d is the Levenshtein distance between their words, and n the number
+of words of the longer sentence.
+"""
+
+import re
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from mt.text.alignment import WIDE, Range, UnitLinks
+
+MIN_SCORE = 0.7
+"""Similarity from which a match improves translations (docs/experiments/111-translation-memories.md)."""
+
+MAX_FUZZY_SCORE = 0.99  # score of a sentence that differs from its match only in white space
+
+_WORD = re.compile(rf"[{WIDE}]|[^\W{WIDE}]+|[^\w\s]")
+_GROWTH = 2  # number of equal words next to a difference that its repair may replace, too
+
+
+@dataclass(frozen=True)
+class MemoryMatch:
+    """Unit of a translation memory whose source is equal or similar to `sentence`. `score` is the similarity."""
+
+    sentence: str
+    source: str
+    target: str
+    score: float
+
+    @property
+    def exact(self) -> bool:
+        return self.score == 1.0
+
+
+def words(text: str) -> list[str]:
+    """Return the words and punctuation marks of a text; a character of a script without spaces is a word."""
+    return _WORD.findall(text)
+
+
+def similarity(left: Sequence[Hashable], right: Sequence[Hashable]) -> float:
+    """Return the similarity of two sequences of words, from 0 to 1."""
+    longest = max(len(left), len(right))
+    return 1 - distance(left, right) / longest if longest else 1.0
+
+
+def distance(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
+    """Return the Levenshtein distance of two sequences.
+
+    Bit i of an integer stands for item i of `left`, so that a step for an item of `right` takes a few operations on
+    integers (Hyyrö 2003, "A Bit-Vector Algorithm for Computing Levenshtein and Damerau Edit Distances").
+    """
+    places: dict[Hashable, int] = {}
+    for place, item in enumerate(left):
+        places[item] = places.get(item, 0) | 1 << place
+    every, last = (1 << len(left)) - 1, 1 << len(left) >> 1
+    rises, falls, result = every, 0, len(left)  # differences between vertical neighbours in the table of distances
+    for item in right:
+        equal = places.get(item, 0)
+        diagonal = (((equal & rises) + rises) ^ rises) | equal | falls
+        right_rises, right_falls = falls | ~(diagonal | rises) & every, rises & diagonal
+        result += bool(right_rises & last) - bool(right_falls & last) if last else 1
+        right_rises, right_falls = (right_rises << 1 | 1) & every, right_falls << 1 & every
+        rises, falls = right_falls | ~(diagonal | right_rises) & every, right_rises & diagonal
+    return result
+
+
+def repair(match: UnitLinks, plain: UnitLinks) -> str | None:
+    """Return the translation of a match with its differing words replaced, or None if that is not possible.
+
+    Where the sentence differs from the source of the match, the words of the match's translation that translate the
+    difference are replaced by the words with which the model translates it (Ortega et al. 2016, "Fuzzy-match Repair
+    Using Black-box Machine Translation Systems").
+
+    Args:
+        match: links between the source and the target of the match.
+        plain: links between the sentence and the model's translation.
+    """
+    edits: list[tuple[Range, str]] = []
+    for edit in _edits(match, plain):
+        if edit is None:
+            return None
+        edits.append(edit)
+    edits.sort()
+    text, end = "", 0
+    for (begin, stop), written in edits:
+        if begin < end:
+            return None
+        written = _without_repetition(match.target[:begin], written, match.target[stop:])
+        text, end = text + match.target[end:begin] + written, stop
+    return text + match.target[end:]
+
+
+def _without_repetition(before: str, written: str, after: str) -> str:
+    """Return a replacement without a first or last word that the text around it has in the same place."""
+    first, *rest = written.split(" ", 1)
+    if rest and before.split()[-1:] == [first]:
+        written = rest[0]
+    *rest, last = written.rsplit(" ", 1)
+    return rest[0] if rest and after.split()[:1] == [last] else written
+
+
+def _edits(match: UnitLinks, plain: UnitLinks) -> Iterator[tuple[Range, str] | None]:
+    """Yield a range of the match's target and its replacement for each difference; None if there is no replacement."""
+    olds, news = ([links.source[slice(*unit)] for unit in links.left] for links in (match, plain))
+    blocks = SequenceMatcher(None, olds, news, autojunk=False).get_opcodes()
+    sizes = [end - begin if kind == "equal" else 0 for kind, begin, end, _, _ in blocks]
+    for number, (kind, old, old_end, new, new_end) in enumerate(blocks):
+        if kind == "equal":
+            continue
+        yield _copied(match, plain, (old, old_end), (new, new_end)) or next(
+            (
+                (place, plain.target[slice(*source)])
+                for before, after in _growths(sum(sizes[max(0, number - 1) : number]), sum(sizes[number + 1 :][:1]))
+                if (place := match.translation_of(old - before, old_end + after))
+                and (source := plain.translation_of(new - before, new_end + after))
+            ),
+            None,
+        )
+
+
+def _growths(before: int, after: int) -> Iterator[Range]:
+    """Yield numbers of equal words before and after a difference, at most those given, the smallest sums first.
+
+    Words after a difference come first, because in most languages the noun follows the words that depend on it.
+    """
+    for total in range(_GROWTH + 1):
+        for left in range(min(total, before) + 1):
+            if total - left <= after:
+                yield left, total - left
+
+
+def _copied(match: UnitLinks, plain: UnitLinks, olds: Range, news: Range) -> tuple[Range, str] | None:
+    """Return the edit for words that occur once in both source and target, such as numbers and names."""
+    old, new = (
+        links.source[links.left[begin][0] : links.left[end - 1][1]] if begin < end else ""
+        for links, (begin, end) in ((match, olds), (plain, news))
+    )
+    places = [_occurrences(old, match.source), _occurrences(old, match.target), _occurrences(new, plain.target)]
+    return (places[1][0], new) if all(len(place) == 1 for place in places) else None
+
+
+def _occurrences(piece: str, text: str) -> list[Range]:
+    """Return the ranges of whole words in `text` that are equal to `piece`, which may be empty."""
+    return [found.span() for found in re.finditer(rf"(?<!\w){re.escape(piece)}(?!\w)", text)] if piece else []

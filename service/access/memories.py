@@ -1,0 +1,359 @@
+"""Stored translation memories. A memory belongs to one caller and translates from one language into another.
+
+As with glossaries, everybody who knows the id of a memory of a caller without a key can use it, and it expires. The
+memories of the operator can be used by every caller who knows their id; only the operator can read or delete them.
+"""
+
+import re
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from typing import NamedTuple
+from uuid import uuid4
+
+from mt.languages import Direction
+from mt.text.fuzzy_match import MAX_FUZZY_SCORE, MemoryMatch, similarity, words
+from service.access.control import KEY_PREFIX, is_anonymous
+from service.access.database import Database
+from service.access.eviction import evicted
+from service.access.glossaries import MAX_NAME_LENGTH, glossary_direction
+from service.access.memory_index import add, similar_units
+from service.errors import InvalidRequest, NotFound, ServiceError, StorageFull, shorten
+
+OPERATOR = f"{KEY_PREFIX}operator"
+"""Owner of the operator's memories. It is the id of no caller, because the ids of API keys are hexadecimal."""
+
+MAX_TEXT_LENGTH = 4000  # characters of the source and of the target of a unit; longer units are not stored
+UNIT_BYTES = 250  # that a unit takes besides its texts, most of them in the index
+SLICE = 1000  # units that one transaction stores or reads; transactions of other callers run in between
+PURGED_ROWS = 5000  # rows that one transaction deletes
+LOOKUPS = 8  # sentences that one transaction looks up
+
+_ANONYMOUS = f"owner NOT LIKE '{KEY_PREFIX}%'"
+_DELETED = f"{KEY_PREFIX}deleted"  # owner of memories whose units are being deleted
+_COLUMNS = "number, id, owner, name, source, target, created, updated, count"
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")  # most of them cannot be written to XML
+
+
+class Unit(NamedTuple):
+    """A source text and its translation."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A translation memory without its units. Times are seconds since 1970."""
+
+    number: int  # key in the database; `id` is for callers
+    id: str
+    owner: str
+    name: str
+    direction: Direction
+    created: float
+    updated: float
+    count: int  # units
+
+
+@dataclass(frozen=True)
+class MemoryLimits:
+    """Limits of the stored translation memories."""
+
+    memories: int = 100  # of one caller
+    units: int = 200_000  # of one memory
+    bytes_per_caller: int = 200_000_000
+    bytes: int = 2_000_000_000  # of all callers with a key, and the operator
+    anonymous_bytes: int = 100_000_000  # of all callers without a key; beyond it, `evicted` selects what is deleted
+    anonymous_seconds: float = 7 * 86_400.0  # a memory of a caller without a key is deleted after this time
+
+
+class MemoryStore:
+    """The translation memories of all callers.
+
+    Methods raise NotFound if a memory does not exist or belongs to another caller, and InvalidRequest if a limit is
+    exceeded.
+    """
+
+    def __init__(self, database: Database, limits: MemoryLimits) -> None:
+        self.limits = limits
+        self._database = database
+
+    async def put(self, owner: str, name: str, direction: Direction, units: Sequence[Unit]) -> Memory:
+        """Add units to the caller's memory with this name and direction; create the memory if necessary.
+
+        A caller without a key always gets a new memory. A unit replaces one with the same source. Units are stored in
+        slices: if the call is interrupted, some of them are stored. Units that are not `storable` are left out.
+        """
+        create = partial(find_or_create, owner=owner, name=name, direction=direction, limits=self.limits)
+        memory = await self._database.write(create, owner)
+        created = not memory.count
+        try:
+            for begin in range(0, len(units), SLICE):
+                slice = units[begin : begin + SLICE]
+                store = partial(add_units, number=memory.number, units=slice, limits=self.limits)
+                memory = await self._database.write(store, owner)
+        except ServiceError:
+            if created:
+                await self.delete(owner, memory.id)
+            raise
+        await self._purge(owner)
+        return memory
+
+    async def get(self, owner: str, id: str) -> Memory:
+        """Return a memory that the caller may read."""
+        return await self._database.read(lambda connection: find(connection, owner, id), owner)
+
+    async def owned(self, owner: str) -> list[Memory]:
+        """Return the memories of a caller, the oldest first; an empty list if the caller has no key."""
+        if is_anonymous(owner):
+            return []
+        return await self._database.read(lambda connection: list_owned(connection, owner), owner)
+
+    async def delete(self, owner: str, id: str) -> None:
+        await self._database.write(lambda connection: delete(connection, find(connection, owner, id)), owner)
+        await self._purge(owner)
+
+    async def units(self, owner: str, id: str) -> AsyncIterator[Sequence[Unit]]:
+        """Yield the units of a memory in slices, in the order in which their sources were first added."""
+        memory = await self.get(owner, id)
+        for first in range(0, memory.count, SLICE):
+            yield await self.page(owner, memory, first)
+
+    async def page(self, owner: str, memory: Memory, first: int) -> Sequence[Unit]:
+        """Return SLICE units of a memory, beginning with unit number `first`; fewer at the end of the memory."""
+        return await self._database.read(partial(read_units, number=memory.number, first=first), owner)
+
+    async def check(self, caller: str, id: str, source: str | None, target: str) -> None:
+        """Raise NotFound if the caller cannot use a memory, InvalidRequest if the memory has other languages.
+
+        If `source` is None, the source language of the request is not known yet.
+        """
+        memory = await self._database.read(lambda connection: _find_usable(connection, caller, id), caller)
+        wanted = glossary_direction(source or memory.direction.source, target)
+        if wanted != memory.direction:
+            raise InvalidRequest.listing([f"the memory {shorten(id)} is for {memory.direction}, not for {wanted}"])
+
+    async def matches(
+        self, caller: str, id: str, direction: Direction, sentences: Sequence[str], score: float
+    ) -> list[MemoryMatch]:
+        """Return the best match of each sentence that has one with at least this score.
+
+        The list is empty if the memory has other languages, or was deleted.
+        """
+        found: list[MemoryMatch] = []
+        wanted = glossary_direction(direction.source, direction.target)
+        distinct = list(dict.fromkeys(sentences))
+
+        def look_up(connection: sqlite3.Connection, slice: Sequence[str]) -> list[MemoryMatch]:
+            try:
+                memory = _find_usable(connection, caller, id)
+            except NotFound:
+                return []
+            if memory.direction != wanted:
+                return []
+            return list(find_matches(connection, memory.number, slice, score))
+
+        for begin in range(0, len(distinct), LOOKUPS):
+            found += await self._database.read(partial(look_up, slice=distinct[begin : begin + LOOKUPS]), caller)
+        return found
+
+    async def _purge(self, owner: str) -> None:
+        while await self._database.write(purge, owner):
+            pass
+
+
+def find_or_create(
+    connection: sqlite3.Connection, owner: str, name: str, direction: Direction, limits: MemoryLimits
+) -> Memory:
+    """Return the caller's memory with this name and direction, or a new one."""
+    if not name.strip() or len(name) > MAX_NAME_LENGTH:
+        raise InvalidRequest.listing([f"name must have 1 to {MAX_NAME_LENGTH} characters"])
+    owned = list_owned(connection, owner)
+    if not is_anonymous(owner):
+        for memory in owned:
+            if (memory.name, memory.direction) == (name, direction):
+                return memory
+    if len(owned) >= limits.memories:
+        raise InvalidRequest.listing(
+            [f"{len(owned)} memories are stored already; accepted: at most {limits.memories}. Delete one first"]
+        )
+    now = time.time()
+    row = (str(uuid4()), owner, name, direction.source, direction.target, now, now)
+    insert = "INSERT INTO memories (id, owner, name, source, target, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    connection.execute(insert, row)
+    return find(connection, owner, row[0])
+
+
+def find(connection: sqlite3.Connection, owner: str, id: str) -> Memory:
+    """Return a memory that a caller may read and delete."""
+    return _select(connection, id, f"owner = ? OR {_ANONYMOUS}", owner)
+
+
+def _find_usable(connection: sqlite3.Connection, caller: str, id: str) -> Memory:
+    """Return a memory with which a caller may translate."""
+    return _select(connection, id, f"owner IN (?, '{OPERATOR}') OR {_ANONYMOUS}", caller)
+
+
+def list_owned(connection: sqlite3.Connection, owner: str) -> list[Memory]:
+    """Return the memories of an owner, the oldest first."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM memories WHERE owner = ? ORDER BY number", (owner,))
+    return list(map(_memory, rows.fetchall()))
+
+
+def list_all(connection: sqlite3.Connection) -> list[Memory]:
+    """Return all memories, the oldest first."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM memories WHERE owner != ? ORDER BY number", (_DELETED,))
+    return list(map(_memory, rows.fetchall()))
+
+
+def add_units(connection: sqlite3.Connection, number: int, units: Iterable[Unit], limits: MemoryLimits) -> Memory:
+    """Add units to the memory with this number. A unit replaces one with the same source.
+
+    Raises: InvalidRequest if a limit of the caller is exceeded, StorageFull if the limit of all callers is.
+    """
+    new = {_digest(unit.source): unit for unit in map(clean_unit, filter(storable, units))}
+    marks = ",".join("?" * len(new))
+    query = f"SELECT digest FROM memory_units WHERE memory = ? AND digest IN ({marks})"
+    known = {digest for (digest,) in connection.execute(query, (number, *new))}
+    connection.executemany(
+        "UPDATE memory_units SET target = ? WHERE memory = ? AND digest = ?",
+        ((unit.target, number, digest) for digest, unit in new.items() if digest in known),
+    )
+    added = {digest: unit for digest, unit in new.items() if digest not in known}
+    (first,) = connection.execute("SELECT count FROM memories WHERE number = ?", (number,)).fetchone()
+    connection.executemany(
+        "INSERT INTO memory_units VALUES (?, ?, ?, ?, ?)",
+        ((number, first + place, digest, *unit) for place, (digest, unit) in enumerate(added.items())),
+    )
+    add(connection, number, first, (unit.source for unit in added.values()))
+    size = sum(UNIT_BYTES + len(unit.source.encode()) + len(unit.target.encode()) for unit in added.values())
+    connection.execute(
+        "UPDATE memories SET count = count + ?, bytes = bytes + ?, updated = ? WHERE number = ?",
+        (len(added), size, time.time(), number),
+    )
+    row = connection.execute(f"SELECT {_COLUMNS} FROM memories WHERE number = ?", (number,)).fetchone()
+    _check_limits(connection, memory := _memory(row), limits)
+    return memory
+
+
+def read_units(connection: sqlite3.Connection, number: int, first: int) -> list[Unit]:
+    """Return SLICE units of the memory with this number, beginning with unit `first`."""
+    query = "SELECT source, target FROM memory_units WHERE memory = ? AND number >= ? AND number < ? ORDER BY number"
+    return [Unit(*row) for row in connection.execute(query, (number, first, first + SLICE))]
+
+
+def delete(connection: sqlite3.Connection, memory: Memory) -> None:
+    """Delete a memory; `purge` then deletes its units."""
+    connection.execute("UPDATE memories SET owner = ?, bytes = 0 WHERE number = ?", (_DELETED, memory.number))
+
+
+def purge(connection: sqlite3.Connection) -> bool:
+    """Delete some of the units of one deleted memory; return whether more is left to delete."""
+    row = connection.execute("SELECT number FROM memories WHERE owner = ? LIMIT 1", (_DELETED,)).fetchone()
+    if row is None:
+        return False
+    for table, column in (("memory_units", "number"), ("memory_words", "word"), ("memory_lengths", "block")):
+        first = f"SELECT {column} FROM {table} WHERE memory = ? ORDER BY {column} LIMIT {PURGED_ROWS}"
+        last = f"SELECT max({column}) FROM ({first})"
+        if connection.execute(f"DELETE FROM {table} WHERE memory = ? AND {column} <= ({last})", row * 2).rowcount:
+            return True
+    connection.execute("DELETE FROM memories WHERE number = ?", row)
+    return True
+
+
+def find_matches(
+    connection: sqlite3.Connection, number: int, sentences: Iterable[str], score: float
+) -> Iterator[MemoryMatch]:
+    """Yield the best match of each sentence with at least this score in the memory with this number."""
+    for sentence in sentences:
+        text = clean_text(sentence)
+        query = "SELECT source, target FROM memory_units WHERE memory = ? AND digest = ?"
+        row = connection.execute(query, (number, _digest(text))).fetchone()
+        if row and row[0] == text:
+            yield MemoryMatch(sentence, row[0], row[1], 1.0)
+        elif match := _fuzzy_match(connection, number, sentence, score):
+            yield match
+
+
+def _fuzzy_match(connection: sqlite3.Connection, number: int, sentence: str, score: float) -> MemoryMatch | None:
+    wanted = words(clean_text(sentence))
+    candidates = similar_units(connection, number, wanted, score)
+    marks = ",".join("?" * len(candidates))
+    query = f"SELECT number, source, target FROM memory_units WHERE memory = ? AND number IN ({marks})"
+    rows = connection.execute(query, (number, *(candidate for candidate, _ in candidates))).fetchall()
+    units = {row[0]: row[1:] for row in rows}
+    best: MemoryMatch | None = None
+    for candidate, bound in candidates:
+        if best and bound <= best.score:
+            break
+        source, target = units[candidate]
+        reached = min(similarity(wanted, words(source)), MAX_FUZZY_SCORE)
+        if reached >= score and (best is None or reached > best.score):
+            best = MemoryMatch(sentence, source, target, reached)
+    return best
+
+
+def clean_text(text: str) -> str:
+    """Return a text on one line, without control characters, and with single spaces."""
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def clean_unit(unit: tuple[str, str]) -> Unit:
+    return Unit(*map(clean_text, unit))
+
+
+def storable(unit: tuple[str, str]) -> bool:
+    """Return whether a unit can be stored: both texts have 1 to MAX_TEXT_LENGTH characters."""
+    return all(0 < len(text) <= MAX_TEXT_LENGTH and clean_text(text) for text in unit)
+
+
+def _check_limits(connection: sqlite3.Connection, memory: Memory, limits: MemoryLimits) -> None:
+    """Check the limits after a change of a memory; delete others if its group is over the limit."""
+    if memory.count > limits.units:
+        raise InvalidRequest.listing([f"the memory would have {memory.count} units; accepted: at most {limits.units}"])
+    expired = time.time() - limits.anonymous_seconds
+    connection.execute(
+        f"UPDATE memories SET owner = ?, bytes = 0 WHERE {_ANONYMOUS} AND created <= ?", (_DELETED, expired)
+    )
+    size = _total_bytes(connection, "owner = ?", memory.owner)
+    if size > limits.bytes_per_caller:
+        limit = limits.bytes_per_caller
+        raise InvalidRequest.listing([f"the memories would have {size} bytes; accepted: at most {limit}"])
+    if is_anonymous(memory.owner):
+        excess = _total_bytes(connection, _ANONYMOUS) - limits.anonymous_bytes
+        query = f"SELECT id, owner, bytes FROM memories WHERE {_ANONYMOUS} ORDER BY number"
+        ids = list(evicted(connection.execute(query), excess)) if excess > 0 else []
+        if memory.id in ids:
+            raise StorageFull
+        changed = [(_DELETED, id) for id in ids]
+        connection.executemany("UPDATE memories SET owner = ?, bytes = 0 WHERE id = ?", changed)
+    elif _total_bytes(connection, f"NOT {_ANONYMOUS}") > limits.bytes:
+        raise StorageFull
+
+
+def _total_bytes(connection: sqlite3.Connection, condition: str, *values: str) -> int:
+    query = f"SELECT coalesce(sum(bytes), 0) FROM memories WHERE {condition}"
+    return int(connection.execute(query, values).fetchone()[0])
+
+
+def _select(connection: sqlite3.Connection, id: str, condition: str, owner: str) -> Memory:
+    query = f"SELECT {_COLUMNS} FROM memories WHERE id = ? AND ({condition})"
+    row = connection.execute(query, (id, owner)).fetchone()
+    if row is None:
+        raise NotFound(f"There is no translation memory {shorten(id)}")
+    return _memory(row)
+
+
+def _memory(row: tuple[int, str, str, str, str, str, float, float, int]) -> Memory:
+    number, id, owner, name, source, target, created, updated, count = row
+    return Memory(number, id, owner, name, Direction(source, target), created, updated, count)
+
+
+def _digest(source: str) -> int:
+    """Return a number of 64 bits for a source."""
+    digest = blake2b(source.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)

@@ -1,0 +1,66 @@
+"""Options and texts for the models of a route: one model, or two with a bridge language between them."""
+
+from bisect import bisect_left, bisect_right
+from dataclasses import replace
+
+from mt.pipeline.results import SentenceReport
+from mt.text.terms import Terms
+from service.languages import TranslationRoute
+from service.translation.answers import moved_ranges
+from service.translation.jobs import Job
+from service.workers.messages import SourceText, TranslateOptions
+
+
+def bridge_sentence(text: SourceText, first: SentenceReport) -> SourceText:
+    """Return a sentence of the first model as a text for the second model, with the protected ranges of `text`.
+
+    An exact match of the source sentence is also the translation of this sentence. Other matches do not apply, because
+    they compare sentences of the source language.
+    """
+    begin, end = first.source_range
+    places = text.protected  # sorted, and none overlaps another
+    overlapping = places[
+        bisect_right(places, begin, key=lambda place: place[1]) : bisect_left(places, end, key=lambda place: place[0])
+    ]
+    protected = [(max(a, begin) - begin, min(b, end) - begin) for a, b in overlapping]
+    matches = tuple(
+        replace(match, sentence=first.text.strip())
+        for match in text.matches
+        if match.exact and match.sentence == text.text[begin:end]
+    )
+    return SourceText(first.text, moved_ranges(protected, text.text[begin:end], first.text), text.aligned, matches)
+
+
+def first_options(job: Job, route: TranslationRoute) -> TranslateOptions:
+    """Return the options for the first of two models.
+
+    The first model leaves the source terms of the glossary untranslated, because the second model replaces them by
+    their translations.
+    """
+    terms = Terms((), (*job.terms.untranslated, *(term for term, _ in job.terms.glossary)))
+    return TranslateOptions(
+        route[0],
+        beam_size=job.beam_size,
+        n_best=1,
+        split_sentences=job.split_sentences,
+        terms=terms,
+        model=job.model,
+    )
+
+
+def last_options(job: Job, route: TranslationRoute) -> TranslateOptions:
+    """Return the options for the last model of a route. Only this model returns alternatives and attention.
+
+    The second of two models does not split its input, because it gets the sentences of the first model.
+    """
+    count = 1 + job.output.alternatives
+    return TranslateOptions(
+        route[-1],
+        beam_size=None if job.beam_size is None else max(job.beam_size, count),
+        n_best=count,
+        split_sentences=job.split_sentences and len(route) == 1,
+        terms=job.terms,
+        attention=job.output.attention,
+        formality=job.formality,
+        model=job.model,
+    )

@@ -1,0 +1,65 @@
+"""Matches of a translation memory for the sentences of texts, found before the texts go to the models."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+
+from mt.languages import Direction
+from mt.text import protect, segment
+from mt.text.fuzzy_match import MemoryMatch
+from service.languages import TranslationRoute
+from service.translation.coroutines import Threads
+from service.translation.jobs import Job
+from service.workers.messages import SourceText
+
+FindMatches = Callable[[str, str, Direction, Sequence[str], float], Awaitable[Sequence[MemoryMatch]]]
+"""Function (caller, id of a memory, direction, sentences, smallest score) that returns the best matches."""
+
+
+async def attach_matches(
+    parts: Sequence[tuple[SourceText, TranslationRoute]], job: Job, find_matches: FindMatches, threads: Threads
+) -> list[tuple[SourceText, TranslationRoute]]:
+    """Return the texts with the matches of the job's memory for their sentences."""
+    effort = sum(len(text.text) for text, _ in parts)
+    sentences = await threads.run(
+        job.caller, effort, lambda: [list(_sentences(text.text, route, job)) for text, route in parts]
+    )
+    wanted: dict[Direction, dict[str, None]] = {}
+    for (_, route), listed in zip(parts, sentences, strict=True):
+        wanted.setdefault(_ends(route), {}).update(dict.fromkeys(listed))
+    found = {
+        (direction, match.sentence): match
+        for direction, listed in wanted.items()
+        for match in await find_matches(job.caller, job.memory, direction, list(listed), job.memory_score)
+    }
+    return [
+        (
+            replace(
+                text,
+                matches=tuple(
+                    found[key] for key in ((_ends(route), one) for one in dict.fromkeys(listed)) if key in found
+                ),
+            ),
+            route,
+        )
+        for (text, route), listed in zip(parts, sentences, strict=True)
+    ]
+
+
+def _ends(route: TranslationRoute) -> Direction:
+    return Direction(route[0].source, route[-1].target)
+
+
+def _sentences(text: str, route: TranslationRoute, job: Job) -> Iterator[str]:
+    """Yield the texts for which a worker uses a match: the whole text, and its sentences with and without list markers.
+
+    A worker splits a text in the same way (TextPlanner).
+    """
+    yield text.strip()
+    if not job.split_sentences:
+        return
+    source = route[0].source
+    for part in segment.split_text(text, source):
+        if not part.kept:
+            yield part.text
+            if marker := protect.list_marker_length(part.text, source):
+                yield part.text[marker:]

@@ -1,0 +1,83 @@
+"""`mt-service memory`: from a file to a stored memory and back."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mt.cli.memory import main
+from mt.data.translation_memory import read_memory
+from service.access.api_keys import NewApiKey, make_key
+from service.access.database import Database
+from service.access.memories import OPERATOR, list_all
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "service.db"
+
+
+@pytest.fixture
+def units(tmp_path: Path) -> Path:
+    file = tmp_path / "handbook.tsv.gz"
+    lines = "".join(f"Page {number} & more\tSeite {number} & mehr\n" for number in range(2500))
+    file.write_bytes(gzip.compress(lines.encode()))
+    return file
+
+
+def run(database: Path, *arguments: Any) -> int:
+    return main([*map(str, arguments), "--database", str(database)])
+
+
+def imported(database: Path, units: Path, *options: str) -> int:
+    return run(database, "import", units, "--source", "en", "--target", "de", *options)
+
+
+def test_a_memory_lives_from_import_to_delete(
+    database: Path, units: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert imported(database, units) == 0
+    capsys.readouterr()
+    assert run(database, "list", "--json") == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert (listed["name"], listed["owner"], listed["units"]) == ("handbook", "operator", 2500)
+    tmx = tmp_path / "out.tmx"
+    assert run(database, "export", "handbook", tmx) == 0
+    pairs = list(read_memory(tmx, "en", "de"))
+    assert (len(pairs), pairs[-1].target) == (2500, "Seite 2499 & mehr")
+    capsys.readouterr()
+    assert run(database, "export", listed["id"]) == 0
+    assert capsys.readouterr().out == tmx.read_text("utf-8")
+    assert imported(database, tmx, "--name", "handbook") == 0
+    assert run(database, "delete", "handbook") == 0
+    with Database.open(database) as opened:
+        assert opened.run_sync(list_all) == []
+
+
+def test_a_memory_may_belong_to_a_key(database: Path, units: Path) -> None:
+    with Database.open(database) as opened:
+        _, key = opened.run_sync(lambda connection: make_key(connection, NewApiKey("wiki")))
+    assert imported(database, units, "--key", "wiki", "--name", "pages") == 0
+    assert imported(database, units) == 0
+    with Database.open(database) as opened:
+        assert [memory.owner for memory in opened.run_sync(list_all)] == [f"key:{key.id}", OPERATOR]
+
+
+def test_problems_are_named(database: Path, units: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def refused(*arguments: Any) -> str:
+        assert run(database, *arguments) == 2
+        return capsys.readouterr().err
+
+    assert "does not exist" in refused("list")
+    assert imported(database, tmp_path / "missing.tmx") == 2
+    assert "missing.tmx" in capsys.readouterr().err
+    with Database.open(database) as opened:
+        assert opened.run_sync(list_all) == []
+    imported(database, units)
+    assert "there is no memory 'x'; accepted: an id or a name, handbook" in refused("delete", "x")
+    assert imported(database, units, "--key", "nobody") == 2
+    assert "there is no key 'nobody'" in capsys.readouterr().err
+    assert run(database, "import", units, "--source", "de", "--target", "en") == 0
+    assert "2 memories have the name 'handbook'" in refused("delete", "handbook")

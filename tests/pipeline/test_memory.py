@@ -1,0 +1,146 @@
+"""Matches of a translation memory and formality in the pipeline, with the starter model."""
+
+from pathlib import Path
+
+import pytest
+
+import mt.bundled
+from mt import Translator
+from mt.pipeline.driver import AttentionCall, DecodeCall
+from mt.pipeline.results import Translation
+from mt.pipeline.text_task import TextPlanner
+from mt.text.alignment import Range
+from mt.text.formality import Formality
+from mt.text.fuzzy_match import MemoryMatch
+from mt.text.terms import Terms
+
+SAVE = "Click the Save button to save the report."
+UNIT = ("Click the Close button to close the report.", "Klicken Sie auf Schließen, um den Report zu schließen.")
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return Translator.load(Path(mt.bundled.__file__).parent / "starter", device="cpu", threads=1)
+
+
+def translated(planner: TextPlanner, translator: Translator, text: str, *matches: MemoryMatch) -> Translation:
+    task = planner.begin(text, matches=matches)
+    task.plan()
+    translator.dispatcher.run([task])
+    return task.translation()
+
+
+def exact(sentence: str, target: str) -> MemoryMatch:
+    return MemoryMatch(sentence, sentence, target, 1.0)
+
+
+def test_an_exact_match_is_the_translation_without_a_search(translator: Translator) -> None:
+    planner = translator.planner(source="en", target="de")
+    text = "  First sentence. 2. Second one!"
+    task = planner.begin(text, matches=[exact("First sentence.", "Erstens."), exact("2. Second one!", "Zweitens!")])
+    task.plan()
+    assert (task.done, task.requests) == (True, [])
+    translation = task.translation()
+    assert translation.text == "  Erstens. Zweitens!"
+    assert [sentence.match for sentence in translation.sentences] == [1.0, 1.0]
+    assert text[slice(*translation.sentences[0].source_range)] == "First sentence."
+
+
+def test_an_exact_match_may_be_the_whole_text(translator: Translator) -> None:
+    planner = translator.planner(source="en", target="de")
+    text = "Stop. Go!"
+    (sentence,) = translated(planner, translator, f" {text}\n", exact(text, "Halt und los!")).sentences
+    assert (sentence.source, sentence.text) == (text, "Halt und los!")
+
+
+def test_an_exact_match_keeps_protected_ranges_or_is_not_used(translator: Translator) -> None:
+    planner = translator.planner(source="en", target="de")
+
+    def with_kept(target: str, kept: Range) -> str:
+        task = planner.begin("Open Foobar.", [kept], [exact("Open Foobar.", target)])
+        task.plan()
+        translator.dispatcher.run([task])
+        return task.translation().text
+
+    assert with_kept("Foobar öffnen.", (5, 11)) == "Foobar öffnen."
+    assert "Foobar" in with_kept("Öffnen.", (5, 11))
+
+
+def test_a_fuzzy_match_is_repaired(translator: Translator) -> None:
+    planner = translator.planner(source="en", target="de")
+    plain = translated(planner, translator, SAVE)
+    guided = translated(planner, translator, SAVE, MemoryMatch(SAVE, *UNIT, 0.78))
+    assert plain.sentences[0].match is None
+    assert guided.sentences[0].match == 0.78
+    assert guided.text != plain.text
+    assert guided.text.startswith("Klicken Sie auf ") and guided.text.endswith(" zu speichern.")
+    assert "zu zu" not in guided.text
+
+
+def test_a_number_of_the_sentence_replaces_that_of_the_match(translator: Translator) -> None:
+    planner = translator.planner(source="en", target="de")
+    sentence = "See page 17 of the manual."
+    match = MemoryMatch(sentence, "See page 12 of the manual.", "Vgl. Handbuch, S. 12.", 0.86)
+    assert translated(planner, translator, sentence, match).text == "Vgl. Handbuch, S. 17."
+
+
+def test_a_repair_that_loses_a_term_is_not_used(translator: Translator) -> None:
+    sentence = "See page 17 of the manual."
+    match = MemoryMatch(sentence, "See page 12 of the manual.", "Vgl. Handbuch, S. 12.", 0.86)
+    terms = Terms((("manual", "Anleitung"),))
+    guided = translated(translator.planner(source="en", target="de", terms=terms), translator, sentence, match)
+    assert guided.sentences[0].match is None
+    assert "Anleitung" in guided.text
+
+
+def test_without_a_match_there_is_no_further_work(translator: Translator) -> None:
+    """The engine calls of a sentence are the same with matches of other sentences, and without matches."""
+
+    def calls(*matches: MemoryMatch) -> list[type]:
+        task = translator.planner(source="en", target="de").begin(SAVE, matches=matches)
+        task.plan()
+        return [type(routine.call) for routine in task.take_calls()]
+
+    assert calls() == calls(exact("Other.", "Anderes.")) == [DecodeCall]
+    assert AttentionCall not in calls(MemoryMatch(SAVE, *UNIT, 0.78))  # only after the search
+
+
+QUESTION = "Where did you buy your coat?"
+
+
+@pytest.mark.parametrize(
+    ("target", "informal", "formal"),
+    [("de", {"du", "deinen"}, {"Sie", "Ihren"}), ("fr", {"tu", "ton"}, {"vous", "votre"})],
+)
+def test_a_translation_has_the_wanted_formality(
+    translator: Translator, target: str, informal: set[str], formal: set[str]
+) -> None:
+    planner = translator.planner(source="en", target=target)
+    for formality, wanted, other in (
+        (Formality.LESS, informal, formal),
+        (Formality.MORE, formal, informal),
+    ):
+        text = translated(planner.with_formality(formality), translator, QUESTION).text
+        found = set(text.replace("-", " ").rstrip(" ?").split())
+        assert found & wanted and not found & other
+
+
+def test_formality_costs_nothing_where_the_translation_has_it_or_has_none(translator: Translator) -> None:
+    planner = translator.planner(source="en", target="de")
+    for text in (QUESTION, "The house is old."):
+        plain = planner.task(text)
+        translator.dispatcher.run([plain])
+        counts = set()
+        for formality in Formality:
+            task = planner.with_formality(formality).task(text)
+            translator.dispatcher.run([task])
+            counts.add(len(task.requests) - len(plain.requests))
+        assert counts == ({0, 1} if "you" in text else {0})
+
+
+def test_formality_has_no_effect_on_other_languages(translator: Translator) -> None:
+    planner = translator.planner(source="de", target="en").with_formality(Formality.MORE)
+    assert (
+        translated(planner, translator, "Du hast recht.").text
+        == translator.translate("Du hast recht.", source="de", target="en").text
+    )

@@ -1,0 +1,242 @@
+"""Stored translation memories: whose they are, what they find, and what the limits delete."""
+
+import asyncio
+import random
+import sqlite3
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mt.languages import Direction
+from mt.text.fuzzy_match import similarity, words
+from service.access import memory_index
+from service.access.database import Database
+from service.access.memories import (
+    OPERATOR,
+    SLICE,
+    MemoryLimits,
+    MemoryStore,
+    Unit,
+    add_units,
+    clean_unit,
+    find_matches,
+    find_or_create,
+)
+from service.errors import InvalidRequest, NotFound, StorageFull
+
+EN_DE = Direction("en", "de")
+KEY = "key:0a"
+LIMITS = MemoryLimits()
+ANIMALS = [
+    Unit("The dog sleeps.", "Der Hund schläft."),
+    Unit("Two cats eat a fish.", "Zwei Katzen fressen einen Fisch."),
+]
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    with Database.open(None) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(database: Database) -> MemoryStore:
+    return MemoryStore(database, LIMITS)
+
+
+def rows(database: Database) -> int:
+    """Number of rows of all memories."""
+    tables = ("memories", "memory_units", "memory_words", "memory_lengths")
+    union = " UNION ALL ".join(f"SELECT count(*) FROM {table}" for table in tables)
+    return sum(count for (count,) in database.run_sync(lambda connection: connection.execute(union).fetchall()))
+
+
+def test_an_equal_sentence_is_found_and_a_similar_one_with_its_score(store: MemoryStore) -> None:
+    async def use() -> None:
+        memory = await store.put(KEY, "animals", EN_DE, ANIMALS)
+        assert memory.count == 2
+        asked = ["The  dog sleeps.", "Two dogs eat a fish.", "A house"]
+        exact, similar = await store.matches(KEY, memory.id, EN_DE, asked, 0.7)
+        assert (exact.sentence, exact.target, exact.score) == (asked[0], "Der Hund schläft.", 1.0)
+        assert (similar.sentence, similar.source) == (asked[1], "Two cats eat a fish.")
+        assert similar.score == pytest.approx(5 / 6)  # one of six words differs
+        assert await store.matches(KEY, memory.id, EN_DE, asked[1:], 0.84) == []
+        assert await store.matches(KEY, memory.id, Direction("de", "en"), asked, 0.7) == []
+
+    asyncio.run(use())
+
+
+def test_units_with_the_same_source_are_replaced(store: MemoryStore) -> None:
+    async def use() -> None:
+        first = await store.put(KEY, "animals", EN_DE, ANIMALS)
+        again = await store.put(KEY, "animals", EN_DE, [Unit("The dog\tsleeps.", "Der Hund ruht."), Unit("Yes", "Ja")])
+        assert (again.id, again.count) == (first.id, 3)
+        units = [unit async for slice in store.units(KEY, first.id) for unit in slice]
+        assert units == [Unit("The dog sleeps.", "Der Hund ruht."), ANIMALS[1], Unit("Yes", "Ja")]
+        other = await store.put(KEY, "animals", Direction("de", "en"), [Unit("Ja", "Yes")])
+        assert [memory.id for memory in await store.owned(KEY)] == [first.id, other.id]
+
+    asyncio.run(use())
+
+
+def test_a_unit_without_text_or_with_a_long_text_is_left_out(store: MemoryStore) -> None:
+    async def use() -> None:
+        units = [Unit("a", " "), Unit("\x01", "b"), Unit("c" * 4001, "c"), Unit("d", "e\x00f")]
+        memory = await store.put(KEY, "x", EN_DE, units)
+        assert [unit async for slice in store.units(KEY, memory.id) for unit in slice] == [Unit("d", "e f")]
+
+    asyncio.run(use())
+
+
+def test_a_memory_belongs_to_its_key_and_the_operators_can_be_used_by_all(store: MemoryStore) -> None:
+    async def use() -> None:
+        mine = await store.put(KEY, "mine", EN_DE, ANIMALS)
+        shared = await store.put(OPERATOR, "shared", EN_DE, ANIMALS)
+        for other in ("key:0b", "192.0.2.1"):
+            assert await store.owned(other) == []
+            for attempt in (store.get, store.delete):
+                for memory in (mine, shared):
+                    with pytest.raises(NotFound):
+                        await attempt(other, memory.id)
+            with pytest.raises(NotFound):
+                await store.check(other, mine.id, "en", "de")
+            assert await store.matches(other, mine.id, EN_DE, ["The dog sleeps."], 0.7) == []
+            await store.check(other, shared.id, None, "de")
+            assert len(await store.matches(other, shared.id, EN_DE, ["The dog sleeps."], 0.7)) == 1
+        with pytest.raises(InvalidRequest, match="is for en-de, not for en-fr"):
+            await store.check(KEY, mine.id, "en", "fr")
+
+    asyncio.run(use())
+
+
+def test_a_memory_without_a_key_is_found_by_its_id_until_it_expires(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def use() -> None:
+        memory = await store.put("192.0.2.1", "x", EN_DE, ANIMALS)
+        assert (await store.put("192.0.2.1", "x", EN_DE, ANIMALS)).id != memory.id
+        assert (await store.get("192.0.2.2", memory.id)).count == 2
+        assert await store.owned("192.0.2.1") == []
+        later = time.time() + LIMITS.anonymous_seconds + 1
+        monkeypatch.setattr(time, "time", lambda: later)
+        await store.put(KEY, "y", EN_DE, ANIMALS)
+        with pytest.raises(NotFound):
+            await store.get("192.0.2.1", memory.id)
+
+    asyncio.run(use())
+
+
+def test_limits_are_named_and_leave_nothing_behind(database: Database) -> None:
+    size = 2 * 1024
+    limits = MemoryLimits(memories=2, units=SLICE + 1, bytes_per_caller=1_000_000, bytes=1_500_000)
+    store = MemoryStore(database, limits)
+
+    def many(count: int, length: int = 1) -> list[Unit]:
+        return [Unit(f"{number}", "x" * length) for number in range(count)]
+
+    async def use() -> None:
+        with pytest.raises(InvalidRequest, match="would have 1002 units; accepted: at most 1001"):
+            await store.put(KEY, "a", EN_DE, many(SLICE + 2))
+        with pytest.raises(InvalidRequest, match="bytes; accepted: at most 1000000"):
+            await store.put(KEY, "a", EN_DE, many(SLICE, size))
+        assert await store.owned(KEY) == []
+        assert rows(database) == 0
+        await store.put(KEY, "a", EN_DE, many(300, size))
+        with pytest.raises(StorageFull):
+            await store.put("key:0b", "a", EN_DE, many(400, size))
+        await store.put(KEY, "b", EN_DE, many(1))
+        with pytest.raises(InvalidRequest, match="2 memories are stored already"):
+            await store.put(KEY, "c", EN_DE, many(1))
+        with pytest.raises(InvalidRequest, match="name must have 1 to 500"):
+            await store.put(KEY, " ", EN_DE, many(1))
+
+    asyncio.run(use())
+
+
+def test_the_largest_holder_without_a_key_loses_its_oldest_memory(database: Database) -> None:
+    store = MemoryStore(database, replace(LIMITS, anonymous_bytes=20_000))
+
+    async def use() -> None:
+        texts = [Unit(f"{number}", "x" * 700) for number in range(5)]
+        lost = await store.put("192.0.2.1", "a", EN_DE, texts)
+        kept = [await store.put("192.0.2.1", "b", EN_DE, texts), await store.put("192.0.2.2", "c", EN_DE, texts)]
+        kept.append(await store.put("192.0.2.3", "d", EN_DE, texts))
+        with pytest.raises(NotFound):
+            await store.get("192.0.2.1", lost.id)
+        assert [(await store.get("", memory.id)).count for memory in kept] == [5, 5, 5]
+        with pytest.raises(StorageFull):
+            await store.put("192.0.2.4", "e", EN_DE, [Unit(f"{number}", "x" * 900) for number in range(20)])
+
+    asyncio.run(use())
+
+
+def test_a_deleted_memory_leaves_no_row(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.access.memories.PURGED_ROWS", 7)
+    store = MemoryStore(database, LIMITS)
+
+    async def use() -> None:
+        kept = await store.put(KEY, "kept", EN_DE, ANIMALS)
+        before = rows(database)
+        memory = await store.put(KEY, "x", EN_DE, [Unit(f"w{number} v", "x") for number in range(50)])
+        await store.delete(KEY, memory.id)
+        assert rows(database) == before
+        assert len(await store.matches(KEY, kept.id, EN_DE, ["The dog sleeps."], 0.7)) == 1
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize("block", [4, 4096])
+def test_the_best_match_is_found(database: Database, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    """The index finds what a comparison with all units finds, also if units are added in several slices."""
+    monkeypatch.setattr(memory_index, "BLOCK", block)
+    generator = random.Random(1)
+    vocabulary = ["the", "The", "a", "cat", "dog", "red", "house", "42", ",", ".", "狗在"]
+
+    def sentence() -> str:
+        return " ".join(generator.choice(vocabulary) for _ in range(generator.randrange(1, 12)))
+
+    units = [Unit(sentence(), "x") for _ in range(300)]
+    asked = [sentence() for _ in range(200)]
+
+    def use(connection: sqlite3.Connection) -> None:
+        number = find_or_create(connection, KEY, "x", EN_DE, LIMITS).number
+        for begin in range(0, len(units), 37):
+            add_units(connection, number, units[begin : begin + 37], LIMITS)
+        found = {match.sentence: match.score for match in find_matches(connection, number, asked, 0.6)}
+        for text in asked:
+            score = max(similarity(words(text), words(clean_unit(unit).source)) for unit in units)
+            if score == 1.0 and text not in {unit.source for unit in units}:
+                score = 0.99
+            assert found.get(text, 0.0) == pytest.approx(score if score >= 0.6 else 0.0)
+
+    database.run_sync(use)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.text(max_size=30), max_size=5), st.text(max_size=30))
+def test_any_text_can_be_stored_and_looked_up(texts: list[str], asked: str) -> None:
+    with Database.open(None) as database:
+
+        async def use() -> None:
+            store = MemoryStore(database, LIMITS)
+            memory = await store.put(KEY, "x", EN_DE, [Unit(text, text) for text in texts])
+            for match in await store.matches(KEY, memory.id, EN_DE, [asked], 0.5):
+                assert match.sentence == asked
+
+        asyncio.run(use())
+
+
+def test_a_search_reads_a_bounded_part_of_the_index(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_index, "MAX_ENTRIES", 30)
+    store = MemoryStore(database, LIMITS)
+
+    async def use() -> None:
+        memory = await store.put(KEY, "x", EN_DE, [Unit(f"the the common words {n} r{n}", f"{n}") for n in range(100)])
+        (match,) = await store.matches(KEY, memory.id, EN_DE, ["the the common words 42 r43"], 0.7)
+        assert match.target in ("42", "43")
+
+    asyncio.run(use())

@@ -1,0 +1,214 @@
+"""Translation memories over HTTP: uploads, matches in translations, and suggestions."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from mt.languages import Direction
+from service.access.memories import OPERATOR
+from tests.service.doubles import Guesses, WordModels, backwards, upper
+from tests.service.native import Native
+
+TMX = """<tmx version="1.4"><header/><body>
+<tu><tuv xml:lang="en-US"><seg>The <bpt i="1">b</bpt>dog<ept i="1"/> sleeps.</seg></tuv>
+<tuv xml:lang="de"><seg>Der Hund schläft &amp; träumt.</seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>Two red cats eat a fish.</seg></tuv>
+<tuv xml:lang="de"><seg>Zwei rote Katzen fressen einen Fisch.</seg></tuv></tu>
+</body></tmx>"""
+XLIFF = """<xliff version="2.0" srcLang="en" trgLang="de" xmlns="urn:oasis:names:tc:xliff:document:2.0"><file id="f">
+<unit id="1"><segment state="final"><source>Yes</source><target>Ja</target></segment></unit></file></xliff>"""
+PO = (
+    'msgid ""\nmsgstr ""\n"Language: de\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "Yes"\nmsgstr "Ja"\n'
+)
+DOG, CATS = "Der Hund schläft & träumt.", "Zwei rote Katzen fressen einen Fisch."
+
+
+@pytest.fixture(scope="module")
+def native() -> Iterator[Native]:
+    ways = {"en-de": upper, "de-fr": backwards}
+    settings = {"suggestions": True, "max_body_bytes": 100_000}
+    running = Native(lambda: WordModels(ways), {"detector": Guesses}, settings)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def headers(native: Native) -> dict[str, str]:
+    return {"Authorization": f"DeepL-Auth-Key {native.keys['rich']}"}
+
+
+def put(native: Native, file: str, content: str, status: int = 200, **fields: str) -> Any:
+    form = {"source": "en", "target": "de", "api_key": native.keys["rich"], **fields}
+    response = native.client.put("/memories", files={"file": (file, content.encode())}, data=form)
+    assert response.status_code == status, response.text
+    return response.json()
+
+
+@pytest.fixture
+def memory(native: Native) -> str:
+    return str(put(native, "animals.tmx", TMX)["id"])
+
+
+def asked(native: Native, q: Any, memory: str, **fields: Any) -> Any:
+    body = {"q": q, "source": "en", "target": "de", "memory": memory, "api_key": native.keys["rich"], **fields}
+    response = native.client.post("/translate", json=body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def test_a_memory_lives_from_upload_to_delete(native: Native, headers: dict[str, str]) -> None:
+    made = put(native, "pets.tmx", TMX)
+    assert (made["name"], made["source"], made["target"]) == ("pets", "en", "de")
+    assert (made["units"], made["skipped"]) == (2, 0)
+    assert abs(made["created"] - time.time()) < 60
+    again = put(native, "other.tsv", "Yes\tJa\n\t\nNo\t \n", name="pets")
+    assert (again["id"], again["units"], again["skipped"]) == (made["id"], 3, 2)
+    listed = native.client.get("/memories", headers=headers).json()["memories"]
+    assert made["id"] in [one["id"] for one in listed]
+    assert native.client.get(f"/memories/{made['id']}", params={"api_key": native.keys["poor"]}).status_code == 404
+    exported = native.client.get(f"/memories/{made['id']}/tmx", params={"api_key": native.keys["rich"]})
+    assert "pets.tmx" in exported.headers["content-disposition"]
+    texts = [segment.text for segment in ElementTree.fromstring(exported.text).iter("seg")]
+    assert texts == [
+        "The dog sleeps.",
+        DOG,
+        "Two red cats eat a fish.",
+        "Zwei rote Katzen fressen einen Fisch.",
+        "Yes",
+        "Ja",
+    ]
+    assert put(native, "copy.tmx", exported.text)["units"] == 3
+    assert native.client.delete(f"/memories/{made['id']}", headers=headers).status_code == 204
+    assert native.client.get(f"/memories/{made['id']}", headers=headers).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.xliff", XLIFF), ("a.xlf", XLIFF), ("a.po", PO), ("a.TSV", "Yes\tJa")]
+)
+def test_formats(native: Native, name: str, content: str) -> None:
+    made = put(native, name, content, name=f"of {name}")
+    assert asked(native, "Yes", made["id"])["translatedText"] == "Ja"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fields", "said"),
+    [
+        ("a.docx", "x", {}, "accepted: .tmx, .xliff, .xlf, .po, .tsv"),
+        ("a.tmx", "<tmx><body><tu>", {}, "not well-formed XML"),
+        ("a.tmx", TMX, {"target": "fr"}, "no unit has both en and fr; languages of its units: de, en, en-US"),
+        ("a.tsv", "no tab", {}, "a.tsv:1: has 1 column where at least 2 are needed"),
+        ("a.tmx", TMX, {"target": "xx"}, "xx is not supported"),
+        ("a.tmx.gz", TMX, {}, "the file format is not supported"),
+    ],
+)
+def test_files_that_cannot_be_used_are_refused(
+    native: Native, name: str, content: str, fields: dict[str, str], said: str
+) -> None:
+    assert said in put(native, name, content, 400, **fields)["error"]
+
+
+def test_a_file_with_too_many_units_is_refused(native: Native, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native.memories, "limits", type(native.memories.limits)(units=2))
+    assert "the file has more than 2 units" in put(native, "a.tsv", "a\tb\nc\td\ne\tf\n", 413)["error"]
+
+
+def test_an_answer_states_its_match(native: Native, memory: str) -> None:
+    answer = asked(native, ["The dog sleeps.", "Two red dogs eat a fish.", "A house."], memory)
+    assert answer["translatedText"] == [DOG, CATS, "A HOUSE."]
+    assert answer["match"] == [1.0, 0.86, None]  # one of seven words differs
+    single = asked(native, "The dog sleeps. A house.", memory, segments=True)
+    assert single["translatedText"] == f"{DOG} A HOUSE."
+    assert [segment.get("match") for segment in single["segments"]] == [1.0, None]
+    assert single["match"] == pytest.approx(15 / 23, abs=0.01)  # characters of the sentences
+    assert "match" not in asked(native, "A house.", memory)
+    assert "match" not in native.client.post("/translate", json={"q": "Hi", "source": "en", "target": "de"}).json()
+
+
+def test_matches_reach_markup_streams_and_detected_languages(native: Native, memory: str) -> None:
+    html = asked(native, "<p>The <b>dog</b> sleeps.</p>", memory, format="html")
+    assert (
+        html["match"],
+        DOG.replace("&", "&amp;") in html["translatedText"].replace("<b>", "").replace("</b>", ""),
+    ) == (1.0, True)
+    body = {"q": "The dog sleeps. No.", "source": "en", "target": "de", "memory": memory, "stream": True}
+    events = native.client.post("/translate", json={**body, "api_key": native.keys["rich"]}).text
+    assert DOG in events.partition("event: done")[0]
+    assert '"match":' in events.partition("event: done")[2]
+    assert asked(native, "The dog sleeps.", memory, source="auto")["match"] == 1.0
+
+
+def test_an_exact_match_also_applies_through_a_pivot(native: Native) -> None:
+    made = put(native, "a.tsv", "One two.\tUn deux.\nThree big red four.\tTrois quatre.\n", target="fr", name="fr")
+    answer = asked(native, ["One two.", "Three big red five."], made["id"], target="fr")
+    assert answer["translatedText"] == ["Un deux.", "FIVE RED BIG THREE."]
+    assert answer["match"] == [1.0, None]
+    streamed = {"q": "One two.", "source": "en", "target": "fr", "memory": made["id"], "stream": True}
+    assert "Un deux." in native.client.post("/translate", json={**streamed, "api_key": native.keys["rich"]}).text
+
+
+def test_a_file_is_translated_with_a_memory(native: Native, memory: str) -> None:
+    form = {"source": "en", "target": "de", "memory": memory, "api_key": native.keys["rich"]}
+    made = native.client.post("/translate_file", files={"file": ("a.txt", b"The dog sleeps.")}, data=form).json()
+    assert native.client.get(made["translatedFileUrl"]).text == DOG
+
+
+def test_a_memory_must_exist_and_have_the_languages(native: Native, memory: str) -> None:
+    body = {"q": "x", "source": "en", "target": "de", "memory": memory}
+    assert native.client.post("/translate", json=body).status_code == 404  # of another caller
+    response = native.client.post("/translate", json={**body, "target": "fr", "api_key": native.keys["rich"]})
+    assert (response.status_code, "is for en-de, not for en-fr" in response.json()["error"]) == (400, True)
+
+
+def test_a_translation_is_not_cached_across_changes_of_the_memory(native: Native) -> None:
+    made = put(native, "a.tsv", "Yes.\tJa.", name="changing")
+    assert asked(native, "Yes.", made["id"])["translatedText"] == "Ja."
+    put(native, "a.tsv", "Yes.\tJawohl.", name="changing")
+    assert asked(native, "Yes.", made["id"])["translatedText"] == "Jawohl."
+
+
+def suggested(native: Native, status: int = 200, **fields: str) -> Any:
+    body = {"q": "Hello.", "s": "Hallo.", "source": "en", "target": "de", **fields}
+    response = native.client.post("/suggest", data=body)
+    assert response.status_code == status, response.text
+    return response.json()
+
+
+def test_a_suggestion_goes_to_a_memory_of_the_operator(native: Native, headers: dict[str, str]) -> None:
+    assert suggested(native) == {"success": True}
+    assert suggested(native, q="Bye.", s="Tschüs.") == {"success": True}
+    (memory,) = native.wait(native.memories.owned(OPERATOR))
+    assert (memory.name, memory.direction, memory.count) == ("suggestions", Direction("en", "de"), 2)
+    assert asked(native, "Bye.", memory.id)["translatedText"] == "Tschüs."
+    assert native.client.get(f"/memories/{memory.id}/tmx", headers=headers).status_code == 404
+
+
+def test_suggestions_that_cannot_be_used_are_refused(native: Native) -> None:
+    assert "q and s must have 1 to 4000 characters" in suggested(native, 400, s=" ")["error"]
+    assert "missing s parameter" in native.client.post("/suggest", json={"q": "a", "source": "en", "target": "de"}).text
+    assert "xx is not supported" in suggested(native, 400, target="xx")["error"]
+    assert "both German" in suggested(native, 400, source="de")["error"]
+
+
+def test_a_caller_has_a_number_of_suggestions(native: Native, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.access.control.SUGGESTIONS_PER_DAY", 1)
+    key = native.keys["poor"]
+    suggested(native, api_key=key)
+    assert "Slowdown: 1 per 1 day" in suggested(native, 429, api_key=key)["error"]
+
+
+def test_suggestions_are_off_by_default() -> None:
+    running = Native(lambda: WordModels({"en-de": upper}), {"detector": Guesses}, {})
+    try:
+        assert "disabled" in suggested(running, 403)["error"]
+        assert not running.client.get("/frontend/settings").json()["suggestions"]
+    finally:
+        running.stop()
+
+
+def test_an_upload_may_be_larger_than_other_bodies(native: Native) -> None:
+    lines = "".join(f"{number}\tx\n" for number in range(20_000))
+    assert len(lines) > native.settings.max_body_bytes
+    assert put(native, "large.tsv", lines)["units"] == 20_000

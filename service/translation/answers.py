@@ -60,12 +60,14 @@ def mean_confidence(sentences: Iterable[SentenceTranslation]) -> float | None:
 def moved_ranges(ranges: Sequence[Range], text: str, translation: str) -> tuple[Range, ...]:
     """Return the range in `translation` of each protected range of `text` whose characters occur there unchanged."""
     moved: list[Range] = []
+    taken = bytearray(len(translation))
     next_begin: dict[str, int] = {}
     for begin, end in ranges:
         piece = text[begin:end]
         place = translation.find(piece, next_begin.get(piece, 0))
-        if place >= 0 and not any(place < b and a < place + len(piece) for a, b in moved):
+        if place >= 0 and not any(taken[place : place + len(piece)]):
             moved.append((place, place + len(piece)))
+            taken[place : place + len(piece)] = b"\1" * len(piece)
             next_begin[piece] = place + len(piece)
     return tuple(sorted(moved))
 

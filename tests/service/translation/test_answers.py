@@ -1,13 +1,16 @@
 """Links from a source through a bridge language."""
 
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mt.text.markup import Link, Range
-from service.translation.answers import compose_links
+from service.translation.answers import compose_links, moved_ranges
+from tests.text.test_growth import assert_linear
 
 RANGES = st.tuples(st.integers(0, 12), st.integers(0, 12)).map(sorted).map(tuple)
 LINKS = st.lists(st.tuples(RANGES, RANGES), max_size=12)
@@ -41,3 +44,12 @@ def test_links_of_a_long_text_are_not_compared_each_with_each() -> None:
     links = [(word, word) for word in words]
     assert compose_links(links, links[::-1]) == tuple(links)
     assert compared.total() < 100 * len(links)
+
+
+def test_the_time_to_move_protected_ranges_grows_with_their_number() -> None:
+    def move(size: int) -> Callable[[], object]:
+        text = "a b " * size
+        return partial(moved_ranges, [(place, place + 1) for place in range(0, len(text), 4)], text, text)
+
+    assert moved_ranges([(0, 1), (4, 5)], "a b a b", "b a b a") == ((2, 3), (6, 7))
+    assert_linear(move, 1000)

@@ -10,16 +10,13 @@ from mt.engine.backends.protocol import device_failed
 from mt.engine.requests import Request, Result
 from mt.engine.threads import AnyEngine
 from mt.engine.turns import TurnQueue
-from mt.pipeline.driver import AttentionCall, DecodeCall
+from mt.pipeline.driver import ATTENTION_TOKENS, AttentionCall, DecodeCall
 from mt.pipeline.results import Failure, Translation
 from mt.pipeline.text_task import AnyRoutine, TextTask
 from mt.scoring.attention import CrossAttention, Pair
 
 TOKENS_PER_TEXT = 64
 """Maximum mean number of source tokens per text in a chunk of a stream, so that chunks of long texts fit in memory."""
-
-ATTENTION_TOKENS = 250
-"""Number of source and target tokens at which a pass of attention is full. Other sentences wait for the next pass."""
 
 STEP_SECONDS = 0.002
 """Maximum time, in seconds, in which one step passes results to tasks. Remaining results wait for the next step, so

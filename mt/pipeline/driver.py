@@ -13,6 +13,10 @@ from mt.scoring.attention import CrossAttention, Pair
 
 T = TypeVar("T")
 
+ATTENTION_TOKENS = 250
+"""Number of source and target tokens at which a pass of attention is full. Other sentences wait for the next pass, and
+one call should not have many more."""
+
 
 @dataclass(frozen=True)
 class DecodeCall:

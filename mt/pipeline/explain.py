@@ -1,11 +1,12 @@
 """Explanations of translations: links between words, and the model's cross-attention."""
 
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mt.pipeline.driver import attend
 from mt.pipeline.results import Alternative, AttentionMap, ExplainOptions
-from mt.scoring.attention import AttentionPass, CrossAttention, Pair
+from mt.scoring.attention import MAX_PAIRS, AttentionPass, CrossAttention, Pair
 from mt.text import casing, protect
 from mt.text.alignment import Link, PieceAttention, Range, link_words, piece_offsets
 from mt.text.protect import SpanKind
@@ -79,20 +80,21 @@ class Explainer:
         A sentence that is too long for the model, or has more than MAX_SENTENCE_WEIGHTS weights, has no explanation. A
         sentence has no attention map if the maps of the text would then exceed `options.attention` weights in total.
         """
-        pairs = [self._pair(source, alternative) for source, alternative in sentences]
-        readable = [number for number, pair in enumerate(pairs) if self._is_readable(pair.ids)]
-        explanations = [Explanation()] * len(pairs)
+        explanations = [Explanation()] * len(sentences)
         weights_left = self.options.attention
-        for group in self.attention.groups([pairs[number].ids for number in readable]):
-            numbers = readable[group.start : group.stop]
-            attentions = await attend([pairs[number].ids for number in numbers])
-            for number, attention in zip(numbers, attentions, strict=True):
-                attention_map = None
-                if attention.weights.size <= weights_left:
-                    weights_left -= attention.weights.size
-                    attention_map = self._map(pairs[number], attention)
-                links = self._links(pairs[number], attention) if self.options.alignment else ()
-                explanations[number] = Explanation(tuple(links), attention_map)
+        for begin in range(0, len(sentences), MAX_PAIRS):  # other texts are served between two passes
+            pairs = dict(enumerate((self._pair(*each) for each in sentences[begin : begin + MAX_PAIRS]), begin))
+            readable = [number for number, pair in pairs.items() if self._is_readable(pair.ids)]
+            for group in self.attention.groups([pairs[number].ids for number in readable]):
+                numbers = readable[group.start : group.stop]
+                attentions = await attend([pairs[number].ids for number in numbers])
+                for number, attention in zip(numbers, attentions, strict=True):
+                    attention_map = None
+                    if attention.weights.size <= weights_left:
+                        weights_left -= attention.weights.size
+                        attention_map = self._map(pairs[number], attention)
+                    links = self._links(pairs[number], attention) if self.options.alignment else ()
+                    explanations[number] = Explanation(tuple(links), attention_map)
         return explanations
 
     def _pair(self, source: str, alternative: Alternative) -> ReducedPair:
@@ -144,12 +146,12 @@ def _lower_pair(source: str, alternative: Alternative, language: str) -> tuple[s
 
 def _find_copies(source: str, target: str) -> Iterator[tuple[SpanKind, Link]]:
     """Yield (kind, link) for protected spans: occurrence n in the source is linked to occurrence n in the target."""
-    target_spans = list(protect.find_spans(target))
+    copies: defaultdict[str, deque[Range]] = defaultdict(deque)
+    for copy in protect.find_spans(target):
+        copies[copy.text].append((copy.begin, copy.end))
     for span in protect.find_spans(source):
-        copy = next((other for other in target_spans if other.text == span.text), None)
-        if copy is not None:
-            target_spans.remove(copy)
-            yield span.kind, ((span.begin, span.end), (copy.begin, copy.end))
+        if copies[span.text]:
+            yield span.kind, ((span.begin, span.end), copies[span.text].popleft())
 
 
 def _rounded(weights: list[list[list[list[float]]]]) -> tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]:

@@ -10,7 +10,7 @@ from mt.decoding.options import SearchOptions
 from mt.decoding.term_constraints import UNLIMITED
 from mt.engine.requests import Request, Result
 from mt.pipeline.constraint_compiler import ConstraintCompiler
-from mt.pipeline.driver import attend, decode
+from mt.pipeline.driver import ATTENTION_TOKENS, attend, decode
 from mt.pipeline.results import Alternative
 from mt.text import protect
 from mt.text.alignment import PieceAttention, Range, piece_offsets
@@ -143,10 +143,25 @@ async def restore(decoded: DecodedVariant, context: SentenceContext) -> tuple[Al
         for rank, alternative in enumerate(alternatives)
         if spans and (stripped.removed or protect.lost_spans(spans, alternative.text))
     ]
-    for rank, attention in zip(damaged, await piece_attention(decoded, damaged, context), strict=True):
-        text = restore_spans(stripped, spans, alternatives[rank].text, attention)
-        alternatives[rank] = replace(alternatives[rank], text=text)
+    for group in _groups(damaged, decoded):  # other texts are served between two groups
+        for rank, attention in zip(group, await piece_attention(decoded, group, context), strict=True):
+            text = restore_spans(stripped, spans, alternatives[rank].text, attention)
+            alternatives[rank] = replace(alternatives[rank], text=text)
     return tuple(alternatives)
+
+
+def _groups(ranks: Sequence[int], decoded: DecodedVariant) -> Iterator[list[int]]:
+    """Yield `ranks` in groups of about ATTENTION_TOKENS source and target tokens."""
+    group: list[int] = []
+    tokens = 0
+    for rank in ranks:
+        group.append(rank)
+        tokens += len(decoded.request.source) + len(decoded.tokens[rank])
+        if tokens >= ATTENTION_TOKENS:
+            yield group
+            group, tokens = [], 0
+    if group:
+        yield group
 
 
 async def piece_attention(

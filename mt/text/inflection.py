@@ -5,6 +5,9 @@ from collections.abc import Iterator
 
 from mt.languages import primary_language
 
+LONGEST_INFLECTED = 60
+"""Maximum number of characters of a term with inflected forms. A longer one is a phrase, which would have 300 forms."""
+
 _SPACE = re.compile(r"\s+")
 _ENDINGS = {
     "cs": "a e i o u y á é í ě ů ou em ém ím ám ům ech ích ách ami emi ovi ové ého ému",
@@ -66,8 +69,11 @@ def possible_stems(word: str, language: str) -> Iterator[str]:
 
 
 def inflected_forms(term: str, language: str, singular: bool = False) -> list[str]:
-    """Return a term and its possible inflected forms, without plural forms if `singular` is true."""
-    language = primary_language(language)
+    """Return a term and its possible inflected forms, without plural forms if `singular` is true.
+
+    A term of more than LONGEST_INFLECTED characters has one form.
+    """
+    language = primary_language(language) if len(term) <= LONGEST_INFLECTED else ""
     *before, last = _SPACE.split(term.strip())
     heads = list(dict.fromkeys(" ".join([*words, ""]) for words in _agreeing(before, language)))
     return list(dict.fromkeys(head + form for head in heads for form in _word_forms(last, language, singular)))

@@ -45,7 +45,7 @@ _ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
 _LONG = 64  # spans with more characters are separated before a long sentence is split, so that they are not cut
 _TRAILING = ".,;:!?'\"…*_~”’»"
 _SENTENCE_END, _WORD_END = ".!?", ".:;!?'’~"
-_COMPOUND = re.compile(r"(?:-[^\W\d_]{2,})+$")
+_COMPOUND = re.compile(r"(?:[^\W\d_]{2,}+-)++")  # the end of a compound, backwards: a search forwards is quadratic
 
 
 class SpanKind(Enum):
@@ -261,9 +261,9 @@ def _trim_word(word: str, begin: int) -> Range:
     if core[0] == ":" == core[len(trimmed) : len(trimmed) + 1]:  # :name:
         return begin, begin + len(trimmed) + 1
     trimmed = trimmed[:-2] if trimmed.endswith(("'s", "’s")) else trimmed
-    compound = None if trimmed.startswith("-") else _COMPOUND.search(trimmed)
-    if compound and CODE.search(trimmed[: compound.start()]):
-        trimmed = trimmed[: compound.start()]
+    compound = None if trimmed.startswith("-") else _COMPOUND.match(trimmed[::-1])
+    if compound and CODE.search(first := trimmed[: -compound.end()]):
+        trimmed = first
     return begin, begin + len(trimmed)
 
 

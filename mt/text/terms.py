@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
+from heapq import merge
 from itertools import accumulate, pairwise
 
 from mt.errors import RequestError, problems
@@ -16,10 +17,15 @@ from mt.text.inflection import forms_compounds, has_endings, inflected_forms, po
 
 MOST_TERMS = 20_000
 LONGEST_TERM = 500  # maximum number of characters of a term
+_CACHED_TRANSLATIONS = 1024  # of which the patterns are cached; as many terms as a sentence can have
 _MOST_PROBLEMS = 20  # maximum number of problems that an error lists
 
 _POSSESSIVE = re.compile(r"s\b")
 _TOKEN = re.compile(rf"[{WIDE}]|[^\W_{WIDE}]+|[^\w\s]|_")
+_SPACES = re.compile(r"\s{2,}|[^\S ]")  # white space other than a single space
+_CHARACTER = re.compile(r"\s+|\S")
+_WIDE = re.compile(rf"(?!\s)[{WIDE}]")
+_PRIVATE = 0xF0000  # first code point of a plane of private characters
 _QUIET = frozenset("\"'„“”«»‹›‘’([{¿¡-–—*_ ")
 """Characters that may precede the first word of a sentence."""
 
@@ -318,22 +324,83 @@ def missing_terms(matches: Iterable[TermMatch], text: str, language: str) -> lis
 
 def find_translation(translation: str, text: str, language: str) -> list[Range]:
     """Return the ranges of `text` with a form of a term's translation, or with a compound that begins with a form."""
-    return [match.span() for match in _pattern(translation, language).finditer(text)]
+    places: list[Range] = []
+    text, offsets = _searchable(text)
+    for begin in merge(*(_occurrences(start, text) for start in _starts(translation, language))):
+        if not places or begin >= places[-1][1]:
+            match = _pattern(translation, language).match(text, begin)
+            places += [match.span()] if match else []
+    return [(offsets[begin], offsets[end - 1] + 1) for begin, end in places]
 
 
-@lru_cache(maxsize=512)
+def _occurrences(part: str, text: str) -> Iterator[int]:
+    place = text.find(part)
+    while place >= 0:
+        yield place
+        place = text.find(part, place + 1)
+
+
+@lru_cache(maxsize=4)
+def _searchable(text: str) -> tuple[str, Sequence[int]]:
+    """Return `_without_wide` of a text with single spaces for white space, and the offset of each of its characters."""
+    if _SPACES.search(text) is None:
+        return _without_wide(text), range(len(text))
+    offsets = [match.start() for match in _CHARACTER.finditer(text)]
+    return _without_wide(_SPACES.sub(" ", text)), offsets
+
+
+def _without_wide(text: str) -> str:
+    """Return a text with a private character, which is no letter, for each character of a script without spaces.
+
+    The patterns of terms thus need no character class of these scripts, which takes milliseconds to compile.
+    """
+    return text if text.isascii() else _WIDE.sub(lambda match: chr(_PRIVATE + ord(match[0])), text)
+
+
+def _forms_by_letter(translation: str, language: str) -> dict[str, list[str]]:
+    """Return the forms of a translation by first letter, without this letter."""
+    forms: dict[str, list[str]] = {}
+    for form in map(_without_wide, inflected_forms(translation, language)):
+        forms.setdefault(form[0], []).append(form[1:])
+    return forms
+
+
+@lru_cache(maxsize=_CACHED_TRANSLATIONS)
+def _starts(translation: str, language: str) -> tuple[str, ...]:
+    """Return texts with one of which each form begins. To search for them is much faster than to compile a pattern."""
+    forms = _forms_by_letter(translation, language).items()
+    return tuple({way + _shared_beginning(rests) for first, rests in forms for way in case_variants(first)})
+
+
+@lru_cache(maxsize=_CACHED_TRANSLATIONS)
 def _pattern(translation: str, language: str) -> re.Pattern[str]:
-    ways = sorted(
-        {way for form in inflected_forms(translation, language) for way in case_variants(form)}, key=len, reverse=True
-    )
-    before = "" if is_wide(translation[0]) or not translation[0].isalnum() else rf"(?<![^\W_{WIDE}])"
-    after = "" if is_wide(translation[-1]) or not translation[-1].isalnum() else rf"(?![^\W\d_{WIDE}])"
+    before = "" if is_wide(translation[0]) or not translation[0].isalnum() else r"(?<![^\W_])"
+    after = "" if is_wide(translation[-1]) or not translation[-1].isalnum() else r"(?![^\W\d_])"
     if after and forms_compounds(translation, language):
         after = ""
     elif after and not has_endings(language):
-        after = rf"[^\W\d_{WIDE}]{{0,4}}{after}"
-    alternatives = "|".join(re.escape(way).replace(r"\ ", r"\s+") for way in ways)
+        after = rf"[^\W\d_]{{0,4}}{after}"
+    alternatives = "|".join(
+        rf"(?:{'|'.join(map(re.escape, case_variants(first)))}){_any_of(rests)}"
+        for first, rests in _forms_by_letter(translation, language).items()
+    )
     return re.compile(rf"{before}(?:{alternatives}){after}")
+
+
+def _shared_beginning(texts: Sequence[str]) -> str:
+    first, last = min(texts), max(texts)  # in alphabetical order, so that all others begin with what these share
+    return first[: next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+
+
+def _any_of(texts: Sequence[str]) -> str:
+    """Return a regular expression for any of several texts, which prefers the longest one and is short."""
+    shared = _shared_beginning(texts)
+    by_letter: dict[str, list[str]] = {}
+    for text in texts:
+        by_letter.setdefault(text[len(shared) : len(shared) + 1], []).append(text[len(shared) :])
+    rests = "|".join(_any_of(group) for letter, group in by_letter.items() if letter)
+    optional = "?" if "" in by_letter else ""
+    return re.escape(shared) + (f"(?:{rests}){optional}" if rests else "")
 
 
 def case_variants(form: str) -> tuple[str, ...]:

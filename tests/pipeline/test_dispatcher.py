@@ -190,6 +190,26 @@ def test_several_texts_are_looked_at_together_and_one_that_fails_is_alone_in_it(
     assert not dispatcher.busy
 
 
+@pytest.mark.parametrize(("tokens", "passes"), [(7, [1, 1, 1]), (8, [2, 1]), (1000, [3])])
+def test_long_alternatives_are_looked_at_in_several_passes(
+    monkeypatch: pytest.MonkeyPatch, tokens: int, passes: list[int]
+) -> None:
+    """One pass over ten long alternatives takes more than a second, in which nobody else is served."""
+    monkeypatch.setattr("mt.pipeline.variants.ATTENTION_TOKENS", tokens)
+    table, sizes = Table({"see 7 men": ["sieh zwölf Mann", "zwölf Mann sieh", "Mann sieh zwölf"]}), []
+
+    def attend(pairs: Sequence[Pair]) -> list[CrossAttention]:
+        sizes.append(len(pairs))
+        return table.attend(pairs)
+
+    dispatcher = ResultDispatcher(TableEngine(table), attend)  # type: ignore[arg-type]
+    task = table.planner().task("see 7 men")
+    dispatcher.run([task])
+    texts = [alternative.text for alternative in task.translation().alternatives]
+    assert len(texts) == 3 and all("7" in text for text in texts)
+    assert sizes == passes
+
+
 def test_results_that_nobody_waits_for_are_dropped(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mt.pipeline.dispatcher.STEP_SECONDS", 0.0)
     dispatcher = translator.dispatcher

@@ -15,9 +15,10 @@ from mt import Translator
 from mt.checkpoint import Confidence, load_model, save_confidence
 from mt.decoding.options import SearchOptions
 from mt.pipeline import explain as module
+from mt.pipeline.driver import AttentionCall, Routine
 from mt.pipeline.explain import ReducedText
-from mt.pipeline.results import ExplainOptions, Translation
-from mt.scoring.attention import AttentionPass, CrossAttention, Pair
+from mt.pipeline.results import Alternative, ExplainOptions, Translation
+from mt.scoring.attention import MAX_PAIRS, AttentionPass, CrossAttention, Pair
 from mt.scoring.confidence import QualityEstimator
 from mt.source_bigrams import SourceBigrams
 from tests.conftest import sentences
@@ -259,3 +260,27 @@ def test_a_translator_has_the_confidence_of_its_model(small_model: Path, tmp_pat
     loaded = load_model(folder)
     for translator in (Translator.load(folder, "cpu"), Translator.from_loaded(loaded)):
         assert translator.translate(["The dog sees."])[0].confidence == 0.25
+
+
+def test_the_sentences_of_a_long_text_are_explained_in_several_steps(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To prepare all sentences in one step would delay other callers by the whole text."""
+    explainer = translator.planner(options=BRIEF, explain=ALL).explainer
+    assert explainer is not None
+    prepared, passes = 0, []
+    pair = module.Explainer._pair
+
+    def count(*args: object) -> object:
+        nonlocal prepared
+        prepared += 1
+        return pair(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module.Explainer, "_pair", count)
+    texts = [(sentence, Alternative(sentence, 0.0, 0.0, (), ())) for sentence in sentences(1) * 40]
+    routine = Routine(explainer.explain(texts))
+    while isinstance(routine.call, AttentionCall):
+        passes.append(prepared)
+        routine.resume(list(translator.attention(routine.call.pairs)))
+    assert passes[0] <= MAX_PAIRS and prepared == len(texts) == len(routine.value)
+    assert all(explanation.links for explanation in routine.value)

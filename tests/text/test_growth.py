@@ -87,6 +87,12 @@ def place(source: str, size: int) -> Callable[[], object]:
     return partial(markup.render, words)
 
 
+def place_copy(source: str) -> Callable[[], object]:
+    """The translation is the source."""
+    markup = parse_html(source)
+    return partial(markup.render, [TranslatedSegment(part.text + "!") for part in markup.segments])
+
+
 def place_in_word(source: str) -> Callable[[], object]:
     """One link joins all characters of the source with all characters of another text."""
     markup = parse_html(source)
@@ -144,6 +150,7 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "protect: restored numbers": (partial(restore_between_words, "word 12x 1,000 "), 100),
     "protect: removed spans": (partial(remove, "😀  x "), 1000),
     "protect: long spans": (lambda n: partial(protect.split_at_long_spans, ("http://a" + "b" * 70 + " ") * n), 500),
+    "protect: words of many hyphens": (lambda n: partial(protect.find_spans, "x" + "-aa" * n + "1"), 2000),
     "protect: list markers": (lambda n: partial(protect.list_marker_length, "- - - -" * n, "en"), 5000),
     "casing: words and spans": (lambda n: partial(casing.lower_capitals, "WORD A1 " * n, "en"), 1000),
     "casing: title case": (lambda n: partial(casing.lower_title_case, "Word A1 " * n, "en"), 1000),
@@ -186,6 +193,11 @@ GROWTH: dict[str, tuple[Prepare, int]] = {
     "markup: open elements and paragraphs": (lambda n: after("<b>" * 512, "<p>a", n), 1000),
     "markup: nested placement": (lambda n: place("a " + "<b>c " * n + "</b>" * n + " d", 1), 500),
     "markup: placement in a long word": (lambda n: place_in_word("中" * n + "<b>中</b>" * 40), 800),
+    "markup: placement around one sign": (lambda n: place("a <b>.</b> " + "." * n, 1), 1000),
+    "markup: placement of a long kept word": (
+        lambda n: place_copy("a" * n + " <code>" + "a" * n + "b</code>"),
+        3000,
+    ),
     "markup: placement among signs": (lambda n: place("a " + "<b>- " * n + "</b>" * n + " d", 1), 400),
     "documents: JSON containers": (lambda n: partial(open_file, "a.json", b"[" + b"[]," * n + b"0]"), 20_000),
     "documents: JSON values": (lambda n: partial(open_file, "a.json", b"{" + b'"a":1,' * n + b'"b":1}'), 10_000),

@@ -6,7 +6,7 @@ import pytest
 
 from mt.errors import RequestError
 from mt.text.inflection import inflected_forms, possible_stems
-from mt.text.terms import LONGEST_TERM, MOST_TERMS, TermMatch, Terms, missing_terms
+from mt.text.terms import LONGEST_TERM, MOST_TERMS, TermMatch, Terms, _pattern, find_translation, missing_terms
 
 GLOSSARY = (
     ("man", "Herr"),
@@ -148,3 +148,27 @@ def test_terms_are_true_if_there_are_any_and_can_be_pickled() -> None:
     TERMS.find("A man.", "en")
     again = pickle.loads(pickle.dumps(TERMS))
     assert again == TERMS and again.find("A man.", "en") == TERMS.find("A man.", "en")
+
+
+@pytest.mark.parametrize(
+    ("translation", "characters"), [("grüner " * 7 + "Baum", 1200), ("grüner " * 70 + "Baum", 700)]
+)
+def test_the_pattern_of_a_long_translation_is_short(translation: str, characters: int) -> None:
+    """A pattern with hundreds of forms side by side takes 60 ms to compile, for each term of a sentence."""
+    assert len(inflected_forms(translation, "de")) in (1, 85)
+    assert len(_pattern(translation, "de").pattern) < characters
+    assert find_translation(translation, f"Der {translation} und das", "de") == [(4, 4 + len(translation))]
+
+
+@pytest.mark.parametrize(
+    ("translation", "text", "language", "expected"),
+    [
+        ("Baum", "Bäume, baum, Baumes", "de", ["Bäume", "Baumes"]),
+        ("C++", "C++20中C++", "de", ["C++", "C++"]),
+        ("Terminus", "在Terminus中, Terminusa", "fr", ["Terminus"]),
+        ("术语", "这个术语是术语", "zh", ["术语", "术语"]),
+        ("rotes Haus", "rotes\u00a0  Haus, rotem\tHause", "de", ["rotes\u00a0  Haus", "rotem\tHause"]),
+    ],
+)
+def test_translations_are_found(translation: str, text: str, language: str, expected: list[str]) -> None:
+    assert [text[begin:end] for begin, end in find_translation(translation, text, language)] == expected

@@ -6,9 +6,9 @@ aligned words is placed between its neighbours, or at the same relative position
 translation only if it is inside the mark of the source: the comma of `<b>here</b>,` stays outside.
 """
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 
 from mt.text.alignment import Range
@@ -104,9 +104,9 @@ class _Placement:
         begins = {self.units.right[j].begin: j for j in room}
         ends = {self.units.right[j].end: j + 1 for j in room}
         copies = [
-            range(begins[match.start()], ends[match.end()])
-            for match in re.finditer(re.escape(text), self.units.target, re.IGNORECASE)
-            if match.start() in begins and match.end() in ends
+            range(begins[place], ends[place + len(text)])
+            for place in _occurrences(_lower(text), self._lower_target)
+            if place in begins and place + len(text) in ends
         ]
         expected = self._expected(mark)
         return min(
@@ -114,6 +114,10 @@ class _Placement:
             key=lambda span: abs(self.units.right[span.start].begin - expected),
             default=None,
         )
+
+    @cached_property
+    def _lower_target(self) -> str:
+        return _lower(self.units.target)
 
     def _expected(self, mark: Mark) -> float:
         return mark.begin / max(1, len(self.units.source)) * len(self.units.target)
@@ -195,7 +199,7 @@ class _Placement:
     def _guess_punctuation(self, mark: Mark, room: range, free: set[int]) -> range:
         """Return the target units of equivalent punctuation, for a mark around punctuation only, or an empty range."""
         kinds = self.units.kinds(mark.begin, mark.end)
-        same = [j for j in room if j in free and self.units.kind(j) in kinds]
+        same = {j for j in room if j in free and self.units.kind(j) in kinds}
         expected = self._expected(mark)
         if not same or mark.kept:
             at = next((j for j in room if self.units.right[j].begin >= expected), room.stop)
@@ -291,6 +295,20 @@ class _Placement:
         if mark.glued or not followed or at + 1 not in room:
             return self.units.right[at].end
         return self.units.right[at + 1].begin
+
+
+def _lower(text: str) -> str:
+    """Return a text of the same length in lower case. A character whose lower case has two characters is unchanged."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
+
+
+def _occurrences(part: str, text: str) -> Iterator[int]:
+    """Yield the offsets of the disjoint occurrences of a part in a text, in linear time."""
+    place = text.find(part)
+    while place >= 0:
+        yield place
+        place = text.find(part, place + len(part))
 
 
 def _in_order(placement: _Placement) -> list[Range]:

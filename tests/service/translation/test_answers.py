@@ -1,6 +1,8 @@
 """Links from a source through a bridge language."""
 
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from hypothesis import given
@@ -11,6 +13,7 @@ from mt.text.markup import Link, Range
 from service.translation.answers import compose_links, moved_ranges
 from service.translation.legs import bridge_sentence
 from service.workers.messages import SourceText
+from tests.text.test_growth import assert_linear
 
 RANGES = st.tuples(st.integers(0, 12), st.integers(0, 12)).map(sorted).map(tuple)
 LINKS = st.lists(st.tuples(RANGES, RANGES), max_size=12)
@@ -78,3 +81,12 @@ def test_sentences_through_a_bridge_look_only_at_their_own_protected_ranges() ->
         report = SentenceReport((begin, begin + 5), (begin, begin + 5), "", "b A1.", " ", 1.0)
         assert bridge_sentence(source, report).protected == ((2, 4),)
     assert Place.compared < 100 * count
+
+
+def test_the_time_to_move_protected_ranges_grows_with_their_number() -> None:
+    def move(size: int) -> Callable[[], object]:
+        text = "a b " * size
+        return partial(moved_ranges, [(place, place + 1) for place in range(0, len(text), 4)], text, text)
+
+    assert moved_ranges([(0, 1), (4, 5)], "a b a b", "b a b a") == ((2, 3), (6, 7))
+    assert_linear(move, 1000)

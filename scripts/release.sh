@@ -9,6 +9,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+usage() {
+    sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' scripts/release.sh
+}
+
 tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
 
@@ -54,8 +58,12 @@ verbs=(audit pin build)
 case ${1:-} in
     "") ;;
     audit | pin | build) verbs=("$1") ;;
+    -h | --help)
+        usage
+        exit 0
+        ;;
     *)
-        sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2
+        usage >&2
         exit 2
         ;;
 esac

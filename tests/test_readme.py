@@ -155,6 +155,14 @@ def test_the_ways_to_run_a_verb(command: list[str], shown: str) -> None:
     assert done.stdout.startswith(shown)
 
 
+@pytest.mark.parametrize("name", ["demo", "gpu", "image", "release", "setup", "test"])
+def test_a_script_describes_itself(name: str) -> None:
+    """The description is on stdout, and nothing is installed or built."""
+    shown = subprocess.run(["bash", f"scripts/{name}.sh", "--help"], cwd=ROOT, capture_output=True, text=True)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert f"scripts/{name}.sh" in shown.stdout
+
+
 def test_an_unknown_verb_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trnslate"]) == 2
     assert "unknown verb 'trnslate'" in capsys.readouterr().err

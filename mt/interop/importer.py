@@ -19,7 +19,7 @@ from mt.interop.output import check_output
 
 DOWNLOADS = ".downloads"  # subfolder of the folder of models; the service skips hidden folders
 
-Reader = Callable[[Origin, ImportOptions], ForeignModel]
+ModelReader = Callable[[Origin, ImportOptions], ForeignModel]
 
 
 def import_model(
@@ -62,7 +62,7 @@ def _convert(origin: Origin, out: Path, directions: Sequence[str], options: Impo
     write_model(choose_reader(origin.folder)(origin, options), out, directions)
 
 
-def choose_reader(folder: Path) -> Reader:
+def choose_reader(folder: Path) -> ModelReader:
     """Return the reader for the format of a folder. Raises: ModelError if no reader knows the format."""
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     kinds = {Path(name).suffix for name in names if name != PICKLE}

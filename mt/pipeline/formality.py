@@ -10,12 +10,12 @@ from mt.text.formality import Formality, banned_words, formality_of, supports_fo
 BEAMS = 8
 """Beam size of the second search. 16 beams give the wanted formality to hardly more sentences."""
 
-Translate = Callable[[SentenceContext], Awaitable[tuple[Alternative, ...]]]
+TranslateSentence = Callable[[SentenceContext], Awaitable[tuple[Alternative, ...]]]
 """Function that returns the n-best list of a sentence."""
 
 
 async def translate_with_formality(
-    sentence: str, context: SentenceContext, translate: Translate
+    sentence: str, context: SentenceContext, translate: TranslateSentence
 ) -> tuple[Alternative, ...]:
     """Return the n-best list of a sentence, in the context's formality if the model can write the sentence so.
 

@@ -13,7 +13,7 @@ MAX_GLOSSARIES = 5  # limit for one request
 UNSUPPORTED_FIELDS = ("style_id", "custom_instructions")
 MAX_PAGE = 100  # items of a page
 
-Formality = Literal["default", "less", "more", "prefer_less", "prefer_more"]
+FormalityChoice = Literal["default", "less", "more", "prefer_less", "prefer_more"]
 MODEL_TYPES = ("latency_optimized", "quality_optimized", "prefer_quality_optimized")
 
 
@@ -22,7 +22,7 @@ class CommonFields(Body):
 
     target_lang: FormText = Field(description="A code of GET /v2/languages?type=target.")
     source_lang: OptionalText = Field(None, description="A code of GET /v2/languages; detected if left out.")
-    formality: Annotated[Formality | None, AsChoice] = Field(
+    formality: Annotated[FormalityChoice | None, AsChoice] = Field(
         None,
         description="`less` and `prefer_less`: informal; `more` and `prefer_more`: formal. German and French have "
         "them; for other targets, `less` and `more` are refused, and the other values have no effect.",

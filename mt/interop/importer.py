@@ -16,6 +16,7 @@ from mt.interop.marian import read_marian
 from mt.interop.multilingual import MODEL_TYPES, read_multilingual
 from mt.interop.origin import ImportOptions, Origin
 from mt.interop.output import check_output
+from mt.languages import DirectionSet, standard_tag
 
 DOWNLOADS = ".downloads"  # subfolder of the folder of models; the service skips hidden folders
 
@@ -34,9 +35,10 @@ def import_model(
     `source` is a folder, or a name on the Hugging Face hub, `owner/model` or `owner/model@revision`, or a name of the
     catalogue. `directions` are the model's directions, such as ("en-de",); they may be left out if the model's files
     state them. The licence and the progress of a download are reported. A downloaded model is deleted once it is
-    converted. Raises: ModelError that lists all problems.
+    converted. Raises: ModelError that lists all problems, or LanguageError for wrong directions.
     """
     options = options or ImportOptions()
+    directions = standard_directions(directions)  # before gigabytes are read
     folder = Path(source)
     check_output(out, folder)
     if is_folder(source):
@@ -49,6 +51,21 @@ def import_model(
     downloads = installed_folder(name, models_folder() / DOWNLOADS)
     _convert(fetch_model(name, options, downloads, report), out, directions, options)
     shutil.rmtree(downloads)
+
+
+def standard_directions(directions: Sequence[str]) -> list[str]:
+    """Return directions as BCP 47 tags. They may have codes of NLLB-200 or mBART-50: `en-de` for `eng_Latn-deu_Latn`.
+
+    Raises: LanguageError that lists all wrong directions.
+    """
+    return list(map(str, DirectionSet.parse(["-".join(map(_standard, text.split("-"))) for text in directions])))
+
+
+def _standard(code: str) -> str:
+    language, _, rest = code.partition("_")
+    if not rest:
+        return code
+    return standard_tag(language if len(rest) == 2 else code)  # de_DE of mBART-50, deu_Latn of NLLB-200
 
 
 def is_folder(source: str) -> bool:

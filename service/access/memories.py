@@ -274,7 +274,7 @@ def find_matches(
         query = "SELECT source, target FROM memory_units WHERE memory = ? AND digest = ?"
         row = connection.execute(query, (number, _digest(text))).fetchone()
         if row and row[0] == text:
-            yield MemoryMatch(sentence, *row, 1.0)
+            yield MemoryMatch(sentence, row[0], row[1], 1.0)
         elif match := _fuzzy_match(connection, number, sentence, score):
             yield match
 

@@ -380,9 +380,8 @@ def _job_to_json(job: Job) -> str:
     """Return the fields of a document's job as JSON. The caller is stored separately."""
     terms = {"glossary": job.terms.glossary, "untranslated": job.terms.untranslated}
     memory = {"id": job.memory, "score": job.memory_score}
-    fields = {"source": job.source, "target": job.target, "terms": terms}
-    fields |= {"memory": memory, "formality": job.formality}
-    return json.dumps(fields, ensure_ascii=False)
+    languages = {"source": job.source, "target": job.target, "formality": job.formality}
+    return json.dumps({**languages, "terms": terms, "memory": memory}, ensure_ascii=False)
 
 
 def _job_from_json(text: str, caller: str) -> Job:

@@ -129,7 +129,7 @@ def written(text: SourceText, options: TranslateOptions, order: WordOrder) -> Tr
             found, links = sentence(piece.text, kept, options, order)
             match = next((one for one in text.matches if one.sentence == piece.text), None)
             if match:
-                found, links = match.target, ()
+                found, links = match.target, []
             before = len("".join(done))
             done.append(found)
             sentences.append(

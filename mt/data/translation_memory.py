@@ -28,6 +28,9 @@ CODES = {"bpt", "ept", "ph", "it", "sub", "ut", "x"}
 UNFINISHED = {"new", "initial", "needs-translation", "needs-adaptation", "needs-l10n", "needs-review-translation"}
 """States of an XLIFF translation that nobody has approved."""
 
+LANGUAGES = {"source-language", "target-language", "srcLang", "trgLang"}
+"""Attributes of XLIFF with the languages of the units inside."""
+
 XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 LISTED = 10  # maximum number of languages in an error message
 
@@ -66,7 +69,7 @@ def read_memory_stream(stream: IO[bytes], name: str, source: str | None, target:
             if target_text and (source_text or source is None):
                 empty = False
                 yield SentencePair(source_text, target_text, number, name)
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter two for encodings
         raise DataError(f"{name}: not well-formed XML: {error}") from None
     if empty:
         wanted = target if source is None else f"both {source} and {target}"
@@ -76,7 +79,7 @@ def read_memory_stream(stream: IO[bytes], name: str, source: str | None, target:
 
 def _text_in(language: str, unit: Unit) -> str:
     """Return the text of a unit with the same language tag, or else with the same language and script."""
-    tags = {_tag(code): text for code, text in unit.items()}
+    tags = {tag: text for code, text in unit.items() if (tag := _tag(code))}
     if language in tags:
         return tags[language]
     key = (primary_language(language), likely_script(language))
@@ -84,10 +87,11 @@ def _text_in(language: str, unit: Unit) -> str:
 
 
 def _tag(code: str) -> str:
+    """Return the language tag of a code; "" if the code is not a tag."""
     try:
         return standard_tag(code)
     except LanguageError:
-        return code
+        return ""
 
 
 def _tmx_units(stream: IO[bytes], name: str) -> Iterator[Unit]:
@@ -152,22 +156,25 @@ def write_tmx(units: Iterable[tuple[str, str]], source: str, target: str) -> Ite
     yield "</body></tmx>\n"
 
 
-def _elements(stream: IO[bytes], *names: str) -> Iterator[tuple[ElementTree.Element, dict[str, str]]]:
-    """Yield each element with one of `names`, and the attributes of the elements around it.
+def _elements(stream: IO[bytes], *names: str) -> Iterator[tuple[ElementTree.Element, Mapping[str, str]]]:
+    """Yield each element with one of `names`, and the LANGUAGES attributes of the elements around it.
 
     An element is emptied after it was yielded, so that the memory does not grow with the file.
     """
-    enclosing: list[ElementTree.Element] = []
+    enclosing: list[tuple[ElementTree.Element | None, Mapping[str, str]]] = [(None, {})]
     for event, element in ElementTree.iterparse(stream, events=("start", "end")):
+        outer = enclosing[-1][1]
         if event == "start":
-            enclosing.append(element)
+            languages = {key: value for key, value in element.items() if key in LANGUAGES}
+            enclosing.append((element, {**outer, **languages} if languages else outer))
             continue
         enclosing.pop()
+        parent, outer = enclosing[-1]
         if _name(element) in names:
-            yield element, {key: value for outer in enclosing for key, value in outer.items()}
+            yield element, outer
             element.clear()
-            if enclosing:
-                del enclosing[-1][-1]  # the element itself; `remove` would search for it
+            if parent is not None:
+                del parent[-1]  # the element itself; `remove` would search for it
 
 
 def _name(element: ElementTree.Element) -> str:

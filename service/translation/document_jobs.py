@@ -384,9 +384,8 @@ def _job_to_json(job: Job) -> bytes:
     """
     terms = {"glossary": job.terms.glossary, "untranslated": job.terms.untranslated}
     memory = {"id": job.memory, "score": job.memory_score}
-    languages = {"source": job.source, "target": job.target}
-    fields = {**languages, "terms": terms, "memory": memory, "formality": job.formality}
-    return json.dumps(fields, ensure_ascii=False).encode()
+    languages = {"source": job.source, "target": job.target, "formality": job.formality}
+    return json.dumps({**languages, "terms": terms, "memory": memory}, ensure_ascii=False).encode()
 
 
 def _job_from_json(text: bytes, caller: str) -> Job:

@@ -47,6 +47,7 @@ _FRAGMENTS = {
     "xml": f"{_MARKUP} <!DOCTYPE <!ENTITY &product; xml:space='preserve' <?xml <x:b> </x:b> xmlns:x='' %a;",
     "xliff": f"{_MARKUP} <target> <target/> </target> <source> </source> <seg-source> <mrk> <g> <x/> <trans-unit>"
     " <segment> <sc/>",
+    "tmx": f"{_MARKUP} <tu> </tu> <tuv␣xml:lang='en'> </tuv> <seg> </seg> <bpt␣i='1'> <ept/> <sub> <note/> <!DOCTYPE",
     "srt": "--> 00:00:01,000 \n\n \r - {\\an8} <i> </i> <font> 1\n 00:00:01,000␣-->␣00:00:02,000\n",
     "vtt": "--> 00:01.000 \n\n WEBVTT NOTE STYLE REGION <c> <v <00:01.500> &lt; { } 00:01.000␣-->␣00:02.000\n",
     "md": "* ** _ __ ` ``` ~~~ [ ] ( ) [a]( ![ [^ [^1]: <b> < > > | |---| - + 1. # \\ \t \n\n --- === ~~ <!-- & {#",

@@ -36,9 +36,7 @@ def test_similarity_counts_words_and_punctuation() -> None:
 def links(source: str, target: str, order: str) -> UnitLinks:
     """Links by word: character n of `order` is the number of the source word that target word n translates."""
     lefts, rights = source.split(), target.split()
-    left, right = (
-        [sum(len(word) + 1 for word in side[:number]) for number in range(len(side))] for side in (lefts, rights)
-    )
+    left, right = ([sum(len(word) + 1 for word in side[:n]) for n in range(len(side))] for side in (lefts, rights))
     weights = np.zeros((len(rights), len(lefts)))
     for number, word in enumerate(order):
         weights[number, int(word)] = 1.0

@@ -1,17 +1,16 @@
 """Documents: extraction of translatable segments from files, and rendering of their translations."""
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import PurePath
 
 from mt.errors import DocumentError, DocumentLimitExceeded, did_you_mean
 from mt.text.documents.archive import ArchiveDocument
 from mt.text.documents.base import Document, DocumentOptions
-from mt.text.documents.fluent import open_fluent
 from mt.text.documents.gettext import PoDocument
 from mt.text.documents.markdown import open_markdown
 from mt.text.documents.markup import open_markup
 from mt.text.documents.office import OfficeDocument
-from mt.text.documents.pdf import PdfDocument
 from mt.text.documents.plain import open_json, open_subtitles, open_text
 from mt.text.documents.resources import (
     is_android,
@@ -36,12 +35,22 @@ def _open_xml(name: str, content: bytes, options: DocumentOptions) -> Document:
     return (open_android if is_android(content) else open_markup)(name, content, options)
 
 
+def _at_first_use(module: str, opener: str) -> Opener:
+    """Return an opener whose module, with its library, is imported at its first use: few processes need it."""
+
+    def open_imported(name: str, content: bytes, options: DocumentOptions) -> Document:
+        function: Opener = getattr(import_module(module), opener)
+        return function(name, content, options)
+
+    return open_imported
+
+
 _OPENERS: dict[str, Opener] = {
     ".arb": open_arb,
     ".csv": open_table,
     ".docx": WordDocument,
     ".epub": ArchiveDocument,
-    ".ftl": open_fluent,
+    ".ftl": _at_first_use("mt.text.documents.fluent", "open_fluent"),
     ".htm": open_markup,
     ".html": open_markup,
     ".json": open_json,
@@ -50,7 +59,7 @@ _OPENERS: dict[str, Opener] = {
     ".odp": ArchiveDocument,
     ".ods": ArchiveDocument,
     ".odt": ArchiveDocument,
-    ".pdf": PdfDocument,
+    ".pdf": _at_first_use("mt.text.documents.pdf", "PdfDocument"),
     ".po": PoDocument,
     ".pot": PoDocument,
     ".pptx": OfficeDocument,

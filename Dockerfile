@@ -1,32 +1,52 @@
 ARG BASE_IMAGE=python:3.11-slim
+ARG DEVICE=cuda
 
 # The service in a container. docs/deploy.md describes how to run it; scripts/image.sh builds and checks it.
-#   docker build .                                        torch with CUDA, from the package index
-#   docker build --build-arg DEVICE=cpu --build-arg TORCH_INDEX=URL .    torch from PyTorch's index of builds for CPUs
+#   docker build .                                        for GPUs: torch with CUDA, from the package index
+#   docker build --build-arg DEVICE=cpu .                 for CPUs: without torch
+#   docker build --build-arg DEVICE=cpu-torch --build-arg TORCH_INDEX=URL .
+#                                                         for CPUs with torch, which training and import need
 #   docker build --target demo .                          includes a model that is trained during the build
 #   docker build --target baked .                         includes the models of ./models, or of the folder MODELS
+# TORCH_INDEX is PyTorch's index of builds for CPUs. The target `demo` needs it, too, if DEVICE is cpu.
 # The build arguments VERSION and REVISION become labels.
 # --secret id=pip-conf,src=pip.conf passes settings to pip, such as an index; no layer stores them.
 
 # The locked dependencies of the service. pip takes the whole list from one index, compares the hash of every file, and
 # resolves nothing. The environment has no pip; the pip of the base image fills it.
 FROM ${BASE_IMAGE} AS packages
-ARG DEVICE=cuda
-ARG TORCH_INDEX=""
 WORKDIR /build
 COPY requirements requirements
 RUN python -m venv --without-pip /venv
 RUN --mount=type=secret,id=pip-conf,target=/etc/pip.conf \
-    python -m pip --python /venv/bin/python install --no-cache-dir --no-deps --require-hashes --only-binary :all: \
-        ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} --requirement "requirements/torch-$DEVICE.lock" \
-    && python -m pip --python /venv/bin/python install --no-cache-dir --no-deps --require-hashes \
+    python -m pip --python /venv/bin/python install --no-cache-dir --no-deps --require-hashes \
         --requirement requirements/service.lock \
+    && python -m pip --python /venv/bin/python check \
+    && find /venv/lib -depth -type d -name tests -exec rm -rf {} +
+
+# The same with torch.
+FROM packages AS torch
+ARG DEVICE
+ARG TORCH_INDEX=""
+RUN --mount=type=secret,id=pip-conf,target=/etc/pip.conf \
+    python -m pip --python /venv/bin/python install --no-cache-dir --no-deps --require-hashes --only-binary :all: \
+        ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} --requirement "requirements/torch-${DEVICE%-torch}.lock" \
+    && python -m pip --python /venv/bin/python install --no-cache-dir --no-deps --require-hashes \
+        --requirement requirements/torch.lock \
     && python -m pip --python /venv/bin/python check \
     && rm -rf /venv/lib/python*/site-packages/torch/include /venv/lib/python*/site-packages/torch/test \
     && find /venv/lib/python*/site-packages/torch/bin -type f ! -name torch_shm_manager -delete
 
+# The packages of the service for each DEVICE.
+FROM packages AS packages-cpu
+FROM torch AS packages-cpu-torch
+FROM torch AS packages-cuda
+# hadolint ignore=DL3006
+FROM packages-${DEVICE} AS environment
+
 # The wheel of the project with kernels for every instruction set, and the bill of materials.
-FROM packages AS build
+FROM environment AS build
+WORKDIR /build
 # hadolint ignore=DL3008
 RUN command -v c++ > /dev/null \
     || { apt-get update && apt-get install --yes --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*; }
@@ -56,7 +76,7 @@ LABEL org.opencontainers.image.title="mt-service" \
 RUN find / -xdev -depth \( -name pip -o -name 'pip[0-9-]*' -o -name 'setuptools*' -o -name 'wheel-*' -o -name ensurepip \
         -o -name python-wheels \) -not -path '/proc/*' -exec rm -rf {} + \
     && mkdir /models && install --directory --owner 10001 --group 10001 --mode 700 /data
-COPY --from=packages /venv /venv
+COPY --from=environment /venv /venv
 COPY --from=build /app /app
 # Without a volume at /models, the service serves the starter model of the package.
 RUN ln -s /app/mt/bundled/starter /models/starter
@@ -74,7 +94,8 @@ EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=120s CMD ["python", "-m", "service.probe"]
 ENTRYPOINT ["python", "-m", "service"]
 
-FROM build AS training
+FROM torch AS training
+COPY --from=build /app /app
 WORKDIR /train
 ENV PATH=/venv/bin:$PATH PYTHONPATH=/app MT_DATA=data
 RUN python -m mt fetch phrasebook \

@@ -1,6 +1,6 @@
 """Files of named arrays as safetensors, read and written without torch. Reading runs no code of the file."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -73,8 +73,10 @@ def save_arrays(path: Path, arrays: Arrays, metadata: dict[str, str] | None = No
         save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path, metadata)
 
 
-def check_arrays(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]], path: Path) -> None:
-    """Check the weights of a model, which were read from `path`.
+def check_arrays(
+    arrays: Arrays, shapes: Mapping[str, tuple[int, ...]], path: Path, types: Sequence[str] = FLOATS
+) -> None:
+    """Check the weights of a model, which were read from `path`. `types` are the accepted types.
 
     Raises: ModelError with a list of all arrays that are missing, unknown, not finite, or of a wrong shape or type.
     """
@@ -84,7 +86,7 @@ def check_arrays(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]], path: Pa
         array = arrays[name]
         if array.shape != shapes[name]:
             wrong.append(f"{name} has the shape {list(array.shape)}, not {list(shapes[name])}")
-        elif array.dtype.name not in FLOATS:
+        elif array.dtype.name not in types:
             wrong.append(f"{name} has the type {array.dtype}; accepted: {', '.join(FLOATS)}, bfloat16")
         elif not np.isfinite(array).all():
             wrong.append(f"{name} has values that are not finite")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError, field_validator, model_validator
 from safetensors import safe_open
 
-from mt.arrays import Array, Arrays, check_arrays, load_arrays, save_arrays
+from mt.arrays import FLOATS, Array, Arrays, check_arrays, load_arrays, save_arrays
 from mt.config import DecodingConfig, ModelConfig
 from mt.errors import ModelError, MTError, problems
 from mt.files import atomic_file, atomic_folder
@@ -374,16 +374,18 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
 
 
 def _load_weights(path: Path, shapes: Shapes, int8: bool = False) -> Arrays:
-    """Return the weights of a file in floats. Matrices in the file may be int8 if `int8` is true.
+    """Return the weights of a file. If `int8` is true, they may be int8, and become floats when they are read.
 
     Raises: ModelError if the file is not valid.
     """
-    weights = load_arrays(path)
-    if int8:
-        if wrong := list(quantization.flaws(weights)):
-            raise ModelError(problems(f"{path} has damaged int8 weights", wrong))
-        weights = quantization.dequantize_weights(weights)
-    check_arrays(weights, shapes, path)
+    stored = load_arrays(path)
+    if not int8:
+        check_arrays(stored, shapes, path)
+        return stored
+    if wrong := list(quantization.flaws(stored)):
+        raise ModelError(problems(f"{path} has damaged int8 weights", wrong))
+    weights = quantization.Int8Weights(stored)
+    check_arrays({name: stored[name] for name in weights}, shapes, path, (*FLOATS, "int8"))
     return weights
 
 

@@ -11,8 +11,8 @@
 #   pin              write the digest of the base image into the Dockerfile
 #   clean            remove the build cache
 #
-#   --device cpu|cuda    device of torch (cpu); for cpu, pip must find a build of torch without CUDA
-#   --torch-index URL    index of such builds, unless the settings of pip name one
+#   --device NAME        cpu (without torch), cpu-torch or cuda (cpu)
+#   --torch-index URL    index of builds of torch for CPUs, for cpu-torch and demo, unless the settings of pip name one
 #   --target NAME        service, demo (includes a model trained during the build) or baked (includes ./models) (service)
 #   --tag NAME           tag of the image (localhost/mt-service:DEVICE, or :TARGET)
 #   --models FOLDER      models for the checks (tests/frozen; for demo and baked, those in the image)
@@ -29,8 +29,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 device=cpu torch_index='' target=service tag='' models='' base='' work=${TMPDIR:-/var/tmp}/mt-image install=no
 standin=localhost/mt-standin:python3.11
 packages=(podman runc mmdebstrap)
-declare -A budget=([cpu]=1500000000 [cuda]=7000000000) # bytes
-ready_within=10 goodbye=40                             # seconds
+declare -A budget=([cpu]=350000000 [cpu-torch]=1500000000 [cuda]=7000000000) # bytes
+ready_within=10 goodbye=40                                                    # seconds
 as_fast=0.95                                           # of this machine's speed
 
 usage() { sed -n '3,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; }
@@ -189,7 +189,7 @@ refuses() { # without a GPU, to run on one
     local said status=0
     said=$("${engine[@]}" run --rm "${hardened[@]}" --volume "${models:-$root/tests/frozen}:/models:ro" \
         --env MT_DEVICE=cuda "$tag" 2>&1) || status=$?
-    [ "$status" = 2 ] && grep "device 'cuda' cannot be used" <<< "$said"
+    [ "$status" = 2 ] && grep -E "device 'cuda' (cannot be used|needs torch)" <<< "$said"
 }
 
 healthy() {
@@ -305,8 +305,10 @@ main() {
     done
     local verb=${1:-all}
     case $verb:$device:$target in
-        *:cpu:service | *:cuda:service | *:cpu:demo | *:cuda:demo | *:cpu:baked | *:cuda:baked) ;;
-        *) fail 2 "--device $device --target $target: accepted are cpu or cuda, and service, demo or baked" ;;
+        *:cpu:service | *:cpu:demo | *:cpu:baked) ;;
+        *:cpu-torch:service | *:cpu-torch:demo | *:cpu-torch:baked) ;;
+        *:cuda:service | *:cuda:demo | *:cuda:baked) ;;
+        *) fail 2 "--device $device --target $target: accepted are cpu, cpu-torch or cuda, and service, demo or baked" ;;
     esac
     [ -n "$tag" ] || tag=localhost/mt-service:$([ "$target" = service ] && echo "$device" || echo "$target")
     [ -n "$models" ] || [ "$target" != service ] || models=$root/tests/frozen

@@ -24,7 +24,7 @@ install_tools() { # by hash, without a build environment of pip's own
 
 audit() { # torch-cpu.lock has the same torch, from an index that the databases do not know
     local name failed=0
-    for name in service torch-cuda release; do
+    for name in service torch torch-cuda release; do
         echo "== requirements/$name.lock"
         "$tools/bin/pip-audit" --strict --disable-pip --require-hashes --requirement "requirements/$name.lock" || failed=1
     done

@@ -54,7 +54,7 @@ def find_libraries() -> Iterator[Path]:
 
     For each target, existing libraries are yielded first. The target is compiled only if the caller continues.
     """
-    cache = _cache()
+    cache = cache_folder()
     for target in fitting_targets():
         for folder in (PREBUILT, cache):
             if folder is not None and _is_sound(path := folder / f"{target.name}.so"):
@@ -116,7 +116,7 @@ def _is_sound(path: Path) -> bool:
         return False
 
 
-def _cache() -> Path | None:
+def cache_folder() -> Path | None:
     """Return this user's cache folder for these sources, or None if the user has no home directory."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser(os.path.join("~", ".cache"))
     return Path(root) / "mt-service" / _fingerprint().decode() if os.path.isabs(root) else None

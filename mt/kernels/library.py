@@ -8,9 +8,11 @@ use it.
 import ctypes
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint8, c_void_p
 from functools import lru_cache
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,12 @@ from numpy.typing import NDArray
 
 from mt.arrays import Arrays
 from mt.config import ModelConfig
-from mt.kernels.build import find_libraries
+from mt.kernels.build import cache_folder, find_libraries
+from mt.kernels.packed import digest, private_memory, shared_memory
+from mt.kernels.quantization import SCALE
 from mt.kernels.shortlist import Shortlist
 
-INTERFACE = 9
+INTERFACE = 10
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results", "mt_batch_require")
 """Short functions, which are called without releasing Python's interpreter lock."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
@@ -96,8 +100,9 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "mt_keep_memory": (None, []),
     "mt_tensors_new": (c_void_p, []),
     "mt_tensors_free": (None, [c_void_p]),
-    "mt_tensors_add": (c_int, [c_void_p, c_char_p, c_void_p, c_int64, c_int64]),
-    "mt_model_new": (c_void_p, [POINTER(KernelConfig), c_void_p]),
+    "mt_tensors_add": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, c_void_p, c_int64, c_int64]),
+    "mt_model_size": (c_int64, [POINTER(KernelConfig), c_void_p]),
+    "mt_model_new": (c_void_p, [POINTER(KernelConfig), c_void_p, c_void_p, c_int]),
     "mt_model_free": (None, [c_void_p]),
     "mt_cross_attention": (c_int, [c_void_p, c_int, *[c_void_p] * 5]),
     "mt_shortlist_new": (c_void_p, [c_void_p, c_int, *[c_void_p] * 3]),
@@ -143,7 +148,7 @@ def open_library(path: Path) -> ctypes.CDLL | None:
             function = getattr(quick if name in QUICK else library, name)
             setattr(library, name, function)
             function.restype, function.argtypes = result, arguments
-            if result in (c_int, c_void_p):
+            if result in (c_int, c_int64, c_void_p):
                 function.errcheck = _raising(library)
     except (OSError, AttributeError) as error:  # not a library, or a function is missing
         logger.warning("%s cannot be loaded: %s", path, error)
@@ -171,9 +176,10 @@ class CpuModel:
         special: Sequence[int],
         int8: bool,
     ) -> None:
-        """Pack float weights. `special` are the ids of pad, unk, bos and eos.
+        """Pack weights. `special` are the ids of pad, unk, bos and eos.
 
-        The weights include sinusoidal positions as `embedding.positions`, unless positions are learned.
+        The weights include sinusoidal positions as `embedding.positions`, unless positions are learned. Matrices are
+        floats, or int8 with scales (quantization.py). Packed int8 weights are shared with other processes if possible.
         """
         self.library = library
         self.d_model, self.heads, self.decoder_layers = config.d_model, config.heads, config.decoder_layers
@@ -198,15 +204,26 @@ class CpuModel:
             scale=config.d_model**0.5 if config.scale_embedding else 1.0,
             norm_epsilon=config.norm_epsilon,
         )
-        tensor_list = library.mt_tensors_new()
-        try:
-            floats = {name: np.ascontiguousarray(array, np.float32) for name, array in weights.items()}
-            for name, array in floats.items():
-                rows = array.shape[0] if array.ndim > 1 else 1
-                library.mt_tensors_add(tensor_list, name.encode(), array.ctypes.data, rows, array.shape[-1])
-            self.handle = library.mt_model_new(byref(kernel_config), tensor_list)
-        finally:
-            library.mt_tensors_free(tensor_list)
+        stored = {
+            name: np.ascontiguousarray(array, None if array.dtype == np.int8 else np.float32)
+            for name, array in weights.items()
+        }
+        with _tensors(library, stored) as tensors:
+            size = library.mt_model_size(byref(kernel_config), tensors)
+
+            def build(memory: mmap, ready: bool) -> int:
+                begin = np.frombuffer(memory, np.uint8).ctypes.data
+                handle: int = library.mt_model_new(byref(kernel_config), tensors, begin, ready)
+                return handle
+
+            def fill(memory: mmap) -> None:
+                library.mt_model_free(build(memory, ready=False))
+
+            cache = cache_folder() if int8 else None
+            name = f"{digest(stored, bytes(kernel_config))}.{Path(library._name).stem}" if cache else ""
+            shared = shared_memory(cache / "weights", name, size, fill) if cache else None
+            self._memory = shared or private_memory(size)
+            self.handle = build(self._memory, ready=shared is not None)
 
     def __del__(self) -> None:
         if getattr(self, "handle", None):
@@ -224,6 +241,21 @@ class CpuModel:
         ids = (array for side in (sources, targets) for array in _packed(side))
         self.library.mt_cross_attention(self.handle, len(pairs), *ids, weights.ctypes.data)
         return [weights[ends[n] : ends[n + 1]].reshape(shape) for n, shape in enumerate(shapes)]
+
+
+@contextmanager
+def _tensors(library: ctypes.CDLL, stored: Arrays) -> Iterator[int]:
+    """Yield a list of tensors for the library."""
+    tensors = library.mt_tensors_new()
+    try:
+        for name, array in stored.items():
+            data, scales = array.ctypes.data, stored.get(name + SCALE)
+            pointers = (data, None, None) if scales is None else (None, data, scales.ctypes.data)
+            rows = array.shape[0] if array.ndim > 1 else 1
+            library.mt_tensors_add(tensors, name.encode(), *pointers, rows, array.shape[-1])
+        yield tensors
+    finally:
+        library.mt_tensors_free(tensors)
 
 
 def _packed(sentences: Sequence[Sequence[int]]) -> tuple[Any, Any]:

@@ -4,7 +4,8 @@ A matrix W [N, M] is stored as Q, int8 [N, M], under its name, and s, float32 [N
 W[n, m] is about Q[n, m] * s[n]. These products are exact in float32, and quantizing them gives the same Q and s.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,14 +38,21 @@ def quantize_weights(weights: Arrays) -> dict[str, Array]:
     return stored
 
 
-def dequantize_weights(stored: Arrays) -> dict[str, Array]:
-    """Return the weights in floats. `flaws` must have found no fault in `stored`."""
-    scales = {name + SCALE for name, array in stored.items() if array.dtype == np.int8}
-    return {
-        name: array * stored[name + SCALE][:, None] if array.dtype == np.int8 else array
-        for name, array in stored.items()
-        if name not in scales
-    }
+@dataclass(frozen=True)
+class Int8Weights(Mapping[str, Array]):
+    """The weights in floats, each computed when it is read. `flaws` must have found no fault in `stored`."""
+
+    stored: Arrays
+
+    def __getitem__(self, name: str) -> Array:
+        array, scale = self.stored[name], self.stored.get(name + SCALE)
+        return array if scale is None else array * scale[:, None]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self.stored if not (name.endswith(SCALE) and name.removesuffix(SCALE) in self.stored))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def flaws(stored: Arrays) -> Iterator[str]:

@@ -8,11 +8,12 @@ import argparse
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ROOT / "requirements"
-CUDA = re.compile(r"(torch|triton|nvidia-[\w-]+|cuda-[\w-]+)==")
+CUDA = re.compile(r"(torch|triton|nvidia-[\w-]+|cuda-[\w-]+)[=>]=")
 """First words of the entries that a CPU build of torch replaces."""
 
 WRITTEN = "# Written by scripts/packaging/lock.py. "
@@ -49,9 +50,13 @@ def main() -> int:
     development = compile_lock("development", "pyproject.toml", "--extra", "dev", *upgrade)
     write("development", "Versions of all packages, for scripts/setup.sh: constraints, without hashes.", development)
     hashed = ["--generate-hashes", "--constraint", "requirements/development.lock"]
-    service = compile_lock("service", "pyproject.toml", *hashed)
-    write("service", "What the service needs, except torch.", [entry for entry in service if not CUDA.match(entry)])
-    write("torch-cuda", "torch with CUDA.", [entry for entry in service if CUDA.match(entry)])
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    without_torch = "\n".join(name for name in dependencies if not CUDA.match(name))
+    service = compile_lock("service", "-", *hashed, requirement=without_torch)
+    write("service", "What the service needs on a CPU.", service)
+    rest = [entry for entry in compile_lock("torch", "pyproject.toml", *hashed) if entry not in service]
+    write("torch", "What torch needs beside service.lock.", [entry for entry in rest if not CUDA.match(entry)])
+    write("torch-cuda", "torch with CUDA.", [entry for entry in rest if CUDA.match(entry)])
     write("release", "What builds a release.", compile_lock("release", "--group", "release", *hashed))
     if options.torch_index:
         (version,) = re.findall(r"^torch==([\d.]+)", "\n".join(development), re.MULTILINE)

@@ -38,7 +38,7 @@ _COLUMNS = "number, id, owner, name, source, target, created, updated, count"
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")  # most of them cannot be written to XML
 
 
-class Unit(NamedTuple):
+class MemoryUnit(NamedTuple):
     """A source text and its translation."""
 
     source: str
@@ -82,7 +82,7 @@ class MemoryStore:
         self.limits = limits
         self._database = database
 
-    async def put(self, owner: str, name: str, direction: Direction, units: Sequence[Unit]) -> Memory:
+    async def put(self, owner: str, name: str, direction: Direction, units: Sequence[MemoryUnit]) -> Memory:
         """Add units to the caller's memory with this name and direction; create the memory if necessary.
 
         A caller without a key always gets a new memory. A unit replaces one with the same source. Units are stored in
@@ -117,13 +117,13 @@ class MemoryStore:
         await self._database.write(lambda connection: delete(connection, find(connection, owner, id)), owner)
         await self._purge(owner)
 
-    async def units(self, owner: str, id: str) -> AsyncIterator[Sequence[Unit]]:
+    async def units(self, owner: str, id: str) -> AsyncIterator[Sequence[MemoryUnit]]:
         """Yield the units of a memory in slices, in the order in which their sources were first added."""
         memory = await self.get(owner, id)
         for first in range(0, memory.count, SLICE):
             yield await self.page(owner, memory, first)
 
-    async def page(self, owner: str, memory: Memory, first: int) -> Sequence[Unit]:
+    async def page(self, owner: str, memory: Memory, first: int) -> Sequence[MemoryUnit]:
         """Return SLICE units of a memory, beginning with unit number `first`; fewer at the end of the memory."""
         return await self._database.read(partial(read_units, number=memory.number, first=first), owner)
 
@@ -210,7 +210,7 @@ def list_all(connection: sqlite3.Connection) -> list[Memory]:
     return list(map(_memory, rows.fetchall()))
 
 
-def add_units(connection: sqlite3.Connection, number: int, units: Iterable[Unit], limits: MemoryLimits) -> Memory:
+def add_units(connection: sqlite3.Connection, number: int, units: Iterable[MemoryUnit], limits: MemoryLimits) -> Memory:
     """Add units to the memory with this number. A unit replaces one with the same source.
 
     Raises: InvalidRequest if a limit of the caller is exceeded, StorageFull if the limit of all callers is.
@@ -240,10 +240,10 @@ def add_units(connection: sqlite3.Connection, number: int, units: Iterable[Unit]
     return memory
 
 
-def read_units(connection: sqlite3.Connection, number: int, first: int) -> list[Unit]:
+def read_units(connection: sqlite3.Connection, number: int, first: int) -> list[MemoryUnit]:
     """Return SLICE units of the memory with this number, beginning with unit `first`."""
     query = "SELECT source, target FROM memory_units WHERE memory = ? AND number >= ? AND number < ? ORDER BY number"
-    return [Unit(*row) for row in connection.execute(query, (number, first, first + SLICE))]
+    return [MemoryUnit(*row) for row in connection.execute(query, (number, first, first + SLICE))]
 
 
 def delete(connection: sqlite3.Connection, memory: Memory) -> None:
@@ -302,8 +302,8 @@ def clean_text(text: str) -> str:
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
-def clean_unit(unit: tuple[str, str]) -> Unit:
-    return Unit(*map(clean_text, unit))
+def clean_unit(unit: tuple[str, str]) -> MemoryUnit:
+    return MemoryUnit(*map(clean_text, unit))
 
 
 def storable(unit: tuple[str, str]) -> bool:

@@ -14,7 +14,7 @@ from mt.data.translation_memory import write_tmx
 from mt.languages import Direction
 from service.access.control import Caller
 from service.access.glossaries import glossary_direction
-from service.access.memories import Memory, MemoryStore, Unit, storable
+from service.access.memories import Memory, MemoryStore, MemoryUnit, storable
 from service.bodies import MULTIPART, MemoryBody, documented_body, query_fields
 from service.dependencies import (
     AccessDependency,
@@ -139,7 +139,7 @@ async def put(
     direction = glossary_direction(source, target)
     content, limit = await body.file.read(), memories.limits.units
     reading = parsers.documents.run(caller.id, read_units, name, content, *_languages(direction), limit)
-    units = [Unit(*unit) for unit in await while_connected(request, reading)]
+    units = [MemoryUnit(*unit) for unit in await while_connected(request, reading)]
     skipped = await asyncio.to_thread(lambda: len(units) - sum(map(storable, units)))
     memory = await memories.put(caller.id, body.name or PurePath(name).stem, direction, units)
     return StoredMemory(**dict(MemoryInfo.of(memory)), skipped=skipped)
@@ -185,7 +185,7 @@ async def tmx_parts(memory: Memory, memories: MemoryStore, caller: Caller) -> As
     yield tail
 
 
-def _elements(units: Sequence[Unit], languages: tuple[str, str]) -> str:
+def _elements(units: Sequence[MemoryUnit], languages: tuple[str, str]) -> str:
     return "".join(list(write_tmx(units, *languages))[1:-1])
 
 

@@ -5,7 +5,7 @@ from pydantic import BaseModel
 
 from mt.languages import language_name
 from service.access.glossaries import glossary_direction
-from service.access.memories import MAX_TEXT_LENGTH, OPERATOR, Unit, storable
+from service.access.memories import MAX_TEXT_LENGTH, OPERATOR, MemoryUnit, storable
 from service.bodies import SuggestBody, documented_body
 from service.dependencies import (
     AccessDependency,
@@ -61,7 +61,7 @@ async def suggest(
     translations.routes.check_supported(source, target)
     if source == target:
         raise InvalidRequest.listing([f"source and target are both {language_name(source)}"])
-    unit = Unit(body.q, body.s)
+    unit = MemoryUnit(body.q, body.s)
     if not storable(unit):
         raise InvalidRequest.listing([f"q and s must have 1 to {MAX_TEXT_LENGTH} characters"])
     access.count_suggestion(caller)

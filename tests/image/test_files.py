@@ -107,11 +107,12 @@ def locked(name: str) -> dict[str, str]:
 
 def test_locks_agree_and_have_hashes() -> None:
     versions = locked("development")
-    cuda, cpu = locked("torch-cuda"), locked("torch-cpu")
+    service, torch, cuda, cpu = map(locked, ("service", "torch", "torch-cuda", "torch-cpu"))
     assert cpu == {"torch": cuda["torch"] + "+cpu"}
-    for name, version in [*locked("service").items(), *cuda.items()]:
+    for name, version in [*service.items(), *torch.items(), *cuda.items()]:
         assert versions[name] == version
-    assert not locked("service").keys() & cuda.keys()
+    assert len(service | torch | cuda) == len(service) + len(torch) + len(cuda)
+    assert "sympy" in torch
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     assert build == [f"hatchling=={locked('release')['hatchling']}"]
 
@@ -120,7 +121,7 @@ def test_every_package_of_the_image_is_installed_by_hash() -> None:
     installs = [
         part for name, words in instructions() if name == "RUN" for part in words.split("&&") if " install --no" in part
     ]
-    assert len(installs) == 4
+    assert len(installs) == 5
     for install in installs:
         assert ("--require-hashes" in install) != ("--no-index" in install), install
 
@@ -156,7 +157,17 @@ def test_hadolint_finds_nothing() -> None:
 
 def test_the_budgets_are_named() -> None:
     script = (ROOT / "scripts" / "image.sh").read_text()
-    assert "budget=([cpu]=1500000000 [cuda]=7000000000)" in script and "ready_within=10" in script
+    assert "budget=([cpu]=350000000 [cpu-torch]=1500000000 [cuda]=7000000000)" in script and "ready_within=10" in script
+
+
+def test_the_image_for_cpus_has_no_torch() -> None:
+    """Its packages are those of service.lock. They are copied from a stage that DEVICE selects."""
+    stages = dict(reversed(words.split(" AS ")) for name, words in instructions() if name == "FROM")
+    assert stages["packages-cpu"] == "packages" and stages["environment"] == "packages-${DEVICE}"
+    assert stages["packages-cuda"] == stages["packages-cpu-torch"] == "torch" and stages["torch"] == "packages"
+    assert ("COPY", "--from=environment /venv /venv") in list(instructions())
+    services = document(DEPLOY / "compose.yaml")["services"]
+    assert services["cpu"]["build"]["args"] == {"DEVICE": "cpu"}
 
 
 @pytest.mark.parametrize("version", ["1.30.0", "1.33.0", "1.36.0"])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mt.arrays import Array
 from mt.checkpoint import to_arrays
 from mt.kernels.library import CpuBatch, CpuModel, SearchParams
-from mt.kernels.quantization import dequantize_weights, flaws, quantize, quantize_weights
+from mt.kernels.quantization import Int8Weights, flaws, quantize, quantize_weights
 from tests.kernels.conftest import FOREIGN, compile_model, odd_model, some_sources
 
 
@@ -33,7 +33,7 @@ def test_rounded_weights_are_rounded_to_themselves() -> None:
     matrix = random.standard_normal((4000, 7)) * np.logspace(-34, 30, 4000)[:, None]
     weights = {"w": matrix.astype(np.float32), "b": random.standard_normal(3, np.float32)}
     stored = quantize_weights(weights)
-    floats = dequantize_weights(stored)
+    floats = Int8Weights(stored)
     again = quantize_weights(floats)
     assert stored.keys() == again.keys() == {"w", "w_scale", "b"} and floats.keys() == {"w", "b"}
     assert all(np.array_equal(stored[name], again[name]) for name in stored)
@@ -75,7 +75,7 @@ def logits(model: CpuModel) -> NDArray[np.float32]:
 def test_the_kernels_round_to_the_same_numbers(library: ctypes.CDLL, options: dict[str, Any]) -> None:
     model = odd_model(**options)
     expected, exact = logits(compile_model(library, model, int8=True)), logits(compile_model(library, model))
-    rounded_weights = dequantize_weights(quantize_weights(to_arrays(model.state_dict())))
+    rounded_weights = Int8Weights(quantize_weights(to_arrays(model.state_dict())))
     model.load_state_dict({name: torch.from_numpy(array) for name, array in rounded_weights.items()})
     assert np.array_equal(logits(compile_model(library, model, int8=True)), expected)
     rounded = logits(compile_model(library, model))

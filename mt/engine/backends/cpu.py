@@ -26,6 +26,7 @@ from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKind, Limits
 from mt.errors import ModelError
 from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, SearchParams, load_library
+from mt.kernels.quantization import Int8Weights
 from mt.model.positions import positions_of
 
 logger = logging.getLogger(__name__)
@@ -131,9 +132,9 @@ def compile_model(loaded: LoadedModel, int8: bool) -> CpuModel:
     assert library is not None
     special = SpecialIds()
     ids = (special.pad, special.unk, special.bos, special.eos)
-    return CpuModel(
-        library, loaded.description.model, with_positions(loaded.arrays(), loaded.description.model), ids, int8
-    )
+    weights, config = loaded.arrays(), loaded.description.model
+    stored = weights.stored if isinstance(weights, Int8Weights) else weights
+    return CpuModel(library, config, with_positions(stored, config), ids, int8)
 
 
 def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype, shortlist: bool) -> Backend:

@@ -36,7 +36,7 @@ int done(Work&& work) {
 extern "C" {
 
 // Increase this number with every change of this interface.
-int mt_interface() { return 9; }
+int mt_interface() { return 10; }
 
 const char* mt_problem() { return problem; }
 
@@ -52,13 +52,21 @@ Tensors* mt_tensors_new() {
     return guarded<Tensors*>(nullptr, [] { return new Tensors; });
 }
 void mt_tensors_free(Tensors* tensors) { delete tensors; }
-int mt_tensors_add(Tensors* tensors, const char* name, const float* data, int64_t rows, int64_t columns) {
-    return done([&] { tensors->add(name, {data, rows, columns}); });
+// If the tensor has bytes and scales of its rows, `data` is null.
+int mt_tensors_add(Tensors* tensors, const char* name, const float* data, const int8_t* bytes, const float* scales,
+                   int64_t rows, int64_t columns) {
+    return done([&] { tensors->add(name, {data, bytes, scales, rows, columns}); });
 }
 
-// Fails if a tensor is missing or has a wrong size.
-Model* mt_model_new(const Config* config, const Tensors* tensors) {
-    return guarded<Model*>(nullptr, [&] { return new Model(*config, *tensors); });
+// Returns the number of bytes of memory that a model needs. Fails if a tensor is missing or has a wrong size.
+int64_t mt_model_size(const Config* config, const Tensors* tensors) {
+    return guarded<int64_t>(
+        -1, [&] { return int64_t(Model(*config, *tensors, Memory(nullptr, false)).memory_size()); });
+}
+
+// Builds a model in the memory at `begin`: memory of zeros is filled; memory that is ready has the arrays already.
+Model* mt_model_new(const Config* config, const Tensors* tensors, uint8_t* begin, int ready) {
+    return guarded<Model*>(nullptr, [&] { return new Model(*config, *tensors, Memory(begin, ready)); });
 }
 void mt_model_free(Model* model) { delete model; }
 

@@ -61,6 +61,49 @@ class Buffer {
     size_t size_ = 0;
 };
 
+// Memory for the arrays of a model. Each array begins at a cache line. If the memory is `ready`, it has the arrays
+// already. If `begin` is null, only the required size is computed.
+class Memory {
+  public:
+    Memory(uint8_t* begin, bool ready) : begin_(begin), ready_(ready) {}
+
+    template <typename T>
+    T* take(size_t count) {
+        uint8_t* array = begin_ ? begin_ + size_ : nullptr;
+        size_ += (count * sizeof(T) + LINE - 1) / LINE * LINE;
+        return reinterpret_cast<T*>(array);
+    }
+    // Copy an array into the memory.
+    const float* keep(const float* from, size_t count) {
+        float* to = take<float>(count);
+        if (wanted()) std::copy(from, from + count, to);
+        return to;
+    }
+    bool wanted() const { return begin_ && !ready_; }  // whether the arrays must be written; the memory is zero
+    size_t size() const { return size_; }
+
+  private:
+    uint8_t* const begin_;
+    const bool ready_;
+    size_t size_ = 0;
+};
+
+// A matrix, or a vector as its only row: of floats, or of bytes with a scale for each row (mt/kernels/quantization.py).
+struct Tensor {
+    const float* data;
+    const int8_t* bytes;
+    const float* scales;
+    int64_t rows, columns;
+
+    // A row as floats, in `scratch` if it is stored as bytes.
+    const float* row(int64_t r, std::vector<float>& scratch) const {
+        if (!bytes) return data + r * columns;
+        scratch.resize(columns);
+        for (int64_t i = 0; i < columns; i++) scratch[i] = float(bytes[r * columns + i]) * scales[r];
+        return scratch.data();
+    }
+};
+
 // Factor that maps numbers of at most `peak` to bytes; 0 if the factor would overflow.
 inline float byte_scale(float peak) { return peak > 1e-30f ? 127.0f / peak : 0.0f; }
 
@@ -142,24 +185,40 @@ class Linear {
   public:
     Linear() = default;
 
-    // Weights [outputs, inputs], and bias [outputs] or null.
-    Linear(const float* weights, const float* bias, int outputs, int inputs, bool int8)
-        : inputs_(padded(inputs)), outputs_(padded(outputs)), int8_(int8), bias_(outputs_, 0.0f) {
-        if (bias) std::copy(bias, bias + outputs, bias_.begin());
-        if (int8) pack_bytes(weights, outputs, inputs);
-        else pack_floats(weights, outputs, inputs);
+    // Weights [outputs, inputs], and biases [outputs] or none. Several of both are concatenated along the outputs.
+    Linear(const std::vector<Tensor>& weights, const std::vector<Tensor>& biases, bool int8, Memory& memory)
+        : inputs_(padded(int(weights[0].columns))), int8_(int8) {
+        int outputs = 0;
+        for (const Tensor& part : weights) outputs += int(part.rows);
+        outputs_ = padded(outputs);
+        uint8_t* to = memory.take<uint8_t>(size());
+        float* scales = memory.take<float>(int8 ? outputs_ : 0);
+        float* bias = memory.take<float>(outputs_);
+        weights_ = to, scales_ = scales, bias_ = bias;
+        if (!memory.wanted()) return;
+        for (const Tensor& part : biases) bias = std::copy(part.data, part.data + part.columns, bias);
+        if (int8) std::memset(to, simd::OFFSET, size());
+        std::vector<float> scratch;
+        int output = 0;
+        for (const Tensor& part : weights)
+            for (int64_t r = 0; r < part.rows; r++, output++) {
+                const float* row = part.row(r, scratch);
+                if (int8) scales[output] = pack_bytes(row, int(part.columns), output, to);
+                else pack_floats(row, int(part.columns), output, reinterpret_cast<float*>(to));
+            }
     }
 
     // A layer with some outputs of another layer, whose words() are given. Its results are equal bit for bit.
     Linear(const Linear& from, const std::vector<uint32_t>& words, const std::vector<int32_t>& chosen)
-        : inputs_(from.inputs_), outputs_(padded(int(chosen.size()))), int8_(from.int8_), bias_(outputs_, 0.0f) {
+        : inputs_(from.inputs_), outputs_(padded(int(chosen.size()))), int8_(from.int8_) {
         const int count = from.words_an_output();
-        uint8_t* to = int8_ ? bytes_.reserve(size_t(outputs_) * inputs_)
-                            : reinterpret_cast<uint8_t*>(floats_.reserve(size_t(outputs_) * inputs_));
-        if (int8_) scales_.assign(outputs_, 0.0f);
+        const size_t vectors = size_t(outputs_) * sizeof(float);
+        uint8_t* to = own_.reserve(size() + 2 * vectors);
+        float *scales = reinterpret_cast<float*>(to + size()), *bias = scales + outputs_;
+        weights_ = to, scales_ = scales, bias_ = bias;
         for (size_t o = 0; o < chosen.size(); o++) {
-            bias_[o] = from.bias_[chosen[o]];
-            if (int8_) scales_[o] = from.scales_[chosen[o]];
+            bias[o] = from.bias_[chosen[o]];
+            if (int8_) scales[o] = from.scales_[chosen[o]];
             const uint32_t* row = &words[size_t(chosen[o]) * count];
             uint8_t* lane = to + (o / PANEL * count * PANEL + o % PANEL) * 4;
             for (int i = 0; i < count; i++) std::memcpy(lane + size_t(i) * PANEL * 4, row + i, 4);
@@ -170,10 +229,9 @@ class Linear {
     std::vector<uint32_t> words() const {
         const int count = words_an_output();
         std::vector<uint32_t> rows(size_t(outputs_) * count);
-        const uint8_t* from = int8_ ? bytes_.get() : reinterpret_cast<const uint8_t*>(floats_.get());
         for (size_t o = 0; o < size_t(outputs_); o++)
             for (int i = 0; i < count; i++)
-                std::memcpy(&rows[o * count + i], from + ((o / PANEL * count + i) * PANEL + o % PANEL) * 4, 4);
+                std::memcpy(&rows[o * count + i], weights_ + ((o / PANEL * count + i) * PANEL + o % PANEL) * 4, 4);
         return rows;
     }
 
@@ -200,6 +258,7 @@ class Linear {
 
   private:
     int words_an_output() const { return int8_ ? inputs_ / 4 : inputs_; }
+    size_t size() const { return size_t(outputs_) * words_an_output() * 4; }  // of the weights in bytes
 
     template <int ROWS, typename Finish>
     void tile(int panel, const float* x, int stride, const QuantisedRows& q, int row, Finish&& finish) const {
@@ -225,7 +284,7 @@ class Linear {
     void multiply_floats(int panel, int v, const float* x, int stride, int row, Floats values[][PANEL / W]) const {
         constexpr int V = vectors(ROWS);
         x += size_t(row) * stride;
-        const float* w = floats_.get() + size_t(panel) * inputs_;
+        const float* w = reinterpret_cast<const float*>(weights_) + size_t(panel) * inputs_;
         const uint8_t* next = ahead<ROWS>(w, inputs_, row, v);
         w += v * W;
         Floats total[ROWS][V] = {};
@@ -242,13 +301,13 @@ class Linear {
         for (int r = 0; r < ROWS; r++)
 #pragma GCC unroll 8
             for (int c = 0; c < V; c++)
-                values[r][v + c] = total[r][c] + simd::load(bias_.data() + panel + (v + c) * W);
+                values[r][v + c] = total[r][c] + simd::load(bias_ + panel + (v + c) * W);
     }
 
     template <int ROWS>
     void multiply_bytes(int panel, int v, const QuantisedRows& q, int row, Floats values[][PANEL / W]) const {
         constexpr int V = vectors(ROWS);
-        const uint8_t* w = bytes_.get() + size_t(panel) * inputs_;
+        const uint8_t* w = weights_ + size_t(panel) * inputs_;
         const uint8_t* next = ahead<ROWS>(w, inputs_ / 4, row, v);
         w += v * W * 4;
         const int8_t* x = q.row(row);
@@ -268,41 +327,33 @@ class Linear {
             for (int c = 0; c < V; c++) {
                 const int at = panel + (v + c) * W;
                 const Floats exact = simd::as_floats(total[r][c] - simd::OFFSET * q.sum(row + r));
-                values[r][v + c] = exact * (simd::load(scales_.data() + at) * q.scale(row + r))
-                                   + simd::load(bias_.data() + at);
+                values[r][v + c] = exact * (simd::load(scales_ + at) * q.scale(row + r)) + simd::load(bias_ + at);
             }
     }
 
-    void pack_floats(const float* weights, int outputs, int inputs) {
-        float* to = floats_.reserve(size_t(outputs_) * inputs_);
-        for (int o = 0; o < outputs; o++)
-            for (int i = 0; i < inputs; i++)
-                to[(size_t(o / PANEL) * inputs_ + i) * PANEL + o % PANEL] = weights[size_t(o) * inputs + i];
+    void pack_floats(const float* row, int inputs, int output, float* to) const {
+        to += size_t(output / PANEL) * inputs_ * PANEL + output % PANEL;
+        for (int i = 0; i < inputs; i++) to[size_t(i) * PANEL] = row[i];
     }
 
-    // One scale per output.
-    void pack_bytes(const float* weights, int outputs, int inputs) {
-        uint8_t* to = bytes_.reserve(size_t(outputs_) * inputs_);
-        std::memset(to, simd::OFFSET, size_t(outputs_) * inputs_);
-        scales_.assign(outputs_, 0.0f);
-        for (int o = 0; o < outputs; o++) {
-            uint8_t* panel = to + size_t(o / PANEL) * inputs_ * PANEL + o % PANEL * 4;
-            scales_[o] = quantise_weights(weights + size_t(o) * inputs, inputs, [=](int i, int byte) {
-                panel[size_t(i / 4) * PANEL * 4 + i % 4] = uint8_t(simd::OFFSET + byte);
-            });
-        }
+    // Pack the weights of one output. Returns its scale.
+    float pack_bytes(const float* row, int inputs, int output, uint8_t* to) const {
+        to += size_t(output / PANEL) * inputs_ * PANEL + output % PANEL * 4;
+        return quantise_weights(row, inputs, [=](int i, int byte) {
+            to[size_t(i / 4) * PANEL * 4 + i % 4] = uint8_t(simd::OFFSET + byte);
+        });
     }
 
     int inputs_ = 0, outputs_ = 0;
     bool int8_ = false;
-    std::vector<float> bias_, scales_;
-    Buffer<float> floats_;
-    Buffer<uint8_t> bytes_;
+    const uint8_t* weights_ = nullptr;
+    const float *scales_ = nullptr, *bias_ = nullptr;
+    Buffer<uint8_t> own_;  // memory of the weights, if no Memory holds them
 };
 
 // LayerNorm over the first `width` numbers of a row.
 struct Norm {
-    std::vector<float> weight, bias;
+    const float *weight, *bias;
     float epsilon;
 
     void apply(const float* x, float* out, int width) const {

@@ -23,12 +23,7 @@ struct Config {
     float scale, norm_epsilon;
 };
 
-struct Tensor {
-    const float* data;
-    int64_t rows, columns;
-};
-
-// The tensors of a state_dict by name. They are read once, when a model is built.
+// The tensors of a state_dict by name. They are read once, when a model is built in memory that is not ready.
 class Tensors {
   public:
     void add(const char* name, Tensor tensor) { tensors_[name] = tensor; }
@@ -92,17 +87,19 @@ struct Outputs {
 // The embeddings of a vocabulary, scaled. With int8, each embedding is bytes with a scale.
 class TokenVectors {
   public:
-    TokenVectors(Tensor tokens, const Config& config)
+    TokenVectors(const Tensor& tokens, const Config& config, Memory& memory)
         : scale_(config.scale), size_(int(tokens.rows)), d_model_(int(tokens.columns)) {
-        if (!config.int8) {
-            floats_.assign(tokens.data, tokens.data + tokens.rows * tokens.columns);
-            return;
-        }
-        bytes_.resize(tokens.rows * tokens.columns);
+        const size_t count = size_t(size_) * d_model_;
+        float* floats = memory.take<float>(config.int8 ? size_ : count);
+        int8_t* bytes = config.int8 ? memory.take<int8_t>(count) : nullptr;
+        floats_ = floats, bytes_ = bytes;
+        if (!memory.wanted()) return;
+        std::vector<float> scratch;
         for (int token = 0; token < size_; token++) {
-            int8_t* to = &bytes_[size_t(token) * d_model_];
-            scales_.push_back(quantise_weights(tokens.data + size_t(token) * d_model_, d_model_,
-                                               [=](int i, int byte) { to[i] = int8_t(byte); }));
+            const float* row = tokens.row(token, scratch);
+            int8_t* to = bytes + size_t(token) * d_model_;
+            if (!bytes) std::copy(row, row + d_model_, floats + size_t(token) * d_model_);
+            else floats[token] = quantise_weights(row, d_model_, [=](int i, int byte) { to[i] = int8_t(byte); });
         }
     }
 
@@ -110,18 +107,18 @@ class TokenVectors {
 
     // out = the token's vector + p
     void add(int token, const float* p, float* out) const {
-        if (bytes_.empty()) {
-            const float* e = &floats_[size_t(token) * d_model_];
+        if (!bytes_) {
+            const float* e = floats_ + size_t(token) * d_model_;
             for (int i = 0; i < d_model_; i++) out[i] = e[i] * scale_ + p[i];
         } else {
-            const int8_t* e = &bytes_[size_t(token) * d_model_];
-            for (int i = 0; i < d_model_; i++) out[i] = float(e[i]) * scales_[token] * scale_ + p[i];
+            const int8_t* e = bytes_ + size_t(token) * d_model_;
+            for (int i = 0; i < d_model_; i++) out[i] = float(e[i]) * floats_[token] * scale_ + p[i];
         }
     }
 
   private:
-    std::vector<float> floats_, scales_;
-    std::vector<int8_t> bytes_;
+    const float* floats_;  // the vectors, or the scales of the bytes
+    const int8_t* bytes_;
     float scale_;
     int size_, d_model_;
 };
@@ -129,20 +126,21 @@ class TokenVectors {
 // Input of one side: the sum of token vector and position, then a norm, if the model has one there.
 class Embedding {
   public:
-    Embedding(std::shared_ptr<const TokenVectors> tokens, Tensor positions, std::optional<Norm> norm)
-        : tokens_(std::move(tokens)), positions_(positions.data, positions.data + positions.rows * positions.columns),
+    Embedding(std::shared_ptr<const TokenVectors> tokens, const Tensor& positions, std::optional<Norm> norm,
+              Memory& memory)
+        : tokens_(std::move(tokens)), positions_(memory.keep(positions.data, positions.rows * positions.columns)),
           norm_(std::move(norm)), last_(int(positions.rows) - 1), d_model_(int(positions.columns)) {}
 
     int size() const { return tokens_->size(); }  // size of the vocabulary
 
     void write(int token, int position, float* out) const {
-        tokens_->add(token, &positions_[size_t(std::min(position, last_)) * d_model_], out);
+        tokens_->add(token, positions_ + size_t(std::min(position, last_)) * d_model_, out);
         if (norm_) norm_->apply(out, out, d_model_);
     }
 
   private:
     std::shared_ptr<const TokenVectors> tokens_;
-    std::vector<float> positions_;
+    const float* positions_;
     std::optional<Norm> norm_;
     int last_, d_model_;
 };
@@ -156,22 +154,25 @@ struct Workspace {
 
 class Model {
   public:
-    Model(const Config& config, const Tensors& tensors) : config(config), width(padded(config.d_model)) {
+    // The memory must outlive the model.
+    Model(const Config& config, const Tensors& tensors, const Memory& memory)
+        : config(config), width(padded(config.d_model)), memory_(memory) {
         const int d = config.d_model;
         const Tensor tokens = tensors.get("embedding.tokens.weight", config.vocabulary, d);
-        const auto shared = std::make_shared<const TokenVectors>(tokens, config);
+        const auto shared = std::make_shared<const TokenVectors>(tokens, config, memory_);
         const std::string own = "source_embedding.tokens.weight";
         const auto own_source =
-            tensors.has(own) ? std::make_shared<const TokenVectors>(tensors.get(own, tensors.rows(own), d), config)
+            tensors.has(own) ? std::make_shared<const TokenVectors>(tensors.get(own, tensors.rows(own), d), config, memory_)
                              : shared;
         source_.emplace(embedding(tensors, own_source, "source_input."));
         target_.emplace(embedding(tensors, shared, "target_input."));
         std::vector<int32_t> all(config.vocabulary);
         std::iota(all.begin(), all.end(), 0);
-        const bool untied = tensors.has("embedding.output"), biased = tensors.has("embedding.bias");
-        const float* weights = untied ? tensors.get("embedding.output", config.vocabulary, d).data : tokens.data;
-        const float* bias = biased ? tensors.get("embedding.bias", 1, config.vocabulary).data : nullptr;
-        output = Outputs(Linear(weights, bias, config.vocabulary, d, config.int8), std::move(all), config);
+        const bool untied = tensors.has("embedding.output");
+        const Tensor weights = untied ? tensors.get("embedding.output", config.vocabulary, d) : tokens;
+        std::vector<Tensor> bias;
+        if (tensors.has("embedding.bias")) bias.push_back(tensors.get("embedding.bias", 1, config.vocabulary));
+        output = Outputs(Linear({weights}, bias, config.int8, memory_), std::move(all), config);
         for (int i = 0; i < config.encoder_layers; i++) {
             const std::string name = "encoder.layers." + std::to_string(i) + ".";
             encoder_layers.push_back({self_attention(tensors, name), feed_forward(tensors, name)});
@@ -241,6 +242,7 @@ class Model {
     std::vector<EncoderLayer> encoder_layers;
     std::vector<DecoderLayer> decoder_layers;
     Outputs output;
+    size_t memory_size() const { return memory_.size(); }
     const Embedding& source() const { return *source_; }
     const Embedding& target() const { return *target_; }
 
@@ -279,51 +281,51 @@ class Model {
 
     // `layer` is the input layer of the side: its positions and its norm, if the model has them.
     Embedding embedding(const Tensors& tensors, std::shared_ptr<const TokenVectors> tokens,
-                        const std::string& layer) const {
+                        const std::string& layer) {
         const std::string learned = layer + "positions.weight";
         const std::string positions = tensors.has(learned) ? learned : "embedding.positions";
         std::optional<Norm> after;
         if (tensors.has(layer + "norm.weight")) after = norm(tensors, layer + "norm");
-        return Embedding(std::move(tokens), tensors.get(positions, config.positions, config.d_model), std::move(after));
+        return Embedding(std::move(tokens), tensors.get(positions, config.positions, config.d_model), std::move(after),
+                         memory_);
     }
 
-    Norm norm(const Tensors& tensors, const std::string& name) const {
+    Norm norm(const Tensors& tensors, const std::string& name) {
         const int d = config.d_model;
         const Tensor weight = tensors.get(name + ".weight", 1, d), bias = tensors.get(name + ".bias", 1, d);
-        return {{weight.data, weight.data + d}, {bias.data, bias.data + d}, config.norm_epsilon};
+        return {memory_.keep(weight.data, d), memory_.keep(bias.data, d), config.norm_epsilon};
     }
 
     // Combine several D x D layers with the same input into one.
-    Linear stacked(const Tensors& tensors, const std::string& name, std::vector<std::string> parts) const {
+    Linear stacked(const Tensors& tensors, const std::string& name, std::vector<std::string> parts) {
         const int d = config.d_model;
-        std::vector<float> weights, biases;
+        std::vector<Tensor> weights, biases;
         for (const std::string& part : parts) {
-            const Tensor weight = tensors.get(name + part + ".weight", d, d);
-            const Tensor bias = tensors.get(name + part + ".bias", 1, d);
-            weights.insert(weights.end(), weight.data, weight.data + size_t(d) * d);
-            biases.insert(biases.end(), bias.data, bias.data + d);
+            weights.push_back(tensors.get(name + part + ".weight", d, d));
+            biases.push_back(tensors.get(name + part + ".bias", 1, d));
         }
-        return Linear(weights.data(), biases.data(), int(parts.size()) * d, d, config.int8);
+        return Linear(weights, biases, config.int8, memory_);
     }
 
-    Attention self_attention(const Tensors& tensors, const std::string& layer) const {
+    Attention self_attention(const Tensors& tensors, const std::string& layer) {
         const std::string name = layer + "self_attention.";
         return {norm(tensors, layer + "around_self_attention.norm"), stacked(tensors, name, {"query", "key", "value"}),
                 stacked(tensors, name, {"output"})};
     }
 
-    FeedForward feed_forward(const Tensors& tensors, const std::string& layer) const {
+    FeedForward feed_forward(const Tensors& tensors, const std::string& layer) {
         const std::string name = layer + "feed_forward.";
         const int d = config.d_model, wide = config.d_ff;
         return {norm(tensors, layer + "around_feed_forward.norm"),
-                Linear(tensors.get(name + "inner.weight", wide, d).data, tensors.get(name + "inner.bias", 1, wide).data,
-                       wide, d, config.int8),
-                Linear(tensors.get(name + "outer.weight", d, wide).data, tensors.get(name + "outer.bias", 1, d).data,
-                       d, wide, config.int8)};
+                Linear({tensors.get(name + "inner.weight", wide, d)}, {tensors.get(name + "inner.bias", 1, wide)},
+                       config.int8, memory_),
+                Linear({tensors.get(name + "outer.weight", d, wide)}, {tensors.get(name + "outer.bias", 1, d)},
+                       config.int8, memory_)};
     }
 
+    Memory memory_;
     std::optional<Embedding> source_, target_;
-    Norm encoder_norm_, decoder_norm_;
+    Norm encoder_norm_{}, decoder_norm_{};
 };
 
 }  // namespace mt

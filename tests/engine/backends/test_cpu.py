@@ -25,7 +25,7 @@ from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
 from mt.errors import RequestError
 from mt.kernels.library import CpuModel
-from mt.kernels.quantization import dequantize_weights, quantize_weights
+from mt.kernels.quantization import Int8Weights, quantize_weights
 from mt.model.transformer import Transformer
 from tests.decoding.reference import decode
 from tests.kernels.conftest import FOREIGN, KINDS, Ids, assert_same, compile_model, odd_model, some_sources
@@ -373,7 +373,7 @@ def quantised(x: Tensor) -> Tensor:
 
 
 def rounded_weight(weight: Tensor) -> Tensor:
-    return torch.from_numpy(dequantize_weights(quantize_weights({"w": weight.detach().numpy()}))["w"])
+    return torch.from_numpy(Int8Weights(quantize_weights({"w": weight.detach().numpy()}))["w"])
 
 
 class QuantisedLinear(nn.Module):

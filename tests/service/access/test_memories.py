@@ -20,7 +20,7 @@ from service.access.memories import (
     SLICE,
     MemoryLimits,
     MemoryStore,
-    Unit,
+    MemoryUnit,
     add_units,
     clean_unit,
     find_matches,
@@ -32,8 +32,8 @@ EN_DE = Direction("en", "de")
 KEY = "key:0a"
 LIMITS = MemoryLimits()
 ANIMALS = [
-    Unit("The dog sleeps.", "Der Hund schläft."),
-    Unit("Two cats eat a fish.", "Zwei Katzen fressen einen Fisch."),
+    MemoryUnit("The dog sleeps.", "Der Hund schläft."),
+    MemoryUnit("Two cats eat a fish.", "Zwei Katzen fressen einen Fisch."),
 ]
 
 
@@ -73,11 +73,11 @@ def test_an_equal_sentence_is_found_and_a_similar_one_with_its_score(store: Memo
 def test_units_with_the_same_source_are_replaced(store: MemoryStore) -> None:
     async def use() -> None:
         first = await store.put(KEY, "animals", EN_DE, ANIMALS)
-        again = await store.put(KEY, "animals", EN_DE, [Unit("The dog\tsleeps.", "Der Hund ruht."), Unit("Yes", "Ja")])
+        again = await store.put(KEY, "animals", EN_DE, [MemoryUnit("The dog\tsleeps.", "Der Hund ruht."), MemoryUnit("Yes", "Ja")])
         assert (again.id, again.count) == (first.id, 3)
         units = [unit async for slice in store.units(KEY, first.id) for unit in slice]
-        assert units == [Unit("The dog sleeps.", "Der Hund ruht."), ANIMALS[1], Unit("Yes", "Ja")]
-        other = await store.put(KEY, "animals", Direction("de", "en"), [Unit("Ja", "Yes")])
+        assert units == [MemoryUnit("The dog sleeps.", "Der Hund ruht."), ANIMALS[1], MemoryUnit("Yes", "Ja")]
+        other = await store.put(KEY, "animals", Direction("de", "en"), [MemoryUnit("Ja", "Yes")])
         assert [memory.id for memory in await store.owned(KEY)] == [first.id, other.id]
 
     asyncio.run(use())
@@ -85,9 +85,9 @@ def test_units_with_the_same_source_are_replaced(store: MemoryStore) -> None:
 
 def test_a_unit_without_text_or_with_a_long_text_is_left_out(store: MemoryStore) -> None:
     async def use() -> None:
-        units = [Unit("a", " "), Unit("\x01", "b"), Unit("c" * 4001, "c"), Unit("d", "e\x00f")]
+        units = [MemoryUnit("a", " "), MemoryUnit("\x01", "b"), MemoryUnit("c" * 4001, "c"), MemoryUnit("d", "e\x00f")]
         memory = await store.put(KEY, "x", EN_DE, units)
-        assert [unit async for slice in store.units(KEY, memory.id) for unit in slice] == [Unit("d", "e f")]
+        assert [unit async for slice in store.units(KEY, memory.id) for unit in slice] == [MemoryUnit("d", "e f")]
 
     asyncio.run(use())
 
@@ -135,8 +135,8 @@ def test_limits_are_named_and_leave_nothing_behind(database: Database) -> None:
     limits = MemoryLimits(memories=2, units=SLICE + 1, bytes_per_caller=1_000_000, bytes=1_500_000)
     store = MemoryStore(database, limits)
 
-    def many(count: int, length: int = 1) -> list[Unit]:
-        return [Unit(f"{number}", "x" * length) for number in range(count)]
+    def many(count: int, length: int = 1) -> list[MemoryUnit]:
+        return [MemoryUnit(f"{number}", "x" * length) for number in range(count)]
 
     async def use() -> None:
         with pytest.raises(InvalidRequest, match="would have 1002 units; accepted: at most 1001"):
@@ -161,7 +161,7 @@ def test_the_largest_holder_without_a_key_loses_its_oldest_memory(database: Data
     store = MemoryStore(database, replace(LIMITS, anonymous_bytes=20_000))
 
     async def use() -> None:
-        texts = [Unit(f"{number}", "x" * 700) for number in range(5)]
+        texts = [MemoryUnit(f"{number}", "x" * 700) for number in range(5)]
         lost = await store.put("192.0.2.1", "a", EN_DE, texts)
         kept = [await store.put("192.0.2.1", "b", EN_DE, texts), await store.put("192.0.2.2", "c", EN_DE, texts)]
         kept.append(await store.put("192.0.2.3", "d", EN_DE, texts))
@@ -169,7 +169,7 @@ def test_the_largest_holder_without_a_key_loses_its_oldest_memory(database: Data
             await store.get("192.0.2.1", lost.id)
         assert [(await store.get("", memory.id)).count for memory in kept] == [5, 5, 5]
         with pytest.raises(StorageFull):
-            await store.put("192.0.2.4", "e", EN_DE, [Unit(f"{number}", "x" * 900) for number in range(20)])
+            await store.put("192.0.2.4", "e", EN_DE, [MemoryUnit(f"{number}", "x" * 900) for number in range(20)])
 
     asyncio.run(use())
 
@@ -181,7 +181,7 @@ def test_a_deleted_memory_leaves_no_row(database: Database, monkeypatch: pytest.
     async def use() -> None:
         kept = await store.put(KEY, "kept", EN_DE, ANIMALS)
         before = rows(database)
-        memory = await store.put(KEY, "x", EN_DE, [Unit(f"w{number} v", "x") for number in range(50)])
+        memory = await store.put(KEY, "x", EN_DE, [MemoryUnit(f"w{number} v", "x") for number in range(50)])
         await store.delete(KEY, memory.id)
         assert rows(database) == before
         assert len(await store.matches(KEY, kept.id, EN_DE, ["The dog sleeps."], 0.7)) == 1
@@ -199,7 +199,7 @@ def test_the_best_match_is_found(database: Database, monkeypatch: pytest.MonkeyP
     def sentence() -> str:
         return " ".join(generator.choice(vocabulary) for _ in range(generator.randrange(1, 12)))
 
-    units = [Unit(sentence(), "x") for _ in range(300)]
+    units = [MemoryUnit(sentence(), "x") for _ in range(300)]
     asked = [sentence() for _ in range(200)]
 
     def use(connection: sqlite3.Connection) -> None:
@@ -223,7 +223,7 @@ def test_any_text_can_be_stored_and_looked_up(texts: list[str], asked: str) -> N
 
         async def use() -> None:
             store = MemoryStore(database, LIMITS)
-            memory = await store.put(KEY, "x", EN_DE, [Unit(text, text) for text in texts])
+            memory = await store.put(KEY, "x", EN_DE, [MemoryUnit(text, text) for text in texts])
             for match in await store.matches(KEY, memory.id, EN_DE, [asked], 0.5):
                 assert match.sentence == asked
 
@@ -235,7 +235,7 @@ def test_a_search_reads_a_bounded_part_of_the_index(database: Database, monkeypa
     store = MemoryStore(database, LIMITS)
 
     async def use() -> None:
-        memory = await store.put(KEY, "x", EN_DE, [Unit(f"the the common words {n} r{n}", f"{n}") for n in range(100)])
+        memory = await store.put(KEY, "x", EN_DE, [MemoryUnit(f"the the common words {n} r{n}", f"{n}") for n in range(100)])
         (match,) = await store.matches(KEY, memory.id, EN_DE, ["the the common words 42 r43"], 0.7)
         assert match.target in ("42", "43")
 

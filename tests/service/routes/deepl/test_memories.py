@@ -7,14 +7,14 @@ import deepl
 import pytest
 
 from mt.languages import Direction
-from service.access.memories import Unit
+from service.access.memories import MemoryUnit
 from tests.service.capitals import Running
 
 
 @pytest.fixture
 def memory(running: Running) -> str:
     """A memory of the key "rich" with 120 units."""
-    units = [Unit(f"Word {number}", f"Wort {number}") for number in range(120)]
+    units = [MemoryUnit(f"Word {number}", f"Wort {number}") for number in range(120)]
 
     async def store() -> str:
         caller = await running._access.admit(running.keys["rich"], "")

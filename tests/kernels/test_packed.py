@@ -1,0 +1,163 @@
+"""Packed int8 weights lie in a private file that processes share, and in memory of their own where that cannot be."""
+
+import ctypes
+import logging
+import mmap
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mt.checkpoint import load_model
+from mt.engine.backends.cpu import compile_model as compile_loaded
+from mt.kernels import packed
+from mt.kernels.build import cache_folder
+from mt.kernels.packed import UNUSED_SECONDS, digest, private_memory, shared_memory
+from mt.kernels.quantization import Int8Weights
+from mt.pipeline.translator import Translator
+from tests.engine.backends.test_cpu import BEAM, run
+from tests.kernels.conftest import compile_model, odd_model, some_sources
+
+FROZEN = Path(__file__).parents[1] / "frozen" / "model"
+
+
+def fill(memory: mmap.mmap) -> None:
+    memory[:4] = b"abcd"
+
+
+def never(memory: mmap.mmap) -> None:
+    raise AssertionError("it exists")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the packed weights, empty at first."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found = cache_folder()
+    assert found is not None
+    found.mkdir(parents=True)
+    shutil.copy(library._name, found)  # for other processes, which would build it again
+    return found / "weights"
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*")) if folder.exists() else []
+
+
+def test_a_file_is_written_once_and_is_private(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    memory = shared_memory(folder, "name", 5000, fill)
+    assert memory is not None and memory[:6] == b"abcd\0\0" and len(memory) == 5000
+    with pytest.raises(TypeError):
+        memory[0] = 1
+    (path,) = files(folder)
+    assert (folder.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o400)
+    again = shared_memory(folder, "name", 5000, never)
+    assert again is not None and again[:4] == b"abcd"
+
+
+@pytest.mark.parametrize("damage", ["folder is open", "file is open", "link", "other size", "no folder", "full disk"])
+def test_what_is_not_private_or_whole_is_not_used(
+    tmp_path: Path, damage: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    folder = tmp_path / "cache"
+    assert shared_memory(folder, "name", 5000, fill) is not None
+    path = folder / "name"
+    if damage == "folder is open":
+        folder.chmod(0o770)
+    elif damage == "file is open":
+        path.chmod(0o666)
+    elif damage == "link":
+        path.rename(tmp_path / "other")
+        path.symlink_to(tmp_path / "other")
+    elif damage == "other size":
+        path.chmod(0o600)
+        path.write_bytes(b"abcd")
+    elif damage == "no folder":
+        folder = Path("/dev/null/x")
+    else:
+        path.unlink()
+        monkeypatch.setattr(packed, "FREE_PART", 10**12)
+    assert shared_memory(folder, "name", 5000, fill) is None
+    assert "packed weights are not shared with other processes" in caplog.text
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        shared_memory(tmp_path / "cache", "name", 5000, never)
+    assert files(tmp_path / "cache") == []
+
+
+def test_old_files_are_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    for name, age in (("old", UNUSED_SECONDS + 60), ("used", 60)):
+        assert shared_memory(folder, name, 100, fill) is not None
+        then = (folder / name).stat().st_mtime - age
+        os.utime(folder / name, (then, then))
+    assert shared_memory(folder, "used", 100, never) is not None
+    assert shared_memory(folder, "new", 100, fill) is not None
+    assert [path.name for path in files(folder)] == ["new", "used"]
+
+
+def test_the_digest_depends_on_everything() -> None:
+    one = {"a": np.zeros((2, 3), np.float32), "b": np.ones(4, np.int8)}
+    others = [
+        {**one, "a": np.zeros((3, 2), np.float32)},
+        {**one, "a": np.zeros((2, 3), np.int32)},
+        {**one, "b": np.array([1, 1, 1, 2], np.int8)},
+        {"a": one["a"], "c": one["b"]},
+    ]
+    found = {digest(arrays) for arrays in (one, *others)} | {digest(one, b"x")}
+    assert len(found) == 6 and digest(dict(one)) == digest(one)
+
+
+def test_models_share_their_packed_weights(cache: Path, library: ctypes.CDLL) -> None:
+    """What is packed from floats, from int8, and mapped is the same to the last bit."""
+    model, sources = odd_model(500, d_model=48), some_sources(9, 500)
+    expected = run(compile_model(library, model, int8=True), sources, BEAM)
+    (path,) = files(cache)
+    content = path.read_bytes()
+    assert path.name.endswith("." + Path(library._name).stem)
+    mapped = compile_model(library, model, int8=True)
+    assert run(mapped, sources, BEAM) == expected
+    assert content[:100] == mapped._memory[:100] and str(path) in Path("/proc/self/maps").read_text()
+    compile_model(library, model)  # float32 weights are not shared
+    compile_model(library, odd_model(500, seed=1, d_model=48), int8=True)
+    assert len(files(cache)) == 2
+
+
+def test_without_a_cache_the_result_is_the_same(
+    cache: Path, library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = run(compile_model(library, odd_model(), int8=True), some_sources(9), BEAM)
+    monkeypatch.setattr("mt.kernels.library.cache_folder", lambda: None)
+    assert run(compile_model(library, odd_model(), int8=True), some_sources(9), BEAM) == expected
+
+
+def test_an_int8_directory_is_not_converted_to_floats(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    starter = Path("mt/bundled/starter")
+    expected = Translator.load(starter, "cpu", "int8").translate("Where is the station?", source="en", target="de").text
+    loaded = load_model(starter)
+    assert isinstance(loaded.weights, Int8Weights)
+    monkeypatch.setattr(Int8Weights, "__getitem__", lambda self, name: pytest.fail(f"{name} becomes floats"))
+    compile_loaded(loaded, int8=True)
+    found = Translator.load(starter, "cpu", "int8").translate("Where is the station?", source="en", target="de")
+    assert found.text == expected
+    assert len(files(cache)) == 1
+
+
+def test_processes_that_start_together_write_one_file(cache: Path) -> None:
+    code = "import sys, mt; print(mt.Translator.load(sys.argv[1], 'cpu', 'int8').translate('A dog.').text)"
+    command = [sys.executable, "-c", code, str(FROZEN)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert len({process.communicate(timeout=300)[0] for process in running}) == 1
+    assert len(files(cache)) == 1
+
+
+def test_private_memory_is_zero() -> None:
+    assert private_memory(5000)[:] == bytes(5000) and len(private_memory(0)) == 1

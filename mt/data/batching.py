@@ -4,7 +4,7 @@ An update is the input of one optimizer step: batches of pairs of similar length
 tokens in total. The updates are the same for any number of processes; the processes divide the batches of each update.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,23 +36,30 @@ class TrainingBatch:
     source_mask: Tensor  # [B, S], True on tokens
     target: Tensor  # [B, T]
     labels: Tensor  # [B, T], PAD at positions without a label
+    places: Tensor  # int64 [N], indices of the labels in [B * T]; a GPU would wait to find them
     indices: tuple[int, ...]  # indices of the pairs in the dataset
 
+    @classmethod
+    def of(cls, source: Tensor, target: Tensor, labels: Tensor, indices: tuple[int, ...]) -> "TrainingBatch":
+        """Return a batch of source [B, S], target [B, T] and labels [B, T]."""
+        places = (labels != PAD).flatten().nonzero()[:, 0]
+        return cls(source, source != PAD, target, labels, places, indices)
+
     def to(self, device: torch.device) -> "TrainingBatch":
-        return TrainingBatch(
-            source=self.source.to(device, non_blocking=True),
-            source_mask=self.source_mask.to(device, non_blocking=True),
-            target=self.target.to(device, non_blocking=True),
-            labels=self.labels.to(device, non_blocking=True),
-            indices=self.indices,
-        )
+        return self.with_tensors(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def with_tensors(self, function: Callable[[Tensor], Tensor]) -> "TrainingBatch":
+        """Return a batch with the results of a function for each tensor."""
+        tensors = (self.source, self.source_mask, self.target, self.labels, self.places)
+        return TrainingBatch(*map(function, tensors), self.indices)
 
     def repeat(self) -> "TrainingBatch":
         """Return a batch of 2B pairs: the B pairs of this batch, then the same pairs again."""
-        source, mask, target, labels = (
-            torch.cat((tensor, tensor)) for tensor in (self.source, self.source_mask, self.target, self.labels)
-        )
-        return TrainingBatch(source, mask, target, labels, self.indices)
+        twice = self.with_tensors(lambda tensor: torch.cat((tensor, tensor)))
+        return replace(twice, places=torch.cat((self.places, self.places + self.target.numel())))
+
+    def without_labels(self) -> "TrainingBatch":
+        return replace(self, labels=torch.full_like(self.labels, PAD), places=self.places[:0])
 
 
 @dataclass(frozen=True)
@@ -76,10 +83,8 @@ def pad(sequences: Sequence[Sequence[int]]) -> Tensor:
 
 def make_batch(sources: Sequence[list[int]], targets: Sequence[list[int]], indices: np.ndarray) -> TrainingBatch:
     """Return the batch of `sources`, which must end with EOS, and `targets`, which must have neither BOS nor EOS."""
-    source = pad(sources)
-    return TrainingBatch(
-        source,
-        source != PAD,
+    return TrainingBatch.of(
+        pad(sources),
         pad([[BOS, *target] for target in targets]),
         pad([[*target, EOS] for target in targets]),
         tuple(indices.tolist()),
@@ -223,8 +228,7 @@ class UpdateStream:
 
     def empty_batch(self) -> TrainingBatch:
         """Return a batch without labels, for ranks with fewer batches: all ranks must run a sharded model together."""
-        batch = load_batch(self.dataset, self.tags, self.usable[:1])
-        return replace(batch, labels=torch.full_like(batch.labels, PAD))
+        return load_batch(self.dataset, self.tags, self.usable[:1]).without_labels()
 
     def load(self, indices: np.ndarray, epoch: int) -> TrainingBatch:
         """Return the batch of the pairs `indices`.

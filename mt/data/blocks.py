@@ -63,7 +63,7 @@ class TokenBlocks:
         labels[places >= len(self)] = PAD
         source = torch.full((len(begins), 1), EOS)
         sides = [torch.from_numpy(side.astype(np.int64)) for side in (inputs, labels)]
-        return TrainingBatch(source, source != PAD, sides[0], sides[1], tuple(line[:, 0].tolist()))
+        return TrainingBatch.of(source, sides[0], sides[1], tuple(line[:, 0].tolist()))
 
 
 class BlockStream(UpdateStream):

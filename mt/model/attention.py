@@ -53,6 +53,18 @@ def fused_attention(
     return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
 
 
+def attention_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return what `fused_attention` uses for a mask [B, S] of keys: the mask, or on a GPU biases 0 and -inf.
+
+    Each layer on a GPU would convert the mask to biases whose rows begin at multiples of 8 numbers.
+    """
+    if mask.device.type == "cpu":
+        return mask
+    width = mask.shape[1]
+    bias = torch.zeros(len(mask), width + -width % 8, dtype=dtype, device=mask.device)[:, :width]
+    return bias.masked_fill_(~mask, -math.inf)
+
+
 class MultiHeadAttention(Module):
     """Multi-head attention: Concat(head_1 .. head_h) W^O with head_i = attend(Q W_i^Q, K W_i^K, V W_i^V)."""
 

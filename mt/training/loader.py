@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from mt.data.batching import TrainingBatch, Update
+from torch import Tensor
+
+from mt.data.batching import Update
 
 PREFETCHED = 8  # maximum number of updates that are prepared in advance
 
@@ -49,14 +51,4 @@ def prefetch(updates: Iterator[Update]) -> Iterator[Update]:
 
 def pinned(update: Update) -> Update:
     """Return an update in page-locked memory."""
-    return replace(update, batches=[_pin(batch) for batch in update.batches])
-
-
-def _pin(batch: TrainingBatch) -> TrainingBatch:
-    return replace(
-        batch,
-        source=batch.source.pin_memory(),
-        source_mask=batch.source_mask.pin_memory(),
-        target=batch.target.pin_memory(),
-        labels=batch.labels.pin_memory(),
-    )
+    return replace(update, batches=[batch.with_tensors(Tensor.pin_memory) for batch in update.batches])

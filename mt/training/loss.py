@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 
 from mt.data.batching import TrainingBatch
+from mt.model.attention import attention_mask
 from mt.model.embedding import NEVER
 from mt.model.transformer import AnyModel, LanguageModel
-from mt.tokenizer import PAD
 
 CHUNK = 1 << 25  # maximum number of logits in memory at a time
 CPU_CHUNK = 1 << 22  # the same on a CPU: smaller products are slower, larger ones leave the cache before the next pass
@@ -141,7 +141,8 @@ def target_states(model: AnyModel, batch: TrainingBatch) -> Tensor:
     """Return the states [B, T, D] of the decoder, or of a language model, which reads only the targets."""
     if isinstance(model, LanguageModel):
         return model.decode(batch.target)
-    return model.decode(batch.target, model.encode(batch.source, batch.source_mask), batch.source_mask)
+    mask = attention_mask(batch.source_mask, model.embedding.projection.dtype)
+    return model.decode(batch.target, model.encode(batch.source, mask), mask)
 
 
 def batch_loss(model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: float = 0.0) -> Tensor:
@@ -152,9 +153,8 @@ def batch_loss(model: AnyModel, batch: TrainingBatch, smoothing: float, r_drop: 
     """
     if r_drop and torch.is_grad_enabled():
         batch = batch.repeat()
-    states = target_states(model, batch)
-    real = batch.labels != PAD
-    states, labels, weight = states[real], batch.labels[real], model.embedding.projection
+    states = target_states(model, batch).flatten(0, 1).index_select(0, batch.places)
+    labels, weight = batch.labels.flatten().index_select(0, batch.places), model.embedding.projection
     if not torch.is_grad_enabled():
         return smoothed_cross_entropy(model.embedding.project(states), labels, smoothing)
     bias = model.embedding.bias

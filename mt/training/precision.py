@@ -51,19 +51,24 @@ class WorkingCopy:
     def refresh(self) -> None:
         """Copy the master's weights to the copy, and delete the gradients of a pass that ran out of memory."""
         if self.model is not self.master:
-            for master, copied in self._pairs:
-                copied.copy_(master)
+            masters, copies = zip(*self._pairs, strict=True)
+            torch._foreach_copy_(copies, masters)
+            for copied in copies:
                 copied.grad = None
 
+    @torch.no_grad()
     def collect(self) -> None:
         """Add the gradients of one backward pass to the gradients of `master`, in float32."""
         if self.model is self.master:
             return
-        for master, copied in self._pairs:
-            if copied.grad is None:
-                continue
-            if master.grad is None:
-                master.grad = copied.grad.to(master.dtype)
-            else:
-                master.grad += copied.grad
+        pairs = [(master, copied) for master, copied in self._pairs if copied.grad is not None]
+        first = [(master, copied) for master, copied in pairs if master.grad is None]
+        later = [(master, copied) for master, copied in pairs if master.grad is not None]
+        for master, _ in first:
+            master.grad = torch.empty_like(master)
+        if first:
+            torch._foreach_copy_([master.grad for master, _ in first], [copied.grad for _, copied in first])
+        if later:
+            torch._foreach_add_([master.grad for master, _ in later], [copied.grad for _, copied in later])
+        for _, copied in pairs:
             copied.grad = None

@@ -2,7 +2,6 @@
 
 from mt.data.batching import TrainingBatch
 from mt.model.transformer import AnyModel, Transformer
-from mt.tokenizer import PAD
 
 # Dense bfloat16 operations a second, from NVIDIA's data sheets. A device has the rate of the first key in its name.
 PEAKS = {
@@ -29,7 +28,7 @@ def batch_operations(model: AnyModel, batch: TrainingBatch) -> float:
     A token takes 6 operations for each weight that it is multiplied with (Kaplan et al. 2020). Products of queries,
     keys and values are not counted: they are few at the lengths of sentences.
     """
-    config, targets = model.config, int((batch.labels != PAD).sum())
+    config, targets = model.config, len(batch.places)
     square = config.d_model**2
     layer = 4 * square + 2 * config.d_model * config.d_ff  # without cross-attention
     products = (config.decoder_layers * layer + model.vocabulary_size * config.d_model) * targets

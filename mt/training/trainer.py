@@ -19,7 +19,6 @@ from mt.data.dataset import PreparedData
 from mt.distributed import World, all_reduce, all_reduce_gradients, barrier, gather_objects
 from mt.errors import TrainingError
 from mt.model.transformer import AnyModel
-from mt.tokenizer import PAD
 from mt.training.compilation import compiled
 from mt.training.loader import prefetch
 from mt.training.loss import batch_loss
@@ -311,15 +310,16 @@ class Trainer:
                 problem = f"out of memory on {self._describe(batch)}"
                 break
             losses.append(loss)
-            tokens += int((batch.labels != PAD).sum())
+            tokens += len(batch.places)
             operations += (2 if self.config.r_drop else 1) * batch_operations(self.model, batch)
-        values = torch.stack(losses).tolist() if losses else []  # the only synchronization with a GPU
-        for value, batch in zip(values, update.batches, strict=False):
-            if not math.isfinite(value) and not problem:
-                problem = f"a loss of {value} on {self._describe(batch)}"
-        local = [sum(values), tokens, operations, float(bool(problem))]
-        sums = torch.tensor(local, dtype=torch.float64, device=self.device)
+        total = torch.stack(losses).sum(0, keepdim=True, dtype=torch.float64) if losses else self._sent(0.0)
+        sums = torch.cat((total, self._sent(tokens, operations, float(bool(problem)))))
         total_loss, total_tokens, operations, failed = all_reduce(self.world, sums).tolist()
+        if not math.isfinite(total_loss):
+            failed = True
+            for value, batch in zip(map(float, losses), update.batches, strict=False):
+                if not math.isfinite(value) and not problem:
+                    problem = f"a loss of {value} on {self._describe(batch)}"
         if failed:
             problem = "; ".join(filter(None, gather_objects(self.world, problem)))
         elif not self.sharded:  # a sharded backward pass has summed the gradients already
@@ -352,6 +352,11 @@ class Trainer:
         torch.cuda.empty_cache()  # after `except`, because the exception keeps the activations alive
         return None
 
+    def _sent(self, *numbers: float, dtype: torch.dtype = torch.float64) -> Tensor:
+        """Return numbers on the device. A GPU copies them from page-locked memory, for which the host does not wait."""
+        tensor = torch.tensor(numbers, dtype=dtype)
+        return tensor if self.device.type == "cpu" else tensor.pin_memory().to(self.device, non_blocking=True)
+
     def _describe(self, batch: TrainingBatch) -> str:
         """Return a description by which a user can find the pairs of a batch."""
         source, target = (self.data.train.texts(side, batch.indices[:1])[0] for side in ("source", "target"))
@@ -373,12 +378,13 @@ class Trainer:
         if not math.isfinite(norm):
             return norm
         # The optimizers divide the gradients as they read them, so mean and clipping need no separate pass.
-        divisor = torch.tensor(max(1.0, norm / self.config.clip_norm) / scale, device=self.device)
+        divisor = self._sent(max(1.0, norm / self.config.clip_norm) / scale, dtype=torch.float32)[0]
         for optimizer in self.optimizers:
             scaled_step(optimizer, rate, divisor)
         if self.config.ema_decay is not None:
-            for name, parameter in trained(self.model).items():
-                self.state.average[name].lerp_(parameter.detach(), 1 - self.config.ema_decay)
+            parameters = trained(self.model)
+            averages = [self.state.average[name] for name in parameters]
+            torch._foreach_lerp_(averages, [p.detach() for p in parameters.values()], 1 - self.config.ema_decay)
         return norm
 
     def _gradient_problem(self, norm: float, update: Update) -> str:

@@ -14,7 +14,6 @@ from mt.data.dataset import ParallelDataset, PreparedData
 from mt.errors import TrainingError
 from mt.model.transformer import AnyModel, Transformer
 from mt.pipeline.translator import Translator
-from mt.tokenizer import PAD
 from mt.training.loss import batch_loss
 from mt.training.report import MONITORED
 
@@ -81,7 +80,7 @@ class Validation:
         loss, tokens = 0.0, 0
         for batch in self._batches(dataset, readable):
             loss += float(batch_loss(model, batch.to(device), 0.0))
-            tokens += int((batch.labels != PAD).sum())
+            tokens += len(batch.places)
         return loss / tokens
 
     def _batches(self, dataset: ParallelDataset, readable: np.ndarray) -> Iterator[TrainingBatch]:

@@ -52,10 +52,10 @@ def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize(
     ("overrides", "operations"),
     [
-        (("training.optimizer=adam",), 508),
-        (("training.optimizer=muon",), 589),
-        (("training.optimizer=muon", "training.r_drop=1", "training.ema_decay=0.9"), 680),
-        (("training.optimizer=adam", "training.precision=bfloat16"), 670),
+        (("training.optimizer=adam",), 503),
+        (("training.optimizer=muon",), 584),
+        (("training.optimizer=muon", "training.r_drop=1", "training.ema_decay=0.9"), 635),
+        (("training.optimizer=adam", "training.precision=bfloat16"), 527),
     ],
 )
 def test_updates_on_the_device_equal_those_on_the_cpu(
@@ -67,7 +67,7 @@ def test_updates_on_the_device_equal_those_on_the_cpu(
         simulated.reset()
         found = trainer.learn(update, RATE)
         assert found.loss == pytest.approx(expected.loss, rel=1e-2 if "bfloat16" in overrides[-1] else 1e-5)
-    assert len(simulated.waits) <= 5 + 3 * len(update.batches), simulated.waits
+    assert len(simulated.waits) <= 2, simulated.waits
     assert simulated.operations.total() <= operations, simulated.operations
     if "bfloat16" not in overrides[-1]:
         trained, right = weights(trainer), weights(host)

@@ -37,7 +37,7 @@ from service.access.memories import (
     SLICE,
     Memory,
     MemoryLimits,
-    Unit,
+    MemoryUnit,
     add_units,
     delete,
     find_or_create,
@@ -145,7 +145,7 @@ def import_file(database: Database, options: argparse.Namespace) -> Memory:
     create = partial(find_or_create, owner=owner, name=name, direction=direction, limits=UNLIMITED)
     memory = database.run_sync(create)
     while first:
-        units = [Unit(pair.source, pair.target) for pair in first]
+        units = [MemoryUnit(pair.source, pair.target) for pair in first]
         memory = database.run_sync(partial(add_units, number=memory.number, units=units, limits=UNLIMITED))
         first = list(islice(pairs, SLICE))
     return memory
@@ -167,7 +167,7 @@ def export_tmx(database: Database, memory: Memory, file: Path | None) -> None:
         stream.writelines(parts)
 
 
-def units_of(database: Database, memory: Memory) -> Iterator[Unit]:
+def units_of(database: Database, memory: Memory) -> Iterator[MemoryUnit]:
     """Yield the units of a memory."""
     for first in range(0, memory.count, SLICE):
         yield from database.run_sync(partial(read_units, number=memory.number, first=first))

@@ -32,13 +32,13 @@ Fill = Callable[[mmap.mmap], None]
 
 def digest(arrays: Arrays, *more: bytes) -> str:
     """Return a digest of the names, types, shapes and contents of arrays, and of further bytes."""
-    found = hashlib.sha256()
+    content = hashlib.sha256()
     for name, array in arrays.items():
-        found.update(f"{name} {array.dtype} {array.shape}\n".encode())
-        found.update(np.ascontiguousarray(array))
+        content.update(f"{name} {array.dtype} {array.shape}\n".encode())
+        content.update(np.ascontiguousarray(array).data)
     for part in more:
-        found.update(part)
-    return found.hexdigest()
+        content.update(part)
+    return content.hexdigest()
 
 
 def private_memory(size: int) -> mmap.mmap:

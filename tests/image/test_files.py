@@ -162,7 +162,8 @@ def test_the_budgets_are_named() -> None:
 
 def test_the_image_for_cpus_has_no_torch() -> None:
     """Its packages are those of service.lock. They are copied from a stage that DEVICE selects."""
-    stages = dict(reversed(words.split(" AS ")) for name, words in instructions() if name == "FROM")
+    pairs = (words.split(" AS ") for name, words in instructions() if name == "FROM")
+    stages = {stage: base for base, stage in pairs}
     assert stages["packages-cpu"] == "packages" and stages["environment"] == "packages-${DEVICE}"
     assert stages["packages-cuda"] == stages["packages-cpu-torch"] == "torch" and stages["torch"] == "packages"
     assert ("COPY", "--from=environment /venv /venv") in list(instructions())

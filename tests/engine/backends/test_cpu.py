@@ -228,7 +228,7 @@ def test_the_kernels_read_every_option() -> None:
     assert {"beam_size", "sample", *changed} == {field.name for field in fields(SearchOptions)}  # rows are beams
     options = SearchOptions(sample=True)
     for name, value in changed.items():
-        params = search_params(replace(options, **{name: value}), 7)
+        params = search_params(replace(options, **{name: value}), 7)  # type: ignore[arg-type]  # of many types
         assert bytes(params) != bytes(search_params(options, 7)), name
     assert bytes(search_params(SearchOptions(), 7)) != bytes(search_params(options, 7))
 
@@ -247,7 +247,8 @@ def test_searches_of_all_kinds_in_one_batch(library: ctypes.CDLL, int8: bool) ->
     requests = [Request(n, sources[n], kinds[n % 4].of(sources[n]), prefixes[n % 3]) for n in range(30)]
     decoder = CompiledDecoder(model)
     alone = [run(model, [one.source], one.options, None, [one.prefix])[0] for one in requests]
-    batch, found = decoder.begin(requests[:11]), {}
+    batch = decoder.begin(requests[:11])
+    found: dict[int, list[Hypothesis]] = {}
     for step in range(100):
         if step < 19:
             batch.extend(decoder.begin(requests[11 + step : 12 + step]))

@@ -73,7 +73,9 @@ def test_an_equal_sentence_is_found_and_a_similar_one_with_its_score(store: Memo
 def test_units_with_the_same_source_are_replaced(store: MemoryStore) -> None:
     async def use() -> None:
         first = await store.put(KEY, "animals", EN_DE, ANIMALS)
-        again = await store.put(KEY, "animals", EN_DE, [MemoryUnit("The dog\tsleeps.", "Der Hund ruht."), MemoryUnit("Yes", "Ja")])
+        again = await store.put(
+            KEY, "animals", EN_DE, [MemoryUnit("The dog\tsleeps.", "Der Hund ruht."), MemoryUnit("Yes", "Ja")]
+        )
         assert (again.id, again.count) == (first.id, 3)
         units = [unit async for slice in store.units(KEY, first.id) for unit in slice]
         assert units == [MemoryUnit("The dog sleeps.", "Der Hund ruht."), ANIMALS[1], MemoryUnit("Yes", "Ja")]
@@ -235,7 +237,9 @@ def test_a_search_reads_a_bounded_part_of_the_index(database: Database, monkeypa
     store = MemoryStore(database, LIMITS)
 
     async def use() -> None:
-        memory = await store.put(KEY, "x", EN_DE, [MemoryUnit(f"the the common words {n} r{n}", f"{n}") for n in range(100)])
+        memory = await store.put(
+            KEY, "x", EN_DE, [MemoryUnit(f"the the common words {n} r{n}", f"{n}") for n in range(100)]
+        )
         (match,) = await store.matches(KEY, memory.id, EN_DE, ["the the common words 42 r43"], 0.7)
         assert match.target in ("42", "43")
 

@@ -47,7 +47,8 @@ _FRAGMENTS = {
     "xml": f"{_MARKUP} <!DOCTYPE <!ENTITY &product; xml:space='preserve' <?xml <x:b> </x:b> xmlns:x='' %a;",
     "xliff": f"{_MARKUP} <target> <target/> </target> <source> </source> <seg-source> <mrk> <g> <x/> <trans-unit>"
     " <segment> <sc/>",
-    "tmx": f"{_MARKUP} <tu> </tu> <tuv␣xml:lang='en'> </tuv> <seg> </seg> <bpt␣i='1'> <ept/> <sub> <note/> <!DOCTYPE",
+    "tmx": f"{_MARKUP} <tu> </tu> <tuv␣xml:lang='en'> <tuv␣xml:lang='de'> </tuv> <seg> </seg> <bpt␣i='1'> <ept/> <hi>"
+    " <sub> <note/> <!DOCTYPE",
     "srt": "--> 00:00:01,000 \n\n \r - {\\an8} <i> </i> <font> 1\n 00:00:01,000␣-->␣00:00:02,000\n",
     "vtt": "--> 00:01.000 \n\n WEBVTT NOTE STYLE REGION <c> <v <00:01.500> &lt; { } 00:01.000␣-->␣00:02.000\n",
     "md": "* ** _ __ ` ``` ~~~ [ ] ( ) [a]( ![ [^ [^1]: <b> < > > | |---| - + 1. # \\ \t \n\n --- === ~~ <!-- & {#",
@@ -59,7 +60,6 @@ _FRAGMENTS = {
     "properties": "= : \\ \\u \\u00e4 \\\n # ! \n \r \t {0} '' ' \f",
     "strings": '" = ; /* */ // \\ \\" \\U \n %@',
     "ftl": '= \n \n␣␣␣␣ \n␣␣␣␣. \n␣␣␣␣[ \n␣␣␣*[ { } {␣$n␣-> {␣""␣} -a␣=␣b \na␣=␣b\n # ## \r \t \\ { { } } (',
-    "tmx": f'{_MARKUP} <tu> </tu> <tuv␣xml:lang="en"> <tuv␣xml:lang="de"> </tuv> <seg> </seg> <seg/> <bpt> <ph/> <hi>',
     "pdf": "Tj TJ T* Td Tm Tf BT ET q Q cm Do re f (a␣dog)␣Tj␣T* (a-)␣Tj␣T* [(a)␣-900␣(b)]␣TJ 90␣0␣Td 0␣-14␣Td "
     "/F␣24␣Tf 1␣0␣0␣1␣72␣700␣Tm 0␣1␣-1␣0␣90␣90␣Tm << >> [ ] ( ) 0␣R obj endobj stream endstream xref trailer "
     "/Length /Kids /Filter /FlateDecode -1 999999999999 1e38 <00ff> % \\",

@@ -60,6 +60,9 @@ class TranslateBody(CommonFields):
     tag_handling: Annotated[Literal["xml", "html"] | None, AsChoice] = Field(
         None, description="The markup of the texts; plain text if left out."
     )
+    tag_handling_version: Annotated[Literal["v1", "v2"] | None, AsChoice] = Field(
+        None, description="Both values give the same result: each tag stays with its words."
+    )
     outline_detection: FormFlag = Field(True, description="Whether the elements of XML that end a text are detected.")
     non_splitting_tags: Words = Field([], description="Elements that do not end a text.")
     splitting_tags: Words = Field([], description="Elements that end a text.")

@@ -67,6 +67,13 @@ def test_formality_is_refused_where_deepl_refuses_it(running: Running, client: d
     assert {each.code for each in client.get_target_languages() if each.supports_formality} == {"DE"}
 
 
+def test_a_version_of_tag_handling_is_known_or_refused(client: deepl.DeepLClient) -> None:
+    with pytest.raises(deepl.DeepLException, match="tag_handling_version must be"):
+        client.translate_text("dog", target_lang="DE", tag_handling="xml", tag_handling_version="v9")
+    marked = client.translate_text("<b>dog</b>", target_lang="DE", tag_handling="xml", tag_handling_version="v1")
+    assert single(marked).text == "<b>DOG</b>"
+
+
 @pytest.mark.parametrize("option", ["style_rule", "custom_instructions"])
 def test_what_is_not_offered_is_refused(client: deepl.DeepLClient, option: str) -> None:
     value: Any = ["Be kind."] if option == "custom_instructions" else "some-id"

@@ -35,7 +35,7 @@ def digest(arrays: Arrays, *more: bytes) -> str:
     found = hashlib.sha256()
     for name, array in arrays.items():
         found.update(f"{name} {array.dtype} {array.shape}\n".encode())
-        found.update(np.ascontiguousarray(array))
+        found.update(np.ascontiguousarray(array).reshape(-1).data)
     for part in more:
         found.update(part)
     return found.hexdigest()

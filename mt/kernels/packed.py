@@ -35,7 +35,7 @@ def digest(arrays: Arrays, *more: bytes) -> str:
     content = hashlib.sha256()
     for name, array in arrays.items():
         content.update(f"{name} {array.dtype} {array.shape}\n".encode())
-        content.update(np.ascontiguousarray(array).data)
+        content.update(np.ascontiguousarray(array).reshape(-1).data)
     for part in more:
         content.update(part)
     return content.hexdigest()

@@ -7,6 +7,7 @@ after each step.
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
+from itertools import chain
 from typing import Any, ClassVar, Self, TypeVar
 
 import torch
@@ -20,6 +21,7 @@ from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.sampling import Sampling
 from mt.decoding.scores import length_penalties
 from mt.decoding.search_state import SentenceTable
+from mt.kernels.cuda.fused import MAX_BEAMS, BeamStep
 
 BLOCK = 64
 
@@ -81,6 +83,7 @@ class StaticBeam(SentenceTable):
     def __post_init__(self) -> None:
         special = self.special
         self.never = torch.tensor([special.pad, special.unk, special.bos, special.eos])
+        self.kernel: BeamStep | None = None
 
     @classmethod
     def of(cls, search: BeamSearch) -> Self:
@@ -117,6 +120,8 @@ class StaticBeam(SentenceTable):
     def advance(self, logits: Tensor) -> Tensor | None:
         """Take one step with logits [R, V] of the next tokens. Return the row that each row continues, int64 [R]."""
         slots, beams = self.latest.shape
+        if self.kernel is not None and beams <= MAX_BEAMS and not self.constraints.features.used:
+            return self._advance_by(self.kernel, logits)
         steps, running = self.progress.unbind(1)
         alive, ends = self.best.split(beams, 1)
         log_probs = torch.log_softmax(logits, 1, dtype=torch.float32)
@@ -141,6 +146,16 @@ class StaticBeam(SentenceTable):
         rows = (continuations // self.size).view(-1)
         self._record(steps, continuations, rows)
         self._finish(steps, running, alive, ends)
+        return rows
+
+    def _advance_by(self, kernel: BeamStep, logits: Tensor) -> Tensor:
+        """Take one step in one kernel."""
+        slots, beams = self.latest.shape
+        rows = torch.empty(slots * beams, dtype=torch.int64, device=logits.device)
+        tables = (self.best, self.pool, self.latest, self.progress, rows)
+        strided = ((table, table.stride(0)) for table in (self.limits, self.nth, self.totals, self.continuations))
+        special = (self.special.pad, self.special.unk, self.special.bos, self.special.eos)
+        kernel(slots, (logits, *tables, *chain(*strided), beams, logits.shape[1], self.size, *special))
         return rows
 
     def _record(self, steps: Tensor, continuations: Tensor, rows: Tensor) -> None:

@@ -178,7 +178,7 @@ class StaticBatch:
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of the sentences in these slots, which finished after `steps` steps."""
         record = self._record_layout.views(self.executor.select(self._record, slots))
-        return self._search.results(record, steps, last, options)
+        return self._search.hypotheses(record, steps, last, options)
 
     def _tables(self, slots: int) -> dict[str, Tensor]:
         """Return the tables of the search for the first slots."""

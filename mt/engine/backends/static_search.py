@@ -7,7 +7,6 @@ after each step.
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
-from itertools import chain
 from typing import Any, ClassVar, Self, TypeVar
 
 import torch
@@ -69,9 +68,7 @@ class StaticBeam(SentenceTable):
     special: SpecialIds
     constraints: Constraints
     nth: Tensor  # [B, 1] n_best - 1
-    limits: (
-        Tensor  # [B, T + 1, 3] at step t: length penalty; divisors of the best score with and without room in `pool`
-    )
+    limits: Tensor  # [B, T + 1, 3] at step t: length penalty, divisors of scores with and without room in `pool`
     progress: Tensor  # [B, 2] steps; 1 until the sentence is finished, then 0
     latest: Tensor  # [B, K] newest tokens
     best: Tensor  # [B, 2K] log-probabilities of the live hypotheses, best first, then of those that end in this step
@@ -84,6 +81,7 @@ class StaticBeam(SentenceTable):
         special = self.special
         self.never = torch.tensor([special.pad, special.unk, special.bos, special.eos])
         self.kernel: BeamStep | None = None
+        self.reference: BeamSearch | None = None  # the search on the host, which reads results
 
     @classmethod
     def of(cls, search: BeamSearch) -> Self:
@@ -153,9 +151,11 @@ class StaticBeam(SentenceTable):
         slots, beams = self.latest.shape
         rows = torch.empty(slots * beams, dtype=torch.int64, device=logits.device)
         tables = (self.best, self.pool, self.latest, self.progress, rows)
-        strided = ((table, table.stride(0)) for table in (self.limits, self.nth, self.totals, self.continuations))
+        strided: list[Tensor | int] = []
+        for table in (self.limits, self.nth, self.totals, self.continuations):
+            strided += (table, table.stride(0))
         special = (self.special.pad, self.special.unk, self.special.bos, self.special.eos)
-        kernel(slots, (logits, *tables, *chain(*strided), beams, logits.shape[1], self.size, *special))
+        kernel(slots, (logits, *tables, *strided, beams, logits.shape[1], self.size, *special))
         return rows
 
     def _record(self, steps: Tensor, continuations: Tensor, rows: Tensor) -> None:
@@ -178,7 +178,7 @@ class StaticBeam(SentenceTable):
         steps.add_(running)  # finished sentences write to a column that is never read
         running.mul_(promising[:, 0])
 
-    def results(
+    def hypotheses(
         self, record: Tables, steps: Sequence[int], last: Sequence[int], options: Sequence[SearchOptions]
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of finished sentences, best first, from a record on the host."""
@@ -187,6 +187,7 @@ class StaticBeam(SentenceTable):
         beams = continuations.shape[2]
         at_last = torch.arange(until) >= torch.tensor(last)[:, None]
         totals[:, :, beams:].masked_fill_(_outranked(totals, beams) & ~at_last[:, :, None], -torch.inf)
+        assert self.reference is not None
         search = copy(self.reference)
         search.steps = torch.tensor(steps)
         search.totals = totals
@@ -211,6 +212,10 @@ class StaticSampling(Sampling):
 
     progress: Tensor  # [B, 2] steps; 1 until the sentence is finished, then 0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.reference: Sampling | None = None  # the search on the host, which reads results
+
     @classmethod
     def of(cls, search: Sampling) -> Self:
         """Return a search before its first step, on the host."""
@@ -228,10 +233,11 @@ class StaticSampling(Sampling):
         self.progress[:, 1].copy_(~self.finished)
         return None
 
-    def results(
+    def hypotheses(
         self, record: Tables, steps: Sequence[int], last: Sequence[int], options: Sequence[SearchOptions]
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of finished sentences, best first, from a record on the host."""
+        assert self.reference is not None
         search = copy(self.reference)
         search.steps = torch.tensor(steps)
         search.history, search.log_probs = record["history"], record["log_probs"]

@@ -102,7 +102,13 @@ def test_operations_of_a_step_with_the_kernel(norm: str, most: int) -> None:
     with SimulatedDevice() as simulated, torch.inference_mode():
         decoder = StaticDecoder(tiny(decoder_layers=6, norm=norm).to(simulated.device))
         static = StaticBatch(decoder, Shape(2, 4, 128, 128), True, SpecialIds(), Eager(simulated.device))
-        static.beam_step = lambda slots, arguments: arguments[5].zero_()  # type: ignore[union-attr]
+
+        def kernel(slots: int, arguments: Sequence[Tensor | int]) -> None:
+            rows = arguments[5]
+            assert isinstance(rows, Tensor)
+            rows.zero_()
+
+        static.beam_step = kernel
         features = Features(minimum=False, prefix=False, repetition=False, ngram=0)
         work = static.step(ProgramKey(2, 32, 32, features, Filters(sample=False, top_k=False, top_p=False)))
         simulated.reset()

@@ -1,10 +1,10 @@
 """First measurements on a GPU, with untrained models and random ids: nothing is downloaded.
 
     bash scripts/gpu.sh results
-    mt-service benchmark gpu --part replay --output results
+    mt-service benchmark gpu --part replay --size big --output results
 
-`scripts/gpu.sh` runs every part in a process of its own, the most important first. A part writes PART.json and PART.md
-after each row, so that an interrupted part leaves the rows before.
+`scripts/gpu.sh` runs every part in a process of its own, the most important first. A part writes PART-SIZE.json and
+PART-SIZE.md after each row, so that an interrupted part leaves the rows before.
 """
 
 import argparse
@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
+from math import log
 from random import Random
 from typing import Any
 
@@ -37,6 +39,7 @@ from mt.engine.engine import Engine
 from mt.engine.requests import Request, Result
 from mt.engine.scheduler import Limits
 from mt.errors import ModelError
+from mt.kernels.cuda.fused import BeamStep, compiled_beam_step
 from mt.kernels.cuda.graphs import CudaGraphs, Executor
 from mt.model.transformer import Transformer
 from mt.tokenizer import EOS
@@ -59,6 +62,8 @@ class TimedDevice:
     executor: Callable[[], Executor]
     synchronize: Callable[[], None]
     free_bytes: Callable[[], int]
+    beam_step: Callable[[], BeamStep]
+    profiled: torch.profiler.ProfilerActivity
 
     @classmethod
     def of(cls, device: torch.device) -> "TimedDevice":
@@ -68,6 +73,8 @@ class TimedDevice:
             partial(CudaGraphs, device),
             partial(torch.cuda.synchronize, device),
             lambda: torch.cuda.mem_get_info(device)[0],
+            compiled_beam_step,
+            torch.profiler.ProfilerActivity.CUDA,
         )
 
     def seconds(self, work: Callable[[], object]) -> float:
@@ -87,13 +94,15 @@ class Sizes:
     vocabulary: int = 32_000
     tokens: int = 32  # of a sentence and of its translation
     checked: int = 32  # sentences that are compared with the CPU
-    sentences: tuple[int, ...] = (1, 64, 256, 1024)
+    sentences: tuple[int, ...] = (1, 64, 256, 1024, 4096)
     slots: tuple[int, ...] = (1, 64, 256, 512)
     steps: int = 20
     update_tokens: tuple[int, ...] = (16_384, 4096)
     updates: int = 50
     long: tuple[int, int] = (1000, 400)  # sentences, tokens
     shapes: int = 10
+    natural: int = 2000  # sentences of natural lengths
+    kernels: int = 15  # that the profile lists
 
 
 def build(sizes: Sizes, machine: TimedDevice, dtype: torch.dtype) -> Transformer:
@@ -112,9 +121,11 @@ def sentences(sizes: Sizes, count: int, tokens: int, forced: bool = True) -> lis
     return requests
 
 
-def decoder(model: Transformer, machine: TimedDevice) -> GraphDecoder:
+def decoder(model: Transformer, machine: TimedDevice, fused: bool = False) -> GraphDecoder:
     limits = GraphLimits(machine.free_bytes() // 4)
-    return GraphDecoder(model, SpecialIds(), machine.device, machine.executor(), limits)
+    made = GraphDecoder(model, SpecialIds(), machine.device, machine.executor(), limits)
+    made.pool.beam_step = machine.beam_step() if fused else None
+    return made
 
 
 def decoded(engine: Engine, requests: Sequence[Request]) -> list[Result]:
@@ -133,6 +144,7 @@ def correctness(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
         scorer = ModelScorer(model, device=machine.device)
         decoders: list[tuple[str, BatchDecoder]] = [
             ("graphs", decoder(model, machine)),
+            ("graphs, fused search", decoder(model, machine, fused=True)),
             ("plain", SearchDecoder(scorer)),
         ]
         for name, made in decoders:
@@ -174,6 +186,7 @@ def training(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
 def decoding(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
     """Measure translations of sentences of equal lengths; the second run has its graphs."""
     made = decoder(build(sizes, machine, torch.bfloat16), machine)
+    made.prepare(SearchOptions(beam_size=BEAMS))
     for count in sizes.sentences:
         requests = sentences(sizes, count, sizes.tokens)
         for run in (1, 2):
@@ -183,17 +196,49 @@ def decoding(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
             yield {"sentences": count, "run": run, "seconds": seconds, "tokens/s": speed, "steps": engine.steps}
 
 
+<<<<<<< HEAD
 def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
+||||||| 1035b34
+def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+=======
+def lengths(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+    """Measure translations of sentences whose lengths vary as in text, with a log-normal distribution."""
+    made, random, requests = decoder(build(sizes, machine, torch.bfloat16), machine), Random(2), []
+    for number in range(sizes.natural):
+        tokens = min(max(int(random.lognormvariate(log(sizes.tokens), 0.6)), 2), sizes.model.max_length // 2)
+        requests.append(replace(sentences(sizes, 1, tokens)[0], id=number))
+    for run in (1, 2):
+        engine = Engine(made, Limits.of("cuda"))
+        seconds = machine.seconds(partial(decoded, engine, requests))
+        tokens = sum(len(request.source) for request in requests)
+        rows = engine.rows / engine.steps
+        yield {"run": run, "seconds": seconds, "tokens/s": tokens / seconds, "steps": engine.steps, "mean rows": rows}
+
+
+def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+>>>>>>> h-gpu
     """Measure a step with its graph, and the capture of the graph."""
     model = build(sizes, machine, torch.bfloat16)
-    for slots in sizes.slots:
-        made = decoder(model, machine)
-        batch = made.begin(sentences(sizes, slots, sizes.tokens))
+    for slots, fused in product(sizes.slots, (False, True)):
+        batch = decoder(model, machine, fused).begin(sentences(sizes, slots, sizes.tokens))
         warm = machine.seconds(batch.advance)
         capture = machine.seconds(batch.advance)
         batch.advance()
         step = machine.seconds(partial(_repeat, batch.advance, sizes.steps)) / sizes.steps
-        yield {"slots": slots, "first ms": 1e3 * warm, "capture ms": 1e3 * capture, "step ms": 1e3 * step}
+        times = {"first ms": 1e3 * warm, "capture ms": 1e3 * capture, "step ms": 1e3 * step}
+        yield {"slots": slots, "fused search": fused, **times}
+
+
+def profile(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+    """List the kernels that take most of the time of a step."""
+    batch = decoder(build(sizes, machine, torch.bfloat16), machine).begin(sentences(sizes, 64, sizes.tokens))
+    _repeat(batch.advance, 3)
+    with torch.profiler.profile(activities=[machine.profiled]) as profiler:
+        machine.seconds(partial(_repeat, batch.advance, sizes.steps))
+    kernels = sorted(profiler.key_averages(), key=lambda kernel: -kernel.self_device_time_total)
+    for kernel in kernels[: sizes.kernels]:
+        microseconds = kernel.self_device_time_total / sizes.steps
+        yield {"kernel": kernel.key[:100], "calls": kernel.count / sizes.steps, "microseconds a step": microseconds}
 
 
 def attention(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
@@ -238,6 +283,8 @@ PARTS: Mapping[str, BenchmarkPart] = {
     "training": training,
     "decoding": decoding,
     "replay": replay,
+    "profile": profile,
+    "lengths": lengths,
     "attention": attention,
     "memory": memory,
 }
@@ -246,6 +293,7 @@ PARTS: Mapping[str, BenchmarkPart] = {
 
 def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--part", choices=PARTS, required=True, help="part of the measurements")
+    parser.add_argument("--size", choices=("base", "big"), default="base", help="size of the model (default: base)")
     parser.add_device()
 
 
@@ -255,8 +303,8 @@ def run(options: argparse.Namespace) -> None:
     if device.type != "cuda":
         raise ModelError(f"--device is {options.device}, which is the CPU here; accepted: cuda or cuda:N")
     about = {**conditions(), "gpu": torch.cuda.get_device_name(device), "cuda": torch.version.cuda}
-    sizes = Sizes(ModelConfig.model_validate({"size": "base", "max_length": 1024}))
-    measure(options.part, TimedDevice.of(device), sizes, options.output, about)
+    sizes = Sizes(ModelConfig.model_validate({"size": options.size, "max_length": 1024}))
+    measure(options.part, TimedDevice.of(device), sizes, options.output, {**about, "size": options.size})
 
 
 def measure(name: str, machine: TimedDevice, sizes: Sizes, output: Any, about: ResultRow) -> list[ResultRow]:
@@ -267,16 +315,23 @@ def measure(name: str, machine: TimedDevice, sizes: Sizes, output: Any, about: R
         rows.append(row)
         Console(stderr=True).print(f"{name}: {row}", markup=False, highlight=False)
         text = json.dumps({"part": name, "about": about, "rows": rows}, indent=2)
-        (output / f"{name}.json").write_text(text, encoding="utf-8")
-        (output / f"{name}.md").write_text(markdown(name, rows), encoding="utf-8")
+        stem = f"{name}-{about['size']}"
+        (output / f"{stem}.json").write_text(text, encoding="utf-8")
+        (output / f"{stem}.md").write_text(markdown(name, stem, rows), encoding="utf-8")
     return rows
 
 
+<<<<<<< HEAD
 def markdown(name: str, rows: Sequence[ResultRow]) -> str:
+||||||| 1035b34
+def markdown(name: str, rows: Sequence[Row]) -> str:
+=======
+def markdown(name: str, title: str, rows: Sequence[Row]) -> str:
+>>>>>>> h-gpu
     """Return a heading, the description of a part and a table."""
     lines = [list(rows[0]), ["---"] * len(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"# {name}\n\n{PARTS[name].__doc__}\n\n{table}\n"
+    return f"# {title}\n\n{PARTS[name].__doc__}\n\n{table}\n"
 
 
 def _cell(value: object) -> str:

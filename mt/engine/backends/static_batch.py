@@ -17,11 +17,12 @@ from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.sampling import Filters, Sampling
 from mt.decoding.scorer import padded, real
 from mt.engine.backends.static_search import StaticBeam, StaticSampling, tables_of, with_tables
+from mt.kernels.cuda.fused import BeamStep
 from mt.kernels.cuda.graphs import Executor, Program
 from mt.kernels.cuda.packed_tables import PackedTables, common_part
 from mt.kernels.cuda.static_decoder import DecoderMemory, Shape, StaticDecoder
 
-SLOTS = (1, 8, 32, 128)  # then twice as many; few numbers of slots, because each needs programs of its own
+SLOTS = (1, 8, 32, 64)  # then twice as many; few numbers of slots, because each needs programs of its own
 READ = 32  # least number of columns and width that a program reads
 GRAPH_TOKENS = 2048  # padded source tokens up to which the encoder's kernels take less time than their launches
 MAX_ENCODERS = 16
@@ -88,6 +89,7 @@ class StaticBatch:
         self.beams = beams
         self.decoder = decoder
         self.executor = executor
+        self.beam_step: BeamStep | None = None
         self._memory = decoder.memory(shape)
         self._constants = decoder.constants(shape)
         self._search = _empty_search(shape, beams, special)
@@ -133,6 +135,8 @@ class StaticBatch:
         search.constraints.features = key.features
         if isinstance(search, StaticSampling):
             search.filters = key.filters
+        else:
+            search.kernel = self.beam_step
 
         def work() -> None:
             steps = search.progress[:, 0]
@@ -174,7 +178,7 @@ class StaticBatch:
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of the sentences in these slots, which finished after `steps` steps."""
         record = self._record_layout.views(self.executor.select(self._record, slots))
-        return self._search.results(record, steps, last, options)
+        return self._search.hypotheses(record, steps, last, options)
 
     def _tables(self, slots: int) -> dict[str, Tensor]:
         """Return the tables of the search for the first slots."""
@@ -225,6 +229,7 @@ class StaticPool:
         self.special = special
         self.executor = executor
         self.limits = limits
+        self.beam_step: BeamStep | None = None  # fused kernel to use for steps of beam search
         self.programs: OrderedDict[tuple[StaticBatch, ProgramKey], Program] = OrderedDict()
         self.idle: list[StaticBatch] = []  # least recently used first
         self.lent: list[tuple[ReferenceType[object], StaticBatch]] = []
@@ -248,6 +253,7 @@ class StaticPool:
             shape = self._preferred(needed)
             self._evict(self.limits.bytes - self.decoder.bytes(shape))
             static = StaticBatch(self.decoder, shape, beams, self.special, self.executor)
+            static.beam_step = self.beam_step
         self.lent.append((ref(borrower), static))
         return static
 

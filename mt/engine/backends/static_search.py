@@ -20,6 +20,7 @@ from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.sampling import Sampling
 from mt.decoding.scores import length_penalties
 from mt.decoding.search_state import SentenceTable
+from mt.kernels.cuda.fused import MAX_BEAMS, BeamStep
 
 BLOCK = 64
 
@@ -67,9 +68,7 @@ class StaticBeam(SentenceTable):
     special: SpecialIds
     constraints: Constraints
     nth: Tensor  # [B, 1] n_best - 1
-    limits: (
-        Tensor  # [B, T + 1, 3] at step t: length penalty; divisors of the best score with and without room in `pool`
-    )
+    limits: Tensor  # [B, T + 1, 3] at step t: length penalty, divisors of scores with and without room in `pool`
     progress: Tensor  # [B, 2] steps; 1 until the sentence is finished, then 0
     latest: Tensor  # [B, K] newest tokens
     best: Tensor  # [B, 2K] log-probabilities of the live hypotheses, best first, then of those that end in this step
@@ -81,6 +80,8 @@ class StaticBeam(SentenceTable):
     def __post_init__(self) -> None:
         special = self.special
         self.never = torch.tensor([special.pad, special.unk, special.bos, special.eos])
+        self.kernel: BeamStep | None = None
+        self.reference: BeamSearch | None = None  # the search on the host, which reads results
 
     @classmethod
     def of(cls, search: BeamSearch) -> Self:
@@ -117,6 +118,8 @@ class StaticBeam(SentenceTable):
     def advance(self, logits: Tensor) -> Tensor | None:
         """Take one step with logits [R, V] of the next tokens. Return the row that each row continues, int64 [R]."""
         slots, beams = self.latest.shape
+        if self.kernel is not None and beams <= MAX_BEAMS and not self.constraints.features.used:
+            return self._advance_by(self.kernel, logits)
         steps, running = self.progress.unbind(1)
         alive, ends = self.best.split(beams, 1)
         log_probs = torch.log_softmax(logits, 1, dtype=torch.float32)
@@ -143,6 +146,18 @@ class StaticBeam(SentenceTable):
         self._finish(steps, running, alive, ends)
         return rows
 
+    def _advance_by(self, kernel: BeamStep, logits: Tensor) -> Tensor:
+        """Take one step in one kernel."""
+        slots, beams = self.latest.shape
+        rows = torch.empty(slots * beams, dtype=torch.int64, device=logits.device)
+        tables = (self.best, self.pool, self.latest, self.progress, rows)
+        strided: list[Tensor | int] = []
+        for table in (self.limits, self.nth, self.totals, self.continuations):
+            strided += (table, table.stride(0))
+        special = (self.special.pad, self.special.unk, self.special.bos, self.special.eos)
+        kernel(slots, (logits, *tables, *strided, beams, logits.shape[1], self.size, *special))
+        return rows
+
     def _record(self, steps: Tensor, continuations: Tensor, rows: Tensor) -> None:
         slots, beams = continuations.shape
         at = steps[:, None, None].expand(slots, 1, 2 * beams)
@@ -163,7 +178,7 @@ class StaticBeam(SentenceTable):
         steps.add_(running)  # finished sentences write to a column that is never read
         running.mul_(promising[:, 0])
 
-    def results(
+    def hypotheses(
         self, record: Tables, steps: Sequence[int], last: Sequence[int], options: Sequence[SearchOptions]
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of finished sentences, best first, from a record on the host."""
@@ -172,6 +187,7 @@ class StaticBeam(SentenceTable):
         beams = continuations.shape[2]
         at_last = torch.arange(until) >= torch.tensor(last)[:, None]
         totals[:, :, beams:].masked_fill_(_outranked(totals, beams) & ~at_last[:, :, None], -torch.inf)
+        assert self.reference is not None
         search = copy(self.reference)
         search.steps = torch.tensor(steps)
         search.totals = totals
@@ -196,6 +212,10 @@ class StaticSampling(Sampling):
 
     progress: Tensor  # [B, 2] steps; 1 until the sentence is finished, then 0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.reference: Sampling | None = None  # the search on the host, which reads results
+
     @classmethod
     def of(cls, search: Sampling) -> Self:
         """Return a search before its first step, on the host."""
@@ -213,10 +233,11 @@ class StaticSampling(Sampling):
         self.progress[:, 1].copy_(~self.finished)
         return None
 
-    def results(
+    def hypotheses(
         self, record: Tables, steps: Sequence[int], last: Sequence[int], options: Sequence[SearchOptions]
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of finished sentences, best first, from a record on the host."""
+        assert self.reference is not None
         search = copy(self.reference)
         search.steps = torch.tensor(steps)
         search.history, search.log_probs = record["history"], record["log_probs"]

@@ -130,7 +130,7 @@ def decoders(request: pytest.FixtureRequest) -> Callable[..., GraphDecoder]:
 def test_sizes_are_rounded_up_to_few_numbers() -> None:
     assert [bucket(size, 32) for size in (1, 32, 33, 65, 97, 129, 193)] == [32, 32, 64, 96, 128, 192, 256]
     assert [power(size, 32) for size in (1, 33, 64, 65)] == [32, 64, 64, 128]
-    assert sorted({rung(count) for count in range(1, 513)}) == [1, 8, 32, 128, 256, 512]
+    assert sorted({rung(count) for count in range(1, 513)}) == [1, 8, 32, 64, 128, 256, 512]
     assert all(count <= rung(count) <= 4 * max(count, 2) for count in range(1, 1025))
 
 

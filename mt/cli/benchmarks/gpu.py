@@ -196,12 +196,7 @@ def decoding(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
             yield {"sentences": count, "run": run, "seconds": seconds, "tokens/s": speed, "steps": engine.steps}
 
 
-<<<<<<< HEAD
-def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
-||||||| 1035b34
-def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
-=======
-def lengths(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+def lengths(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
     """Measure translations of sentences whose lengths vary as in text, with a log-normal distribution."""
     made, random, requests = decoder(build(sizes, machine, torch.bfloat16), machine), Random(2), []
     for number in range(sizes.natural):
@@ -215,8 +210,7 @@ def lengths(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
         yield {"run": run, "seconds": seconds, "tokens/s": tokens / seconds, "steps": engine.steps, "mean rows": rows}
 
 
-def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
->>>>>>> h-gpu
+def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
     """Measure a step with its graph, and the capture of the graph."""
     model = build(sizes, machine, torch.bfloat16)
     for slots, fused in product(sizes.slots, (False, True)):
@@ -229,7 +223,7 @@ def replay(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
         yield {"slots": slots, "fused search": fused, **times}
 
 
-def profile(machine: TimedDevice, sizes: Sizes) -> Iterator[Row]:
+def profile(machine: TimedDevice, sizes: Sizes) -> Iterator[ResultRow]:
     """List the kernels that take most of the time of a step."""
     batch = decoder(build(sizes, machine, torch.bfloat16), machine).begin(sentences(sizes, 64, sizes.tokens))
     _repeat(batch.advance, 3)
@@ -321,13 +315,7 @@ def measure(name: str, machine: TimedDevice, sizes: Sizes, output: Any, about: R
     return rows
 
 
-<<<<<<< HEAD
-def markdown(name: str, rows: Sequence[ResultRow]) -> str:
-||||||| 1035b34
-def markdown(name: str, rows: Sequence[Row]) -> str:
-=======
-def markdown(name: str, title: str, rows: Sequence[Row]) -> str:
->>>>>>> h-gpu
+def markdown(name: str, title: str, rows: Sequence[ResultRow]) -> str:
     """Return a heading, the description of a part and a table."""
     lines = [list(rows[0]), ["---"] * len(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)

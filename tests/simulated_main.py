@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from mt.cli.benchmarks.gpu import Row, Sizes, TimedDevice, measure
+from mt.cli.benchmarks.gpu import ResultRow, Sizes, TimedDevice, measure
 from mt.config import ModelConfig
 from tests.simulated_device import SimulatedDevice, SimulatedGraphs
 
@@ -37,7 +37,7 @@ def beam_step(slots: int, arguments: Sequence[Any]) -> None:
     progress[:, 1].mul_(progress[:, 0] < 4)
 
 
-def simulated_measure(name: str, size: str, output: Path) -> list[Row]:
+def simulated_measure(name: str, size: str, output: Path) -> list[ResultRow]:
     """Run a part of the measurements on the simulated device, with a tiny model whatever the size."""
     with SimulatedDevice() as simulated:
         machine = TimedDevice(

@@ -50,8 +50,8 @@ class TrainingBatch:
 
     def with_tensors(self, function: Callable[[Tensor], Tensor]) -> "TrainingBatch":
         """Return a batch with the results of a function for each tensor."""
-        tensors = (self.source, self.source_mask, self.target, self.labels, self.places)
-        return TrainingBatch(*map(function, tensors), self.indices)
+        source, source_mask, target = function(self.source), function(self.source_mask), function(self.target)
+        return TrainingBatch(source, source_mask, target, function(self.labels), function(self.places), self.indices)
 
     def repeat(self) -> "TrainingBatch":
         """Return a batch of 2B pairs: the B pairs of this batch, then the same pairs again."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from mt.distributed import World, all_reduce
 from mt.engine.devices import has_bfloat16
@@ -61,14 +62,18 @@ class WorkingCopy:
         """Add the gradients of one backward pass to the gradients of `master`, in float32."""
         if self.model is self.master:
             return
-        pairs = [(master, copied) for master, copied in self._pairs if copied.grad is not None]
-        first = [(master, copied) for master, copied in pairs if master.grad is None]
-        later = [(master, copied) for master, copied in pairs if master.grad is not None]
-        for master, _ in first:
-            master.grad = torch.empty_like(master)
-        if first:
-            torch._foreach_copy_([master.grad for master, _ in first], [copied.grad for _, copied in first])
-        if later:
-            torch._foreach_add_([master.grad for master, _ in later], [copied.grad for _, copied in later])
-        for _, copied in pairs:
+        first: tuple[list[Tensor], list[Tensor]] = [], []  # sums and gradients of parameters without a sum
+        later: tuple[list[Tensor], list[Tensor]] = [], []
+        for master, copied in self._pairs:
+            if copied.grad is None:
+                continue
+            sums, gradients = first if master.grad is None else later
+            if master.grad is None:
+                master.grad = torch.empty_like(master)
+            sums.append(master.grad)
+            gradients.append(copied.grad)
             copied.grad = None
+        if first[0]:
+            torch._foreach_copy_(*first)
+        if later[0]:
+            torch._foreach_add_(*later)

@@ -150,8 +150,10 @@ def test_a_batch_is_the_sum_of_its_pairs_however_much_padding_it_has(pairs: list
 
 def test_padding_does_not_count(model: Transformer) -> None:
     batch = make_batch([[4, 5, 3]], [[6, 7]], np.array([0]))
-    more = [torch.nn.functional.pad(tensor, (0, 3), value=PAD) for tensor in (batch.source, batch.target, batch.labels)]
-    padded = TrainingBatch.of(*more, (0,))
+    source, target, labels = (
+        torch.nn.functional.pad(tensor, (0, 3), value=PAD) for tensor in (batch.source, batch.target, batch.labels)
+    )
+    padded = TrainingBatch.of(source, target, labels, (0,))
     torch.testing.assert_close(batch_loss(model, padded, 0.1), batch_loss(model, batch, 0.1))
 
 

@@ -51,7 +51,7 @@ def run(decoder: GraphDecoder, asked: Sequence[Request]) -> list[list[Hypothesis
 
 def test_a_replayed_step_never_makes_the_host_wait(model: Transformer) -> None:
     device = torch.device("cuda")
-    decoder = GraphDecoder(model, SpecialIds(), device, limits=GraphLimits(poll_every=4))
+    decoder = GraphDecoder(model, SpecialIds(), device, limits=GraphLimits())
     asked = requests(3, 20, seed=1)
     run(decoder, asked)  # warm
     run(decoder, asked)  # captured
@@ -66,13 +66,13 @@ def test_a_replayed_step_never_makes_the_host_wait(model: Transformer) -> None:
 
 
 def test_memory_stays_within_its_bound(model: Transformer) -> None:
-    limits = GraphLimits(idle_bytes=64 << 20, programs=8)
+    limits = GraphLimits(bytes=64 << 20, programs=8)
     decoder = GraphDecoder(model, SpecialIds(), torch.device("cuda"), limits=limits)
     reserved = []
     for _ in range(3):
         for count, longest in ((1, 10), (3, 60), (40, 30), (7, 100), (100, 20), (1, 10)):
             run(decoder, requests(count, longest, seed=count))
-        assert decoder.pool.idle_bytes <= limits.idle_bytes
+        assert decoder.pool.idle_bytes <= limits.bytes
         assert len(decoder.pool.programs) <= limits.programs
         torch.cuda.empty_cache()
         reserved.append(torch.cuda.memory_reserved())

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mt.arrays import Array
 from mt.checkpoint import load_model
 from mt.engine.backends.cpu import compile_model as compile_loaded
 from mt.kernels import packed
@@ -105,7 +106,7 @@ def test_old_files_are_removed(tmp_path: Path) -> None:
 
 
 def test_the_digest_depends_on_everything() -> None:
-    one = {"a": np.zeros((2, 3), np.float32), "b": np.ones(4, np.int8)}
+    one: dict[str, Array] = {"a": np.zeros((2, 3), np.float32), "b": np.ones(4, np.int8)}
     others = [
         {**one, "a": np.zeros((3, 2), np.float32)},
         {**one, "a": np.zeros((2, 3), np.int32)},

@@ -29,8 +29,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 device=cpu torch_index='' target=service tag='' models='' base='' work=${TMPDIR:-/var/tmp}/mt-image install=no
 standin=localhost/mt-standin:python3.11
 packages=(podman runc mmdebstrap)
-declare -A budget=([cpu]=350000000 [cpu-torch]=1500000000 [cuda]=7000000000) # bytes
+declare -A budget=([cpu]=215000000 [cpu-torch]=1400000000 [cuda]=6900000000) # bytes beside those of the base image
 ready_within=10 goodbye=40                                                    # seconds
+base_label=org.opencontainers.image.base.name
 as_fast=0.95                                           # of this machine's speed
 
 usage() { sed -n '3,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; }
@@ -243,13 +244,14 @@ lint() { # skipped without a message if hadolint is not installed
 }
 
 check_image() {
-    local size
+    local size own
     name=mt-image-check-$$
     trap '"${engine[@]}" rm --force "$name" > /dev/null 2>&1' EXIT
     lint
     size=$(image '{{.Size}}')
-    figure "size, megabytes" "$((size / 1000000)) (budget $((budget[$device] / 1000000)))"
-    check "the size of the image is within the budget" test "$size" -le "${budget[$device]}"
+    own=$((size - $("${engine[@]}" image inspect "$(image "{{index .Config.Labels \"$base_label\"}}")" --format '{{.Size}}')))
+    figure "size, megabytes" "$((size / 1000000)), $((own / 1000000)) beside the base image (budget $((budget[$device] / 1000000)))"
+    check "the size of the image is within the budget" test "$own" -le "${budget[$device]}"
     check "the image's user is a numeric id other than 0" grep -E '^[1-9][0-9]*(:|$)' <<< "$(image '{{.Config.User}}')"
     check "the entry point runs python without a shell" grep -F '["python","-m","service"]' <<< "$(image '{{json .Config.Entrypoint}}')"
     check "the image contains no path or host name of this machine" no_trace

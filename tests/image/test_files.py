@@ -157,7 +157,7 @@ def test_hadolint_finds_nothing() -> None:
 
 def test_the_budgets_are_named() -> None:
     script = (ROOT / "scripts" / "image.sh").read_text()
-    assert "budget=([cpu]=350000000 [cpu-torch]=1500000000 [cuda]=7000000000)" in script and "ready_within=10" in script
+    assert "budget=([cpu]=215000000 [cpu-torch]=1400000000 [cuda]=6900000000)" in script and "ready_within=10" in script
 
 
 def test_the_image_for_cpus_has_no_torch() -> None:

@@ -220,7 +220,7 @@ def test_samples_prefixes_and_constraints_on_repetition(
 
 
 def test_the_kernels_read_every_option() -> None:
-    changed = {
+    changed: dict[str, Any] = {
         "n_best": 2, "length_penalty": 0.5, "normalization": Normalization.GNMT, "max_length_factor": 1.0,
         "max_length_offset": 3, "max_length": 9, "min_length_factor": 1.0, "min_length": 2, "no_repeat_ngram": 2,
         "repetition_penalty": 1.5, "temperature": 0.5, "top_k": 3, "top_p": 0.5, "seed": 2**40,

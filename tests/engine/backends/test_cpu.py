@@ -228,7 +228,7 @@ def test_the_kernels_read_every_option() -> None:
     assert {"beam_size", "sample", *changed} == {field.name for field in fields(SearchOptions)}  # rows are beams
     options = SearchOptions(sample=True)
     for name, value in changed.items():
-        params = search_params(replace(options, **{name: value}), 7)  # type: ignore[arg-type]  # of many types
+        params = search_params(replace(options, **{name: value}), 7)
         assert bytes(params) != bytes(search_params(options, 7)), name
     assert bytes(search_params(SearchOptions(), 7)) != bytes(search_params(options, 7))
 

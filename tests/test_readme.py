@@ -243,6 +243,7 @@ def test_the_phrasebook_is_learned(tmp_path: Path) -> None:
 @pytest.mark.system
 def test_curl_commands_are_answered(service_port: int, tmp_path: Path) -> None:
     (tmp_path / "products.csv").write_text("id,name\nA1,two dogs\n")
+    (tmp_path / "handbook.tsv").write_text("Press the button.\tTaste drücken.\n")
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     shown = [command for command in documented_commands() if command.startswith("curl ") and PORT in command]

@@ -16,7 +16,7 @@ from mt.interop.marian import read_marian
 from mt.interop.multilingual import MODEL_TYPES, read_multilingual
 from mt.interop.origin import ImportOptions, Origin
 from mt.interop.output import check_output
-from mt.languages import DirectionSet, standard_tag
+from mt.languages import standard_tag
 
 DOWNLOADS = ".downloads"  # subfolder of the folder of models; the service skips hidden folders
 
@@ -35,10 +35,10 @@ def import_model(
     `source` is a folder, or a name on the Hugging Face hub, `owner/model` or `owner/model@revision`, or a name of the
     catalogue. `directions` are the model's directions, such as ("en-de",); they may be left out if the model's files
     state them. The licence and the progress of a download are reported. A downloaded model is deleted once it is
-    converted. Raises: ModelError that lists all problems, or LanguageError for wrong directions.
+    converted. Raises: ModelError that lists all problems.
     """
     options = options or ImportOptions()
-    directions = standard_directions(directions)  # before gigabytes are read
+    directions = standard_directions(directions)
     folder = Path(source)
     check_output(out, folder)
     if is_folder(source):
@@ -54,11 +54,8 @@ def import_model(
 
 
 def standard_directions(directions: Sequence[str]) -> list[str]:
-    """Return directions as BCP 47 tags. They may have codes of NLLB-200 or mBART-50: `en-de` for `eng_Latn-deu_Latn`.
-
-    Raises: LanguageError that lists all wrong directions.
-    """
-    return list(map(str, DirectionSet.parse(["-".join(map(_standard, text.split("-"))) for text in directions])))
+    """Return directions with standard tags in place of codes of a model: `en-de` for `eng_Latn-deu_Latn`."""
+    return ["-".join(map(_standard, direction.split("-"))) for direction in directions]
 
 
 def _standard(code: str) -> str:

@@ -324,8 +324,3 @@ def test_ctranslate2_finds_the_same(tmp_path: Path) -> None:
 )
 def test_directions_may_have_the_codes_of_the_models(given: str, expected: str) -> None:
     assert standard_directions([given]) == [expected]
-
-
-def test_wrong_directions_are_refused_before_the_weights_are_read(tmp_path: Path) -> None:
-    with pytest.raises(LanguageError, match="'en' is not a direction"):
-        import_model(str(tmp_path / "absent"), tmp_path / "out", ["en", "english"])

@@ -192,9 +192,19 @@ def demo() -> str:
 
 @pytest.fixture(scope="module")
 def service_port(demo: str) -> Iterator[int]:
-    """A service with the demo's model."""
+    """A service with the demo's model, which accepts suggestions."""
     port = free_port()
-    command = [sys.executable, "-m", "service", "--model", str(DEMO_MODEL), "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "service",
+        "--model",
+        str(DEMO_MODEL),
+        "--port",
+        str(port),
+        "--suggestions",
+        "true",
+    ]
     process = subprocess.Popen(command, cwd=ROOT)
     opener = build_opener(ProxyHandler({}))
     try:
@@ -248,12 +258,16 @@ def test_curl_commands_are_answered(service_port: int, tmp_path: Path) -> None:
         pytest.skip("curl is not installed")
     shown = [command for command in documented_commands() if command.startswith("curl ") and PORT in command]
     assert shown
+    memory = ""
     for command in shown:
-        words = shlex.split(command.replace(PORT, f":{service_port}").partition(" --output ")[0])
+        typed = command.replace(PORT, f":{service_port}").replace('"ID"', f'"{memory}"').replace("/ID", f"/{memory}")
+        words = shlex.split(typed.partition(" --output ")[0])
         done = subprocess.run(
             [*words, "--silent", "--show-error", "--fail", "--noproxy", "*"], capture_output=True, cwd=tmp_path
         )
         assert done.returncode == 0, f"{command}\n{done.stderr.decode()}"
+        if "-X PUT" in command:
+            memory = json.loads(done.stdout)["id"]
         events = done.stdout.decode().split("\n\n")
         if "/explain" in command:
             assert events[0].startswith("<!doctype html>"), command

@@ -194,8 +194,8 @@ def demo() -> str:
 def service_port(demo: str) -> Iterator[int]:
     """A service with the demo's model, which accepts suggestions."""
     port = free_port()
-    command = [
-        sys.executable,
+    options = ["--model", str(DEMO_MODEL), "--port", str(port), "--suggestions", "true"]
+    process = subprocess.Popen([sys.executable, "-m", "service", *options], cwd=ROOT)
         "-m",
         "service",
         "--model",

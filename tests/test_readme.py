@@ -196,16 +196,6 @@ def service_port(demo: str) -> Iterator[int]:
     port = free_port()
     options = ["--model", str(DEMO_MODEL), "--port", str(port), "--suggestions", "true"]
     process = subprocess.Popen([sys.executable, "-m", "service", *options], cwd=ROOT)
-        "-m",
-        "service",
-        "--model",
-        str(DEMO_MODEL),
-        "--port",
-        str(port),
-        "--suggestions",
-        "true",
-    ]
-    process = subprocess.Popen(command, cwd=ROOT)
     opener = build_opener(ProxyHandler({}))
     try:
         while process.poll() is None:

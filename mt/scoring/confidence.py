@@ -21,7 +21,7 @@ SMOOTHING = 5  # characters added to both lengths, so that the ratio of short te
 
 @dataclass(frozen=True)
 class Observation:
-    """What the estimate reads of a translated sentence. `log_probabilities` are those of its tokens, at least one."""
+    """Properties of a translated sentence. `log_probabilities` has an entry for each token, at least one."""
 
     log_probabilities: Sequence[float]
     source_characters: int

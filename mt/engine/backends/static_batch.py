@@ -65,7 +65,7 @@ class GraphLimits:
 
 @dataclass(frozen=True)
 class ProgramKey:
-    """What the operations of a step depend on, beside the static batch."""
+    """Numbers that, with the static batch, determine the operations of a step."""
 
     slots: int
     columns: int

@@ -17,6 +17,7 @@ MIN_SCORE = 0.7
 MAX_FUZZY_SCORE = 0.99  # score of a sentence that differs from its match only in white space
 
 _WORD = re.compile(rf"[{WIDE}]|[^\W{WIDE}]+|[^\w\s]")
+_LETTERS = re.compile(rf"[^\W_{WIDE}]{{2}}")
 _GROWTH = 2  # number of equal words next to a difference that its repair may replace, too
 
 
@@ -88,8 +89,27 @@ def repair(match: UnitLinks, plain: UnitLinks) -> str | None:
         if begin < end:
             return None
         written = _without_repetition(match.target[:begin], written, match.target[stop:])
-        text, end = text + match.target[end:begin] + written, stop
-    return text + match.target[end:]
+        before = text + match.target[end:begin]
+        if _join(before, written) or _join(before + written, match.target[stop:]):
+            return None  # the links cut a word in two, or replace a punctuation mark by a word
+        text, end = before + written, stop
+    text += match.target[end:]
+    return None if _stutters(text) and not _stutters(match.target) and not _stutters(plain.target) else text
+
+
+def _join(before: str, after: str) -> bool:
+    """Return whether the last word of a text and the first word of the next text would become one word."""
+    return _LETTERS.fullmatch(before[-1:] + after[:1]) is not None
+
+
+def _stutters(text: str) -> bool:
+    """Return whether one, two or three words follow themselves, as in `of the of the`."""
+    listed = [word for word in words(text.casefold()) if word.isalnum()]
+    return any(
+        listed[place : place + size] == listed[place + size : place + 2 * size]
+        for size in (1, 2, 3)
+        for place in range(len(listed) - 2 * size + 1)
+    )
 
 
 def _without_repetition(before: str, written: str, after: str) -> str:

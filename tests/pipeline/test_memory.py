@@ -68,13 +68,12 @@ def test_an_exact_match_keeps_protected_ranges_or_is_not_used(translator: Transl
 
 def test_a_fuzzy_match_is_repaired(translator: Translator) -> None:
     planner = translator.planner(source="en", target="de")
-    plain = translated(planner, translator, SAVE)
-    guided = translated(planner, translator, SAVE, MemoryMatch(SAVE, *UNIT, 0.78))
-    assert plain.sentences[0].match is None
-    assert guided.sentences[0].match == 0.78
-    assert guided.text != plain.text
-    assert guided.text.startswith("Klicken Sie auf ") and guided.text.endswith(" zu speichern.")
-    assert "zu zu" not in guided.text
+    table = "The server stores the data in a table."
+    match = ("The server stores the data in a file.", "Der Server legt die Daten in einer Datei ab.")
+    plain = translated(planner, translator, table)
+    guided = translated(planner, translator, table, MemoryMatch(table, *match, 0.88))
+    assert (plain.text, plain.sentences[0].match) == ("Der Server speichert die Daten in einer Tabelle.", None)
+    assert (guided.text, guided.sentences[0].match) == ("Der Server legt die Daten in einer Tabelle ab.", 0.88)
 
 
 def test_a_number_of_the_sentence_replaces_that_of_the_match(translator: Translator) -> None:

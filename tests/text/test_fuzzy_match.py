@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mt.text import fuzzy_match
 from mt.text.alignment import PieceAttention, UnitLinks
 from mt.text.fuzzy_match import _without_repetition, distance, repair, similarity, words
 
@@ -75,3 +76,38 @@ def test_there_is_no_repair_without_links_or_with_crossing_words() -> None:
     assert repair(scattered, links("a y c d e f g h", "A Y C D E F G H", "01234567")) is None
     assert repair(links("a x b", "A X", "01"), links("c d e", "", "")) is None
     assert repair(plain, plain) == "A Y C D E F"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "join"),
+    [
+        ("Schließen", "Knöpfe", True),
+        ("Auf ", "Knöpfe", False),
+        ("Seite 1", "2", True),
+        ("Auf,", "a", False),
+        ("中", "文", False),
+    ],
+)
+def test_texts_whose_words_would_join(before: str, after: str, join: bool) -> None:
+    assert fuzzy_match._join(before, after) == join
+
+
+def test_a_repair_that_repeats_words_is_refused() -> None:
+    match = links("Check the name of users", "Namen der Benutzer prüfen", "2340")
+    plain = links("Check the list of users", "Liste der Benutzer prüfen", "2220")
+    assert repair(match, plain) is None  # not "Liste der Benutzer der Benutzer prüfen"
+
+
+@pytest.mark.parametrize(
+    ("text", "stutters"),
+    [
+        ("Das Kennwort des Benutzers des Benutzers.", True),
+        ("Er er schläft.", True),
+        ("am See liegt am See liegt", True),
+        ("Die Katze, die die Maus sieht", True),  # right German: such a match's target or plain translation has it, too
+        ("Der Hund sieht den Hund.", False),
+        ("", False),
+    ],
+)
+def test_repeated_words(text: str, stutters: bool) -> None:
+    assert fuzzy_match._stutters(text) == stutters

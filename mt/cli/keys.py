@@ -53,11 +53,7 @@ def main(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("keys", __doc__)
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument(
-        "--database", type=Path, metavar="FILE", help=f"database of the service (default: {variable('database')})"
-    )
-    shared.add_argument("--json", action="store_true", help="print JSON on stdout instead of a table on stderr")
+    shared = database_options()
     actions = parser.add_subparsers(
         dest="action", required=True, title="actions", metavar="ACTION", parser_class=argparse.ArgumentParser
     )
@@ -70,6 +66,16 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     for action, description in (("show", "show one key"), ("revoke", "refuse a key permanently")):
         actions.add_parser(action, parents=[shared], help=description).add_argument("key", help="name or id of the key")
     return parser.parse_args(argv)
+
+
+def database_options() -> argparse.ArgumentParser:
+    """Return a parser of the options of each action: the database of the service, and JSON as the output."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument(
+        "--database", type=Path, metavar="FILE", help=f"database of the service (default: {variable('database')})"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON on stdout instead of a table on stderr")
+    return parser
 
 
 def count_to(maximum: int) -> Callable[[str], int]:

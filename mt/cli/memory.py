@@ -23,6 +23,7 @@ from typing import Any
 from rich.table import Table
 
 from mt.cli.command import CommandParser, command, stderr_console
+from mt.cli.keys import database_options
 from mt.data.corpus import SentencePair, read_tsv
 from mt.data.translation_memory import read_memory, write_tmx
 from mt.errors import MTError
@@ -74,11 +75,7 @@ def main(argv: Sequence[str]) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("memory", __doc__)
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument(
-        "--database", type=Path, metavar="FILE", help=f"database of the service (default: {variable('database')})"
-    )
-    shared.add_argument("--json", action="store_true", help="print JSON on stdout instead of a table on stderr")
+    shared = database_options()
     actions = parser.add_subparsers(
         dest="action", required=True, title="actions", metavar="ACTION", parser_class=argparse.ArgumentParser
     )

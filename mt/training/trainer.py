@@ -217,8 +217,9 @@ class Trainer:
     def finish(self, report: Reporter) -> tuple[dict[str, Tensor], str, dict[str, float]]:
         """Return the weights to publish, a description of their origin, and their validation metrics.
 
-        Candidates are the best checkpoint, the mean of the last checkpoints and the exponential average; the candidate
-        with the best validation score is returned.
+        Candidates are the best and the last checkpoint, the mean of the last checkpoints and the exponential average;
+        the candidate with the best validation score is returned. The last checkpoint is a candidate because it was
+        often not validated, and with a cool-down it is usually better than those before it.
         """
         saved = checkpoints(self.checkpoints)
         if not saved:
@@ -227,11 +228,11 @@ class Trainer:
         # Adapters are merged before averaging: the mean of B A is not the product of the means of B and A.
         plain = partial(plain_weights, recipe=self.recipe)
         mean = average_weights([path / "model.safetensors" for path in last], plain)
-        name = f"mean of the last {len(last)} checkpoints"
-        candidates = {name if len(last) > 1 else f"checkpoint of update {int(last[0].name):,}": mean}
+        candidates = {f"mean of the last {len(last)} checkpoints": mean} if len(last) > 1 else {}
         best = self.checkpoints / f"{self.progress.best_update:08d}"
-        if best.exists() and (len(last) > 1 or best != last[0]):
-            candidates[f"checkpoint of update {self.progress.best_update:,}"] = load_weights(best / "model.safetensors")
+        for path in dict.fromkeys((best, saved[-1])):
+            if path.exists():
+                candidates[f"checkpoint of update {int(path.name):,}"] = load_weights(path / "model.safetensors")
         if self.state.average and (average := load_average(saved[-1])):
             candidates["exponential average"] = load_weights(saved[-1] / "model.safetensors") | average
         scored = []

@@ -66,8 +66,10 @@ class SearchOptions:
 
         With the same seed, all sentences would be drawn with the same random numbers and begin with similar tokens.
         """
+        if not self.sample:
+            return self
         digest = crc32(repr(tuple(source)).encode()) >> 1  # a seed has 63 bits
-        return replace(self, seed=self.seed ^ digest << 32) if self.sample else self
+        return replace(self, seed=self.seed ^ digest << 32)
 
     def __post_init__(self) -> None:
         invalid = [*self._length_problems(), *self._search_problems(), *self._sampling_problems()]

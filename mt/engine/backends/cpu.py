@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -81,9 +81,9 @@ class CompiledDecoder:
     shortlist: CpuShortlist | None = None
 
     def kind(self, request: Request) -> BatchKind:
-        kind, options = BatchKind.of(request), request.options
-        logits = kind.constrained or options.sample or options.repetition_penalty != 1
-        return replace(kind, cost=LOGITS_COST if logits else 1)
+        options, constrained = request.options, request.constraints is not None
+        logits = constrained or options.sample or options.repetition_penalty != 1
+        return BatchKind(options.rows, options.beams, constrained, LOGITS_COST if logits else 1)
 
     def begin(self, requests: Sequence[Request]) -> CompiledBatch:
         prefixes = [request.prefix for request in requests]

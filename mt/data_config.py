@@ -37,6 +37,9 @@ class CorpusConfig(Section):
     source_tag: str = Field("", pattern=r"^\w*$")
     """Name of a token that is put before each source of a training corpus, such as "bt" for back-translated text. The
     token lets the model distinguish such text from text that people wrote (Caswell et al. 2019)."""
+    variants: float = Field(0.0, ge=0, le=1)
+    """Share of the pairs of a training corpus that are repeated as people often type: in lower case, in capitals, or
+    without the final punctuation."""
     directions: DirectionSet = DirectionSet()
     """Directions for which a training corpus is used. Back-translated text, for example, is best used only into its
     original language. Left out: all directions of which the corpus has both languages."""
@@ -74,9 +77,15 @@ def _check_held_out(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ..
     memories = [corpus.path for corpus in corpora if memory_format(corpus.path)]
     if memories:
         raise ValueError(f"{', '.join(memories)}: translation memories can be given only in data.train")
-    wrong = [corpus.path for corpus in corpora if corpus.weight != 1 or corpus.source_tag or len(corpus.directions)]
+    wrong = [
+        corpus.path
+        for corpus in corpora
+        if corpus.weight != 1 or corpus.source_tag or corpus.variants or len(corpus.directions)
+    ]
     if wrong:
-        raise ValueError(f"{', '.join(wrong)}: weight, source_tag and directions can be set only in data.train")
+        raise ValueError(
+            f"{', '.join(wrong)}: weight, source_tag, variants and directions can be set only in data.train"
+        )
     return corpora
 
 
@@ -176,6 +185,8 @@ class DataConfig(Section):
             if bool(getattr(self, one)) == bool(getattr(self, other)):
                 given = "both are" if getattr(self, one) else "neither is"
                 raise ValueError(f"data.{one} and data.{other}: {given} given; accepted: exactly one of them")
+        if self.split_validation and any(corpus.variants for corpus in self.train):
+            raise ValueError("variants with data.split_validation would train on validation text; accepted: data.valid")
         wrong = [
             f"{corpus.path} has the direction {direction}"
             for corpus in self.train

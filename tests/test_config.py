@@ -125,6 +125,10 @@ VALIDATION = "data: data.valid and data.split_validation: {} given; accepted: ex
         ("training.keep=5", "training.keep has a new name; accepted: training.keep_checkpoints"),
         ("data.valid=[]", VALIDATION.format("neither is")),
         ("data.split_validation=9", VALIDATION.format("both are")),
+        (
+            "data={split_validation=9, directions=['en-de'], train=[{path='a.{language}', variants=0.1}]}",
+            "data: variants with data.split_validation would train on validation text; accepted: data.valid",
+        ),
         ("tuning={model='m', watch='w.{language}'}", "tuning.watch has a new name; accepted: tuning.monitor"),
         (
             "data.train=['a.{language}', {path='b.{language}', mark='bt'}]",
@@ -178,15 +182,16 @@ VALIDATION = "data: data.valid and data.split_validation: {} given; accepted: ex
         ("data.temperature=0.5", "data.temperature = 0.5: Input should be greater than or equal to 1"),
         (
             "data.valid=['v.{language}', {path='a.{language}', weight=2}, {path='b.{language}', source_tag='bt'}]",
-            "data.valid: a.{language}, b.{language}: weight, source_tag and directions can be set only in data.train",
+            "data.valid: a.{language}, b.{language}: weight, source_tag, variants and directions can be set only in "
+            "data.train",
         ),
         (
             "data.valid=[{path='a.{language}', directions=['en-de']}]",
-            "data.valid: a.{language}: weight, source_tag and directions can be set only in data.train",
+            "data.valid: a.{language}: weight, source_tag, variants and directions can be set only in data.train",
         ),
         (
             "data.test=[{path='a.{language}', weight=0.5}]",
-            "data.test: a.{language}: weight, source_tag and directions can be set only in data.train",
+            "data.test: a.{language}: weight, source_tag, variants and directions can be set only in data.train",
         ),
         ("training.schedule=cosine", "training.schedule = 'cosine': Input should be 'noam' or 'inverse_sqrt'"),
         (

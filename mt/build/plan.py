@@ -60,7 +60,7 @@ def text_stage(recipe: Recipe, build: BuildConfig) -> Stage:
     return Stage(
         TEXT,
         "prepare",
-        (f"{folder_of(TEXT)}/stage.toml", "--out", "prepared", "--text", TEXT_FOLDER),
+        (f"{folder_of(TEXT)}/stage.toml", "--prepared", "prepared", "--text", TEXT_FOLDER),
         TEXT_FOLDER,
         files=tuple(files),
         recipe=text_values(recipe, build),

@@ -30,13 +30,13 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("recipe", type=recipe_path, help="recipe, such as scripts/recipes/multi30k-en-de.toml")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="such as tokenizer.vocabulary_size=4000")
     parser.common.add_argument(
-        "--out", type=Path, metavar="DIR", default=RUNS / "prepared", help="folder of prepared data (%(default)s)"
+        "--prepared", type=Path, metavar="DIR", default=RUNS / "prepared", help="folder of prepared data (%(default)s)"
     )
     parser.more.add_argument("--text", type=Path, metavar="DIR", help="also write tokenizer and cleaned text to DIR")
     options = parser.parse_intermixed_args(argv)
     console = stderr_console()
     recipe = read_recipe(options.recipe, options.overrides)
-    data = prepare_with_progress(recipe, options.out, console)
+    data = prepare_with_progress(recipe, options.prepared, console)
     show_summary(data, console)
     if options.text is not None:
         export_text(data, options.text)

@@ -25,6 +25,7 @@ from mt.data.dataset import Ragged, RaggedWriter
 from mt.data.language_check import LanguageSample, check_languages
 from mt.data.translation_memory import read_memory
 from mt.data.validation_split import split_validation
+from mt.data.variants import with_variants
 from mt.data_config import CorpusConfig, memory_format
 from mt.errors import DataError, problems
 from mt.files import lock, replace_folder
@@ -230,7 +231,7 @@ class _Preparation:
     def _read(
         self, corpus: CorpusConfig, languages: Languages, cleaner: Cleaner | None, dropped: TextIO | None
     ) -> Iterator[SentencePair]:
-        """Yield the pairs of a corpus that `cleaner` keeps, or all pairs if it is None.
+        """Yield the pairs of a corpus that `cleaner` keeps, or all pairs if it is None, with the corpus's variants.
 
         Dropped pairs are written to `dropped`. Warnings about the languages are added to `self.warnings`.
         """
@@ -249,7 +250,7 @@ class _Preparation:
                 row = (pair.file, str(pair.line), _direction(languages), reason, *texts)
                 dropped.write("\t".join(row) + "\n")
                 continue
-            yield pair
+            yield from with_variants(pair, corpus.variants)
         for warning in check_languages(corpus, sample, languages):
             if warning not in self.warnings:
                 self.warnings.append(warning)

@@ -213,7 +213,7 @@ def test_a_mark_is_one_that_the_model_has(read: Read, place: Path, tmp_path: Pat
         [data.tokenizer.source_tag_id("noised")],
     ]
     said = refused(read, "tuning.monitor=[{path='test.{language}', weight=2}]")
-    assert "tuning.monitor: test.{language}: weight, source_tag and directions can be set only in data.train" in said
+    assert "tuning.monitor: test.{language}: weight, source_tag, variants and directions can be set only in" in said
 
 
 def test_text_is_encoded_by_the_models_tokenizer(read: Read, place: Path, tmp_path: Path) -> None:

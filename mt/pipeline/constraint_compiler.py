@@ -1,5 +1,6 @@
 """Compilation of required and banned words into automata over token ids, which accept all spellings of the words."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -77,11 +78,17 @@ class ConstraintCompiler:
         self._automaton = lru_cache(maxsize=_CACHED_AUTOMATA)(self._build)
 
     def compile(
-        self, required: Sequence[RequiredTerm], banned: Iterable[str], language: str, patience: int
+        self,
+        required: Sequence[RequiredTerm],
+        banned: Iterable[str],
+        language: str,
+        patience: int,
+        threshold: float = math.inf,
     ) -> TermConstraints:
         """Return constraints that require terms, in any form of `language`, and that ban words in the given form only.
 
-        After `patience` steps, a search stops as soon as it has one hypothesis with all terms.
+        After `patience` steps, a search stops as soon as it has one hypothesis with all terms. Hypotheses whose
+        log-probability is lower by more than `threshold` are dropped.
         """
         automata = [self._automaton(term.translation, language, term.policy) for term in required]
         automata += [self._automaton(word, "", InflectionPolicy()) for word in banned]
@@ -105,6 +112,7 @@ class ConstraintCompiler:
             completions=_padded(tables.completions),
             full=tables.full,
             patience=patience,
+            threshold=threshold,
             begins=_padded(begins),
             costs=_padded([*costs, *([] for _ in of_banned)]).astype(np.float32),
             endings=(*endings, *(0.0 for _ in of_banned)),

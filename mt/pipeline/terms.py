@@ -20,10 +20,15 @@ from mt.text.terms import TermMatch, case_variants, find_translation, missing_te
 MAX_SEARCHES = 2
 """Maximum number of constrained searches of one sentence."""
 
-MIN_BEAMS = 16
-"""Minimum number of beams of a constrained search, which are divided among hypotheses with 0, 1, 2, ... terms. It does
-not depend on the sentence, because only searches with equal beam sizes share a batch. 12 beams give slightly worse
-translations, 24 beams hardly better ones."""
+MIN_BEAMS = 8
+"""Minimum number of beams of a constrained search, which are divided among hypotheses with 0, 1, 2, ... terms. Only
+searches with equal beam sizes share a batch, so that the number of beams takes only two values."""
+
+MANY_TERMS_BEAMS = 16
+"""Minimum number of beams of a search for more than two terms. With 8 beams, more of these searches fail."""
+
+THRESHOLD = 1.5
+"""Difference of log-probabilities at which a constrained search drops hypotheses. About 3.5 hypotheses stay alive."""
 
 MAX_TERMS = 12
 """Maximum number of terms that a search must write. The other terms are substituted afterwards."""
@@ -189,7 +194,8 @@ def _constrained_request(
 ) -> Request:
     """Return a request for the same source, whose search requires `terms` and bans the words in `banned`."""
     compiler, options = context.compiler, context.options
-    beams = max(MIN_BEAMS, 1 if options.sample else options.beam_size)
+    least = MIN_BEAMS if sum(term.count for term in terms) <= 2 else MANY_TERMS_BEAMS
+    beams = max(least, 1 if options.sample else options.beam_size)
     length = sum(term.count * compiler.length(term.translation) for term in terms)
     options = SearchOptions(
         beam_size=beams,
@@ -205,7 +211,8 @@ def _constrained_request(
         repetition_penalty=options.repetition_penalty,
     )
     words = dict.fromkeys([*chain.from_iterable(banned.values()), *context.banned])
-    constraints = compiler.compile(terms, words, context.target, len(decoded.best.pieces) + length)
+    patience = len(decoded.best.pieces) + length
+    constraints = compiler.compile(terms, words, context.target, patience, THRESHOLD)
     return replace(context.request(decoded.variant.stripped.text, options), constraints=constraints)
 
 

@@ -8,7 +8,7 @@ from itertools import accumulate
 from mt.errors import RequestError
 from mt.pipeline.driver import decode
 from mt.pipeline.results import Alternative
-from mt.pipeline.terms import is_endless, translate_with_terms
+from mt.pipeline.terms import is_endless, translate_from_draft, translate_with_terms
 from mt.pipeline.variants import (
     DecodedVariant,
     SentenceContext,
@@ -62,6 +62,51 @@ async def translate_sentence(
         context.variant(text, _ranges_in(text, sentence, kept), _ranges_in(text, sentence, terms))
         for text in [lowered or sentence, *([untitled] if untitled else [])]
     ]
+    any_case = bool(lowered or untitled)
+    alternatives = await _translate_draft(variants, any_case, context) if terms else None
+    alternatives = alternatives or await _translate_variants(variants, any_case, context)
+    if alternatives is None:
+        return (_keep_source(sentence, matches),)
+    if lowered:
+        alternatives = tuple(
+            replace(alternative, text=casing.raise_capitals(alternative.text, sentence, context.target, kept))
+            for alternative in alternatives
+        )
+    return alternatives
+
+
+async def _translate_draft(
+    variants: Sequence[SourceVariant], any_case: bool, context: SentenceContext
+) -> tuple[Alternative, ...] | None:
+    """Return alternatives with all glossary terms. The words that the terms displace are those of a greedy search.
+
+    A greedy search takes half of the time of a beam search, whose translations would be discarded. Returns None if the
+    greedy translation lacks no term or needs a repair, or if the search with terms fails.
+    """
+    options = context.options
+    if not (options.sample or options.beams):
+        return None
+    options = replace(options, beam_size=1, n_best=1, sample=False, temperature=1.0, top_k=0, top_p=1.0)
+    drafts, _ = await decode_variants(variants, context, options)
+    if not drafts:
+        return None
+    draft = max(drafts, key=lambda draft: draft.best.score)
+    if _loses_copies(draft) or is_endless(draft, context) or not _has_text(draft.best.text):
+        return None
+    text = (await restore(draft, context))[0].text
+    if repetition.is_too_short(draft.variant.text, text):
+        return None
+    return await translate_from_draft(draft, text, any_case, context)
+
+
+async def _translate_variants(
+    variants: Sequence[SourceVariant], any_case: bool, context: SentenceContext
+) -> tuple[Alternative, ...] | None:
+    """Return the n-best list of the variant with the best score, after repairs; None if no alternative has letters.
+
+    Raises:
+        RequestError: The model fails on a variant.
+    """
     candidates, problems = await decode_variants(variants, context, context.options)
     if problems:
         raise RequestError(problems[0])
@@ -73,7 +118,7 @@ async def translate_sentence(
         decoded = again[0] if again else decoded
     filled = await _decode_without_blanks(decoded, context)
     if filled is None:
-        return (_keep_source(sentence, matches),)
+        return None
     decoded = filled
     if not context.options.sample:
         decoded = await _decode_without_repetition(decoded, context)
@@ -81,12 +126,7 @@ async def translate_sentence(
     if not context.options.sample and repetition.is_too_short(decoded.variant.text, alternatives[0].text):
         alternatives = await _translate_in_halves(decoded.variant, alternatives, context)
     if context.terms.glossary:
-        alternatives = await translate_with_terms(decoded, alternatives, bool(lowered or untitled), context)
-    if lowered:
-        alternatives = tuple(
-            replace(alternative, text=casing.raise_capitals(alternative.text, sentence, context.target, kept))
-            for alternative in alternatives
-        )
+        alternatives = await translate_with_terms(decoded, alternatives, any_case, context)
     return alternatives
 
 

@@ -64,16 +64,49 @@ async def translate_with_terms(
     If the best alternative lacks a term, a constrained search requires all terms and bans the words that stand in the
     place of missing terms. If no search succeeds, the terms are substituted into the best alternative.
     """
-    source, language = decoded.variant.stripped.text, context.target
-    spans, protected = decoded.variant.spans, {span.text for span in decoded.variant.spans}
+    wanted = wanted_terms(decoded, any_case, context)
+    if not missing_terms(wanted, alternatives[0].text, context.target):
+        return _with_all_terms(wanted, alternatives, context.target) if wanted else alternatives
+    links = await _unit_links(decoded, context)
+    if complete := await _search_with_terms(decoded, alternatives[0].text, wanted, links, context):
+        return complete
+    best = replace(alternatives[0], text=substitute_terms(wanted, alternatives[0].text, links, context.target))
+    return (best, *_with_all_terms(wanted, alternatives[1:], context.target))
+
+
+async def translate_from_draft(
+    draft: DecodedVariant, text: str, any_case: bool, context: SentenceContext
+) -> tuple[Alternative, ...] | None:
+    """Return alternatives of a constrained search that contain all glossary terms of the sentence.
+
+    `draft` is the result of a greedy search, and `text` its translation with protected spans. Returns None if the draft
+    lacks no term, or if no search succeeds.
+    """
+    wanted = wanted_terms(draft, any_case, context)
+    if not missing_terms(wanted, text, context.target):
+        return None
+    return await _search_with_terms(draft, text, wanted, await _unit_links(draft, context), context)
+
+
+def wanted_terms(decoded: DecodedVariant, any_case: bool, context: SentenceContext) -> list[TermMatch]:
+    """Return the glossary terms that the translation of a sentence must contain."""
+    source, spans = decoded.variant.stripped.text, decoded.variant.spans
+    protected = {span.text for span in spans}
     located = protect.find_translated_spans(source, spans)
     taken = [(span.begin, span.end) for span in located if span.text in protected]
     matches = context.terms.find(source, context.source, taken, any_case)
-    wanted = [match for match in matches if match.translation is not None]
-    missing = missing_terms(wanted, alternatives[0].text, language)
-    if not missing:
-        return _with_all_terms(wanted, alternatives, language) if wanted else alternatives
-    links = await _unit_links(decoded, context)
+    return [match for match in matches if match.translation is not None]
+
+
+async def _search_with_terms(
+    decoded: DecodedVariant, text: str, wanted: Sequence[TermMatch], links: UnitLinks, context: SentenceContext
+) -> tuple[Alternative, ...]:
+    """Return the alternatives of a constrained search, or nothing if no search succeeds.
+
+    `text` is the best alternative of `decoded` with its protected spans. `links` are those of this alternative.
+    """
+    language = context.target
+    missing = missing_terms(wanted, text, language)
     banned = displaced_words(missing, links, language)
     successes: list[tuple[int, float, tuple[Alternative, ...]]] = []
     for _ in range(MAX_SEARCHES):
@@ -93,10 +126,7 @@ async def translate_with_terms(
         if not duplicates:
             break
         banned = {key: [*banned.get(key, ()), *duplicates.get(key, ())] for key in {**banned, **duplicates}}
-    if successes:
-        return min(successes, key=lambda success: success[:2])[2]
-    best = replace(alternatives[0], text=substitute_terms(wanted, alternatives[0].text, links, language))
-    return (best, *_with_all_terms(wanted, alternatives[1:], language))
+    return min(successes, key=lambda success: success[:2])[2] if successes else ()
 
 
 def required_terms(

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -27,6 +27,7 @@ There is one column for each combination of two properties of a piece: it ends t
 
 _FIRST_COLUMN = 1 + _PIECE_CLASSES  # first column of ids that occur in required or banned words; column 0 is padding
 _CACHED_AUTOMATA = 256  # number of cached automata; each takes some kilobytes
+_CACHED_CONSTRAINTS = 16  # number of cached constraints; sentences of a text often need the same terms
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class ConstraintCompiler:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._automaton = lru_cache(maxsize=_CACHED_AUTOMATA)(self._build)
+        self._compiled = lru_cache(maxsize=_CACHED_CONSTRAINTS)(self._compile)
 
     def compile(
         self,
@@ -90,6 +92,15 @@ class ConstraintCompiler:
         After `patience` steps, a search stops as soon as it has one hypothesis with all terms. Hypotheses whose
         log-probability is lower by more than `threshold` are dropped.
         """
+        compiled = self._compiled(tuple(required), tuple(banned), language)
+        return replace(compiled, patience=patience, threshold=threshold)
+
+    def length(self, translation: str) -> int:
+        """Return the approximate number of token ids of a term's translation within a sentence."""
+        return len(self._tokenizer.encode(translation)) + 1
+
+    def _compile(self, required: tuple[RequiredTerm, ...], banned: tuple[str, ...], language: str) -> TermConstraints:
+        """Return constraints without patience and threshold."""
         automata = [self._automaton(term.translation, language, term.policy) for term in required]
         automata += [self._automaton(word, "", InflectionPolicy()) for word in banned]
         ids = sorted({id for automaton in automata for arcs in automaton.arcs.values() for id in arcs})
@@ -111,8 +122,6 @@ class ConstraintCompiler:
             proposals=_padded(tables.proposals),
             completions=_padded(tables.completions),
             full=tables.full,
-            patience=patience,
-            threshold=threshold,
             begins=_padded(begins),
             costs=_padded([*costs, *([] for _ in of_banned)]).astype(np.float32),
             endings=(*endings, *(0.0 for _ in of_banned)),
@@ -120,10 +129,6 @@ class ConstraintCompiler:
             needed=(*(term.count for term in required), *of_banned),
             allowed=(*(UNLIMITED if term.repeatable else term.count for term in required), *of_banned),
         )
-
-    def length(self, translation: str) -> int:
-        """Return the approximate number of token ids of a term's translation within a sentence."""
-        return len(self._tokenizer.encode(translation)) + 1
 
     def _first_ids(self, word: str) -> list[int]:
         """Return the first ids of a word in lower case and of the capitalized word."""

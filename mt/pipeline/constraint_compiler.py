@@ -99,6 +99,10 @@ class ConstraintCompiler:
         """Return the approximate number of token ids of a term's translation within a sentence."""
         return len(self._tokenizer.encode(translation)) + 1
 
+    def is_piece(self, word: str) -> bool:
+        """Return whether a word with a space before it is one piece of the vocabulary."""
+        return SPACE_MARK + word in self._pieces
+
     def _compile(self, required: tuple[RequiredTerm, ...], banned: tuple[str, ...], language: str) -> TermConstraints:
         """Return constraints without patience and threshold."""
         automata = [self._automaton(term.translation, language, term.policy) for term in required]

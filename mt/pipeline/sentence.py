@@ -8,7 +8,7 @@ from itertools import accumulate
 from mt.errors import RequestError
 from mt.pipeline.driver import decode
 from mt.pipeline.results import Alternative
-from mt.pipeline.terms import is_endless, translate_from_draft, translate_with_terms
+from mt.pipeline.terms import greedy, is_endless, translate_directly, translate_from_draft, translate_with_terms
 from mt.pipeline.variants import (
     DecodedVariant,
     SentenceContext,
@@ -63,7 +63,7 @@ async def translate_sentence(
         for text in [lowered or sentence, *([untitled] if untitled else [])]
     ]
     any_case = bool(lowered or untitled)
-    alternatives = await _translate_draft(variants, any_case, context) if terms else None
+    alternatives = await _translate_terms(variants, any_case, context) if terms else None
     alternatives = alternatives or await _translate_variants(variants, any_case, context)
     if alternatives is None:
         return (_keep_source(sentence, matches),)
@@ -75,28 +75,38 @@ async def translate_sentence(
     return alternatives
 
 
-async def _translate_draft(
+async def _translate_terms(
     variants: Sequence[SourceVariant], any_case: bool, context: SentenceContext
 ) -> tuple[Alternative, ...] | None:
-    """Return alternatives with all glossary terms. The words that the terms displace are those of a greedy search.
+    """Return alternatives with all glossary terms from a constrained search, without a beam search before it.
 
-    A greedy search takes half of the time of a beam search, whose translations would be discarded. Returns None if the
-    greedy translation lacks no term or needs a repair, or if the search with terms fails.
+    The words that the terms displace are those that the model writes for the terms alone, or those of a greedy search.
+    Returns None if the greedy translation lacks no term, if a translation needs a repair, or if no search succeeds.
     """
-    options = context.options
-    if not (options.sample or options.beams):
+    if len(variants) == 1 and (direct := await translate_directly(variants[0], any_case, context)):
+        decoded, alternatives = direct
+        return None if _needs_repair(decoded, alternatives[0].text, context) else alternatives
+    if not (context.options.sample or context.options.beams):
         return None
-    options = replace(options, beam_size=1, n_best=1, sample=False, temperature=1.0, top_k=0, top_p=1.0)
-    drafts, _ = await decode_variants(variants, context, options)
+    drafts, _ = await decode_variants(variants, context, greedy(context.options))
     if not drafts:
         return None
     draft = max(drafts, key=lambda draft: draft.best.score)
-    if _loses_copies(draft) or is_endless(draft, context) or not _has_text(draft.best.text):
-        return None
     text = (await restore(draft, context))[0].text
-    if repetition.is_too_short(draft.variant.text, text):
-        return None
-    return await translate_from_draft(draft, text, any_case, context)
+    return None if _needs_repair(draft, text, context) else await translate_from_draft(draft, text, any_case, context)
+
+
+def _needs_repair(decoded: DecodedVariant, text: str, context: SentenceContext) -> bool:
+    """Return whether a translation lacks spans, is endless, has no letter or is too short.
+
+    `text` is the best alternative with protected spans.
+    """
+    return (
+        _loses_copies(decoded)
+        or is_endless(decoded, context)
+        or not _has_text(decoded.best.text)
+        or repetition.is_too_short(decoded.variant.text, text)
+    )
 
 
 async def _translate_variants(

@@ -11,7 +11,7 @@ from mt.engine.requests import Request
 from mt.pipeline.constraint_compiler import InflectionPolicy, RequiredTerm
 from mt.pipeline.driver import decode
 from mt.pipeline.results import Alternative
-from mt.pipeline.variants import DecodedVariant, SentenceContext, piece_attention, restore
+from mt.pipeline.variants import DecodedVariant, SentenceContext, SourceVariant, piece_attention, restore
 from mt.text import protect, repetition
 from mt.text.alignment import CLOSING, Range, UnitLinks
 from mt.text.inflection import forms_compounds
@@ -36,6 +36,9 @@ MAX_TERMS = 12
 MAX_TERM_CHARACTERS = 300
 """Maximum number of characters of the terms that a search must write, because the tables of a search grow with the
 square of this number. The other terms are substituted afterwards."""
+
+MAX_WORDS_ALONE = 4096
+"""Maximum number of terms of which the words that the model writes for them alone are kept."""
 
 MIN_WEIGHT = 0.1
 """Minimum attention weight, from a target word to a term, of a word that may translate the term."""
@@ -64,7 +67,7 @@ async def translate_with_terms(
     If the best alternative lacks a term, a constrained search requires all terms and bans the words that stand in the
     place of missing terms. If no search succeeds, the terms are substituted into the best alternative.
     """
-    wanted = wanted_terms(decoded, any_case, context)
+    wanted = _wanted_terms(decoded.variant, any_case, context)
     if not missing_terms(wanted, alternatives[0].text, context.target):
         return _with_all_terms(wanted, alternatives, context.target) if wanted else alternatives
     links = await _unit_links(decoded, context)
@@ -82,15 +85,86 @@ async def translate_from_draft(
     `draft` is the result of a greedy search, and `text` its translation with protected spans. Returns None if the draft
     lacks no term, or if no search succeeds.
     """
-    wanted = wanted_terms(draft, any_case, context)
+    wanted = _wanted_terms(draft.variant, any_case, context)
     if not missing_terms(wanted, text, context.target):
         return None
     return await _search_with_terms(draft, text, wanted, await _unit_links(draft, context), context)
 
 
-def wanted_terms(decoded: DecodedVariant, any_case: bool, context: SentenceContext) -> list[TermMatch]:
+async def translate_directly(
+    variant: SourceVariant, any_case: bool, context: SentenceContext
+) -> tuple[DecodedVariant, tuple[Alternative, ...]] | None:
+    """Return the result of a single constrained search, and its alternatives that contain all glossary terms.
+
+    The displaced words are those that the model writes for the terms alone. Returns None if they are not known, if the
+    model writes a term's translation by itself, or if the search fails.
+    """
+    wanted, text = _wanted_terms(variant, any_case, context), variant.stripped.text
+    displaced: dict[str, list[str]] = {}
+    for match in wanted[: MAX_TERMS + 1]:
+        translation = match.translation or ""
+        word = await _word_alone(text[match.begin : match.end], translation, context)
+        if not word:
+            return None
+        displaced.setdefault(translation, []).append(word)
+    required = required_terms(wanted, displaced, None, context.target)
+    if not required or len(displaced) > MAX_TERMS:
+        return None
+    source = context.request(text, context.options)
+    request = _constrained_request(variant, len(source.source), required, displaced, context)
+    (result,) = await decode([request])
+    if not result.hypotheses:
+        return None
+    decoded = DecodedVariant.of(variant, source, result, context)
+    complete = _with_all_terms(wanted, await restore(decoded, context), context.target)
+    return (decoded, complete) if complete else None
+
+
+async def _word_alone(term: str, translation: str, context: SentenceContext) -> str:
+    """Return the word that the model writes for a term without context, or "".
+
+    The word has the most attention on the term. The result is "" if the word cannot be banned, or if the model writes
+    the required translation.
+    """
+    options = SearchOptions(beam_size=1, max_length=context.options.max_length)
+    key = (context.source, context.target, context.tag, context.prefix, context.banned, options.max_length)
+    known = context.words_alone
+    if (word := known.get((*key, term, translation))) is not None:
+        return word
+    variant = context.variant(term, (), ())
+    request = context.request(variant.stripped.text, options)
+    (result,) = await decode([request])
+    word = ""
+    if result.hypotheses:
+        links = await _unit_links(DecodedVariant.of(variant, request, result, context), context)
+        weights, language = links.weights_from((0, len(term))), context.target
+        words = [links.target[begin:end] for begin, end in links.right]
+        words[:1] = [_usual_case(word, language, context) for word in words[:1]]
+        units = [
+            unit for unit, each in enumerate(words) if each.isalpha() and _can_ban(each, translation, False, language)
+        ]
+        if units and not find_translation(translation, links.target, language):
+            word = words[max(units, key=lambda unit: weights[unit])]
+    if len(known) >= MAX_WORDS_ALONE:
+        known.clear()
+    known[(*key, term, translation)] = word
+    return word
+
+
+def _usual_case(word: str, language: str, context: SentenceContext) -> str:
+    """Return the first word of a sentence as it is written within a sentence, judged by the vocabulary."""
+    lowered = word[:1].lower() + word[1:]
+    return lowered if language in _CAPITALIZED_NOUNS and context.compiler.is_piece(lowered) else word
+
+
+def greedy(options: SearchOptions) -> SearchOptions:
+    """Return options of a greedy search with the lengths of other options."""
+    return replace(options, beam_size=1, n_best=1, sample=False, temperature=1.0, top_k=0, top_p=1.0)
+
+
+def _wanted_terms(variant: SourceVariant, any_case: bool, context: SentenceContext) -> list[TermMatch]:
     """Return the glossary terms that the translation of a sentence must contain."""
-    source, spans = decoded.variant.stripped.text, decoded.variant.spans
+    source, spans = variant.stripped.text, variant.spans
     protected = {span.text for span in spans}
     located = protect.find_translated_spans(source, spans)
     taken = [(span.begin, span.end) for span in located if span.text in protected]
@@ -113,7 +187,7 @@ async def _search_with_terms(
         required = required_terms(wanted, banned, links, language)
         if not required:
             break
-        request = _constrained_request(decoded, required, banned, context)
+        request = _constrained_request(decoded.variant, len(decoded.best.pieces), required, banned, context)
         (result,) = await decode([request])
         if not result.hypotheses:
             break
@@ -130,11 +204,12 @@ async def _search_with_terms(
 
 
 def required_terms(
-    matches: Sequence[TermMatch], displaced: Mapping[str, Sequence[str]], links: UnitLinks, language: str
+    matches: Sequence[TermMatch], displaced: Mapping[str, Sequence[str]], links: UnitLinks | None, language: str
 ) -> list[RequiredTerm]:
     """Return the terms that a search must write. Terms that `links.target` lacks must occur exactly `count` times.
 
-    `displaced` maps a required translation to the words that `links.target` has in its place.
+    `displaced` maps a required translation to the words that `links.target` has in its place. Without links, all terms
+    must occur exactly `count` times, and no compound counts.
     """
     counts = Counter(match.translation or "" for match in matches)
     required = []
@@ -145,7 +220,8 @@ def required_terms(
         room -= len(translation)
         own_matches = [match for match in matches if match.translation == translation]
         policy = InflectionPolicy(
-            compound=forms_compounds(translation, language)
+            compound=links is not None
+            and forms_compounds(translation, language)
             and any(_is_part_of_word(match, links) for match in own_matches),
             inflected=any(match.inflected for match in own_matches),
         )
@@ -153,7 +229,7 @@ def required_terms(
             RequiredTerm(
                 translation,
                 count=sum(counts[other] for other in counts if translation == other or _contains(other, translation)),
-                repeatable=bool(find_translation(translation, links.target, language)),
+                repeatable=links is not None and bool(find_translation(translation, links.target, language)),
                 displaced=tuple(displaced.get(translation, ())),
                 policy=policy,
             )
@@ -217,12 +293,16 @@ def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, 
 
 
 def _constrained_request(
-    decoded: DecodedVariant,
+    variant: SourceVariant,
+    expected_length: int,
     terms: Sequence[RequiredTerm],
     banned: Mapping[str, Sequence[str]],
     context: SentenceContext,
 ) -> Request:
-    """Return a request for the same source, whose search requires `terms` and bans the words in `banned`."""
+    """Return a request whose search requires `terms` and bans the words in `banned`.
+
+    `expected_length` is the approximate number of tokens of the translation without the terms.
+    """
     compiler, options = context.compiler, context.options
     least = MIN_BEAMS if sum(term.count for term in terms) <= 2 else MANY_TERMS_BEAMS
     beams = max(least, 1 if options.sample else options.beam_size)
@@ -241,9 +321,9 @@ def _constrained_request(
         repetition_penalty=options.repetition_penalty,
     )
     words = dict.fromkeys([*chain.from_iterable(banned.values()), *context.banned])
-    patience = len(decoded.best.pieces) + length
+    patience = expected_length + length
     constraints = compiler.compile(terms, words, context.target, patience, THRESHOLD)
-    return replace(context.request(decoded.variant.stripped.text, options), constraints=constraints)
+    return replace(context.request(variant.stripped.text, options), constraints=constraints)
 
 
 def _with_all_terms(

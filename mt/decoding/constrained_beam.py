@@ -41,7 +41,10 @@ class ConstrainedBeamSearch(SentenceTable):
     The candidates of a step are the best continuations of each beam, and the first ids of each required word that the
     beam lacks. A beam that has begun a word in this way continues the word until it is complete. Candidates are grouped
     by the number of words that they contain and by whether they are within a word. The best candidate of each group is
-    kept, then the second best of each group, and so on, until K candidates are kept.
+    kept, then the second best of each group, and so on, until K candidates are kept. Of these, a candidate is dropped
+    if `n_best` others of its group, or of groups with more words, have log-probabilities that are higher by more than
+    `threshold` (threshold pruning: Freitag and Al-Onaizan 2017, "Beam Search Strategies for Neural Machine
+    Translation"). Most steps then have few rows.
 
     The log-probability of beginning a missing word in beam k with id i, one of the word's first ids, is
 
@@ -58,7 +61,7 @@ class ConstrainedBeamSearch(SentenceTable):
     """
 
     beam: BeamSearch
-    # From `columns` to `patience`: the fields of TermConstraints, stacked.
+    # From `columns` to `threshold`: the fields of TermConstraints, stacked.
     columns: Tensor  # int16 [B, V]
     following: Tensor  # [B, N, M]
     counts: Tensor  # bool [B, N, M]
@@ -73,6 +76,7 @@ class ConstrainedBeamSearch(SentenceTable):
     allowed: Tensor  # [B, A]
     endings: Tensor  # [B, A]
     patience: Tensor  # [B]
+    threshold: Tensor  # [B, 1]
     nodes: Tensor  # [B, K, A] current node of each automaton
     met: Tensor  # [B, K, A] number of times that a word has occurred
     word: Tensor  # [B, K] the automaton of the word that the beam is writing, or -1
@@ -115,6 +119,7 @@ class ConstrainedBeamSearch(SentenceTable):
             allowed=_stack([np.asarray(sentence.allowed) for sentence in constraints], device),
             endings=_stack([np.asarray(sentence.endings) for sentence in constraints], device, torch.float32),
             patience=torch.tensor([sentence.patience for sentence in constraints], device=device),
+            threshold=torch.tensor([[sentence.threshold] for sentence in constraints], device=device),
             nodes=nodes.clone(),
             met=torch.zeros_like(nodes),
             word=none - 1,
@@ -172,11 +177,17 @@ class ConstrainedBeamSearch(SentenceTable):
         self.word.copy_(word.flatten(1).gather(1, chosen))
         self.grandparents.copy_(self.parents.gather(1, parents))
         self.parents.copy_(parents)
-        alive = ranks.gather(1, chosen)
+        alive, reached = ranks.gather(1, chosen), groups.gather(1, chosen)
+        alive = alive.masked_fill(self._falls_behind(alive, reached), -torch.inf)
         late = (self.beam.steps >= self.patience) & (self.beam.pool[:, 0] > -torch.inf)
-        hopeless = late[:, None] & (groups.gather(1, chosen) < _last_group(beams))
+        hopeless = late[:, None] & (reached < _last_group(beams))
         leading = alive.masked_fill(hopeless, -torch.inf)
         return self.beam.go_on(alive, parents, ids.flatten(1).gather(1, chosen), ends, leading, enough)
+
+    def _falls_behind(self, totals: Tensor, groups: Tensor) -> Tensor:
+        """Return bool [B, K], true for kept candidates that the threshold drops; the class states the rule."""
+        rivals = (groups[:, None] >= groups[:, :, None]) & (totals[:, None] > (totals + self.threshold)[:, :, None])
+        return rivals.sum(2) > self.beam.nth
 
     def _places(self, log_probs: Tensor) -> Tensor:
         """Return the sum of `place` and `agreement` of each row and word, [B, K, A]; the class defines both terms."""
@@ -227,9 +238,11 @@ class ConstrainedBeamSearch(SentenceTable):
         onward = _at(self.proposals, under_way) * ~free[:, :, None]  # [B, K, P]
         following = log_probs.gather(1, onward.flatten(0, 1)).view(onward.shape)
         whole = following.logsumexp(2)
-        alike = (under_way[:, :, None] == under_way[:, None]) & (self.beam.alive_totals > -torch.inf)[:, None]
+        alive = self.beam.alive_totals > -torch.inf
+        alike = (under_way[:, :, None] == under_way[:, None]) & alive[:, None]
         whole = whole[:, None].masked_fill(~(alike & ~free[:, None]), -torch.inf).amax(2)
-        steps = (following - whole[:, :, None]).masked_fill(following == -torch.inf, -torch.inf)
+        possible = alive[:, :, None] & (following > -torch.inf)
+        steps = (following - whole[:, :, None]).masked_fill(~possible, -torch.inf)
 
         word = torch.arange(automata, device=ids.device).view(1, 1, -1, 1).expand(begins.shape).flatten(2)
         return (

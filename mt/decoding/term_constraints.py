@@ -1,5 +1,6 @@
 """Lexical constraints of one translation, as automata over ids. This module does not import torch."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,3 +33,4 @@ class TermConstraints:
     patience: int = (
         UNLIMITED  # steps after which hypotheses that lack a word cannot delay the end, if one with all words exists
     )
+    threshold: float = math.inf  # difference of log-probabilities at which hypotheses are dropped

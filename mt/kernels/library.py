@@ -26,7 +26,7 @@ from mt.kernels.packed import digest, private_memory, shared_memory
 from mt.kernels.quantization import SCALE
 from mt.kernels.shortlist import Shortlist
 
-INTERFACE = 10
+INTERFACE = 11
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results", "mt_batch_require")
 """Short functions, which are called without releasing Python's interpreter lock."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
@@ -87,6 +87,7 @@ class TermTables(ctypes.Structure):
         *((name, c_int32) for name in ("automata", "nodes", "columns", "proposals", "completions", "begins", "cues")),
         ("patience", c_int32),
         *((name, c_void_p) for name in TABLE_TYPES),
+        ("threshold", c_float),
     ]
 
 
@@ -321,7 +322,7 @@ class CpuBatch:
         self._longest += [sentence.longest for sentence in params]
         self._n_best += [sentence.n_best for sentence in params]
 
-    def require(self, index: int, arrays: Arrays, patience: int) -> None:
+    def require(self, index: int, arrays: Arrays, patience: int, threshold: float) -> None:
         """Require and forbid words in the translation of a sentence that has just joined.
 
         `arrays` has the arrays of TermTables, by name.
@@ -338,6 +339,7 @@ class CpuBatch:
             begins=typed["begin"].shape[1],
             cues=typed["cue"].shape[1],
             patience=patience,
+            threshold=threshold,
             **{name: array.ctypes.data for name, array in typed.items()},
         )
         self.model.library.mt_batch_require(self._handle, index, byref(tables))

@@ -1,8 +1,9 @@
 """Compilation of required and banned words into automata over token ids, which accept all spellings of the words."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -26,6 +27,7 @@ There is one column for each combination of two properties of a piece: it ends t
 
 _FIRST_COLUMN = 1 + _PIECE_CLASSES  # first column of ids that occur in required or banned words; column 0 is padding
 _CACHED_AUTOMATA = 256  # number of cached automata; each takes some kilobytes
+_CACHED_CONSTRAINTS = 16  # number of cached constraints; sentences of a text often need the same terms
 
 
 @dataclass(frozen=True)
@@ -75,14 +77,34 @@ class ConstraintCompiler:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._automaton = lru_cache(maxsize=_CACHED_AUTOMATA)(self._build)
+        self._compiled = lru_cache(maxsize=_CACHED_CONSTRAINTS)(self._compile)
 
     def compile(
-        self, required: Sequence[RequiredTerm], banned: Iterable[str], language: str, patience: int
+        self,
+        required: Sequence[RequiredTerm],
+        banned: Iterable[str],
+        language: str,
+        patience: int,
+        threshold: float = math.inf,
     ) -> TermConstraints:
         """Return constraints that require terms, in any form of `language`, and that ban words in the given form only.
 
-        After `patience` steps, a search stops as soon as it has one hypothesis with all terms.
+        After `patience` steps, a search stops as soon as it has one hypothesis with all terms. Hypotheses whose
+        log-probability is lower by more than `threshold` are dropped.
         """
+        compiled = self._compiled(tuple(required), tuple(banned), language)
+        return replace(compiled, patience=patience, threshold=threshold)
+
+    def length(self, translation: str) -> int:
+        """Return the approximate number of token ids of a term's translation within a sentence."""
+        return len(self._tokenizer.encode(translation)) + 1
+
+    def is_piece(self, word: str) -> bool:
+        """Return whether a word with a space before it is one piece of the vocabulary."""
+        return SPACE_MARK + word in self._pieces
+
+    def _compile(self, required: tuple[RequiredTerm, ...], banned: tuple[str, ...], language: str) -> TermConstraints:
+        """Return constraints without patience and threshold."""
         automata = [self._automaton(term.translation, language, term.policy) for term in required]
         automata += [self._automaton(word, "", InflectionPolicy()) for word in banned]
         ids = sorted({id for automaton in automata for arcs in automaton.arcs.values() for id in arcs})
@@ -104,7 +126,6 @@ class ConstraintCompiler:
             proposals=_padded(tables.proposals),
             completions=_padded(tables.completions),
             full=tables.full,
-            patience=patience,
             begins=_padded(begins),
             costs=_padded([*costs, *([] for _ in of_banned)]).astype(np.float32),
             endings=(*endings, *(0.0 for _ in of_banned)),
@@ -112,10 +133,6 @@ class ConstraintCompiler:
             needed=(*(term.count for term in required), *of_banned),
             allowed=(*(UNLIMITED if term.repeatable else term.count for term in required), *of_banned),
         )
-
-    def length(self, translation: str) -> int:
-        """Return the approximate number of token ids of a term's translation within a sentence."""
-        return len(self._tokenizer.encode(translation)) + 1
 
     def _first_ids(self, word: str) -> list[int]:
         """Return the first ids of a word in lower case and of the capitalized word."""

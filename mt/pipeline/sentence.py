@@ -8,7 +8,7 @@ from itertools import accumulate
 from mt.errors import RequestError
 from mt.pipeline.driver import decode
 from mt.pipeline.results import Alternative
-from mt.pipeline.terms import is_endless, translate_with_terms
+from mt.pipeline.terms import greedy, is_endless, translate_directly, translate_from_draft, translate_with_terms
 from mt.pipeline.variants import (
     DecodedVariant,
     SentenceContext,
@@ -62,6 +62,61 @@ async def translate_sentence(
         context.variant(text, _ranges_in(text, sentence, kept), _ranges_in(text, sentence, terms))
         for text in [lowered or sentence, *([untitled] if untitled else [])]
     ]
+    any_case = bool(lowered or untitled)
+    alternatives = await _translate_terms(variants, any_case, context) if terms else None
+    alternatives = alternatives or await _translate_variants(variants, any_case, context)
+    if alternatives is None:
+        return (_keep_source(sentence, matches),)
+    if lowered:
+        alternatives = tuple(
+            replace(alternative, text=casing.raise_capitals(alternative.text, sentence, context.target, kept))
+            for alternative in alternatives
+        )
+    return alternatives
+
+
+async def _translate_terms(
+    variants: Sequence[SourceVariant], any_case: bool, context: SentenceContext
+) -> tuple[Alternative, ...] | None:
+    """Return alternatives with all glossary terms from a constrained search, without a beam search before it.
+
+    The words that the terms displace are those that the model writes for the terms alone, or those of a greedy search.
+    Returns None if the greedy translation lacks no term, if a translation needs a repair, or if no search succeeds.
+    """
+    if len(variants) == 1 and (direct := await translate_directly(variants[0], any_case, context)):
+        decoded, alternatives = direct
+        return None if _needs_repair(decoded, alternatives[0].text, context) else alternatives
+    if not (context.options.sample or context.options.beams):
+        return None
+    drafts, _ = await decode_variants(variants, context, greedy(context.options))
+    if not drafts:
+        return None
+    draft = max(drafts, key=lambda draft: draft.best.score)
+    text = (await restore(draft, context))[0].text
+    return None if _needs_repair(draft, text, context) else await translate_from_draft(draft, text, any_case, context)
+
+
+def _needs_repair(decoded: DecodedVariant, text: str, context: SentenceContext) -> bool:
+    """Return whether a translation lacks spans, is endless, has no letter or is too short.
+
+    `text` is the best alternative with protected spans.
+    """
+    return (
+        _loses_copies(decoded)
+        or is_endless(decoded, context)
+        or not _has_text(decoded.best.text)
+        or repetition.is_too_short(decoded.variant.text, text)
+    )
+
+
+async def _translate_variants(
+    variants: Sequence[SourceVariant], any_case: bool, context: SentenceContext
+) -> tuple[Alternative, ...] | None:
+    """Return the n-best list of the variant with the best score, after repairs; None if no alternative has letters.
+
+    Raises:
+        RequestError: The model fails on a variant.
+    """
     candidates, problems = await decode_variants(variants, context, context.options)
     if problems:
         raise RequestError(problems[0])
@@ -73,7 +128,7 @@ async def translate_sentence(
         decoded = again[0] if again else decoded
     filled = await _decode_without_blanks(decoded, context)
     if filled is None:
-        return (_keep_source(sentence, matches),)
+        return None
     decoded = filled
     if not context.options.sample:
         decoded = await _decode_without_repetition(decoded, context)
@@ -81,12 +136,7 @@ async def translate_sentence(
     if not context.options.sample and repetition.is_too_short(decoded.variant.text, alternatives[0].text):
         alternatives = await _translate_in_halves(decoded.variant, alternatives, context)
     if context.terms.glossary:
-        alternatives = await translate_with_terms(decoded, alternatives, bool(lowered or untitled), context)
-    if lowered:
-        alternatives = tuple(
-            replace(alternative, text=casing.raise_capitals(alternative.text, sentence, context.target, kept))
-            for alternative in alternatives
-        )
+        alternatives = await translate_with_terms(decoded, alternatives, any_case, context)
     return alternatives
 
 

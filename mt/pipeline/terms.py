@@ -11,7 +11,7 @@ from mt.engine.requests import Request
 from mt.pipeline.constraint_compiler import InflectionPolicy, RequiredTerm
 from mt.pipeline.driver import decode
 from mt.pipeline.results import Alternative
-from mt.pipeline.variants import DecodedVariant, SentenceContext, piece_attention, restore
+from mt.pipeline.variants import DecodedVariant, SentenceContext, SourceVariant, piece_attention, restore
 from mt.text import protect, repetition
 from mt.text.alignment import CLOSING, Range, UnitLinks
 from mt.text.inflection import forms_compounds
@@ -20,10 +20,15 @@ from mt.text.terms import TermMatch, case_variants, find_translation, missing_te
 MAX_SEARCHES = 2
 """Maximum number of constrained searches of one sentence."""
 
-MIN_BEAMS = 16
-"""Minimum number of beams of a constrained search, which are divided among hypotheses with 0, 1, 2, ... terms. It does
-not depend on the sentence, because only searches with equal beam sizes share a batch. 12 beams give slightly worse
-translations, 24 beams hardly better ones."""
+MIN_BEAMS = 8
+"""Minimum number of beams of a constrained search, which are divided among hypotheses with 0, 1, 2, ... terms. Only
+searches with equal beam sizes share a batch, so that the number of beams takes only two values."""
+
+MANY_TERMS_BEAMS = 16
+"""Minimum number of beams of a search for more than two terms. With 8 beams, more of these searches fail."""
+
+THRESHOLD = 1.5
+"""Difference of log-probabilities at which a constrained search drops hypotheses. About 3.5 hypotheses stay alive."""
 
 MAX_TERMS = 12
 """Maximum number of terms that a search must write. The other terms are substituted afterwards."""
@@ -31,6 +36,9 @@ MAX_TERMS = 12
 MAX_TERM_CHARACTERS = 300
 """Maximum number of characters of the terms that a search must write, because the tables of a search grow with the
 square of this number. The other terms are substituted afterwards."""
+
+MAX_WORDS_ALONE = 4096
+"""Maximum number of terms of which the words that the model writes for them alone are kept."""
 
 MIN_WEIGHT = 0.1
 """Minimum attention weight, from a target word to a term, of a word that may translate the term."""
@@ -59,23 +67,127 @@ async def translate_with_terms(
     If the best alternative lacks a term, a constrained search requires all terms and bans the words that stand in the
     place of missing terms. If no search succeeds, the terms are substituted into the best alternative.
     """
-    source, language = decoded.variant.stripped.text, context.target
-    spans, protected = decoded.variant.spans, {span.text for span in decoded.variant.spans}
+    wanted = _wanted_terms(decoded.variant, any_case, context)
+    if not missing_terms(wanted, alternatives[0].text, context.target):
+        return _with_all_terms(wanted, alternatives, context.target) if wanted else alternatives
+    links = await _unit_links(decoded, context)
+    if complete := await _search_with_terms(decoded, alternatives[0].text, wanted, links, context):
+        return complete
+    best = replace(alternatives[0], text=substitute_terms(wanted, alternatives[0].text, links, context.target))
+    return (best, *_with_all_terms(wanted, alternatives[1:], context.target))
+
+
+async def translate_from_draft(
+    draft: DecodedVariant, text: str, any_case: bool, context: SentenceContext
+) -> tuple[Alternative, ...] | None:
+    """Return alternatives of a constrained search that contain all glossary terms of the sentence.
+
+    `draft` is the result of a greedy search, and `text` its translation with protected spans. Returns None if the draft
+    lacks no term, or if no search succeeds.
+    """
+    wanted = _wanted_terms(draft.variant, any_case, context)
+    if not missing_terms(wanted, text, context.target):
+        return None
+    return await _search_with_terms(draft, text, wanted, await _unit_links(draft, context), context)
+
+
+async def translate_directly(
+    variant: SourceVariant, any_case: bool, context: SentenceContext
+) -> tuple[DecodedVariant, tuple[Alternative, ...]] | None:
+    """Return the result of a single constrained search, and its alternatives that contain all glossary terms.
+
+    The displaced words are those that the model writes for the terms alone. Returns None if they are not known, if the
+    model writes a term's translation by itself, or if the search fails.
+    """
+    wanted, text = _wanted_terms(variant, any_case, context), variant.stripped.text
+    displaced: dict[str, list[str]] = {}
+    for match in wanted[: MAX_TERMS + 1]:
+        translation = match.translation or ""
+        word = await _word_alone(text[match.begin : match.end], translation, context)
+        if not word:
+            return None
+        displaced.setdefault(translation, []).append(word)
+    required = required_terms(wanted, displaced, None, context.target)
+    if not required or len(displaced) > MAX_TERMS:
+        return None
+    source = context.request(text, context.options)
+    request = _constrained_request(variant, len(source.source), required, displaced, context)
+    (result,) = await decode([request])
+    if not result.hypotheses:
+        return None
+    decoded = DecodedVariant.of(variant, source, result, context)
+    complete = _with_all_terms(wanted, await restore(decoded, context), context.target)
+    return (decoded, complete) if complete else None
+
+
+async def _word_alone(term: str, translation: str, context: SentenceContext) -> str:
+    """Return the word that the model writes for a term without context, or "".
+
+    The word has the most attention on the term. The result is "" if the word cannot be banned, or if the model writes
+    the required translation.
+    """
+    options = SearchOptions(beam_size=1, max_length=context.options.max_length)
+    key = (context.source, context.target, context.tag, context.prefix, context.banned, options.max_length)
+    known = context.words_alone
+    if (word := known.get((*key, term, translation))) is not None:
+        return word
+    variant = context.variant(term, (), ())
+    request = context.request(variant.stripped.text, options)
+    (result,) = await decode([request])
+    word = ""
+    if result.hypotheses:
+        links = await _unit_links(DecodedVariant.of(variant, request, result, context), context)
+        weights, language = links.weights_from((0, len(term))), context.target
+        words = [links.target[begin:end] for begin, end in links.right]
+        words[:1] = [_usual_case(word, language, context) for word in words[:1]]
+        units = [
+            unit for unit, each in enumerate(words) if each.isalpha() and _can_ban(each, translation, False, language)
+        ]
+        if units and not find_translation(translation, links.target, language):
+            word = words[max(units, key=lambda unit: weights[unit])]
+    if len(known) >= MAX_WORDS_ALONE:
+        known.clear()
+    known[(*key, term, translation)] = word
+    return word
+
+
+def _usual_case(word: str, language: str, context: SentenceContext) -> str:
+    """Return the first word of a sentence as it is written within a sentence, judged by the vocabulary."""
+    lowered = word[:1].lower() + word[1:]
+    return lowered if language in _CAPITALIZED_NOUNS and context.compiler.is_piece(lowered) else word
+
+
+def greedy(options: SearchOptions) -> SearchOptions:
+    """Return options of a greedy search with the lengths of other options."""
+    return replace(options, beam_size=1, n_best=1, sample=False, temperature=1.0, top_k=0, top_p=1.0)
+
+
+def _wanted_terms(variant: SourceVariant, any_case: bool, context: SentenceContext) -> list[TermMatch]:
+    """Return the glossary terms that the translation of a sentence must contain."""
+    source, spans = variant.stripped.text, variant.spans
+    protected = {span.text for span in spans}
     located = protect.find_translated_spans(source, spans)
     taken = [(span.begin, span.end) for span in located if span.text in protected]
     matches = context.terms.find(source, context.source, taken, any_case)
-    wanted = [match for match in matches if match.translation is not None]
-    missing = missing_terms(wanted, alternatives[0].text, language)
-    if not missing:
-        return _with_all_terms(wanted, alternatives, language) if wanted else alternatives
-    links = await _unit_links(decoded, context)
+    return [match for match in matches if match.translation is not None]
+
+
+async def _search_with_terms(
+    decoded: DecodedVariant, text: str, wanted: Sequence[TermMatch], links: UnitLinks, context: SentenceContext
+) -> tuple[Alternative, ...]:
+    """Return the alternatives of a constrained search, or nothing if no search succeeds.
+
+    `text` is the best alternative of `decoded` with its protected spans. `links` are those of this alternative.
+    """
+    language = context.target
+    missing = missing_terms(wanted, text, language)
     banned = displaced_words(missing, links, language)
     successes: list[tuple[int, float, tuple[Alternative, ...]]] = []
     for _ in range(MAX_SEARCHES):
         required = required_terms(wanted, banned, links, language)
         if not required:
             break
-        request = _constrained_request(decoded, required, banned, context)
+        request = _constrained_request(decoded.variant, len(decoded.best.pieces), required, banned, context)
         (result,) = await decode([request])
         if not result.hypotheses:
             break
@@ -88,18 +200,16 @@ async def translate_with_terms(
         if not duplicates:
             break
         banned = {key: [*banned.get(key, ()), *duplicates.get(key, ())] for key in {**banned, **duplicates}}
-    if successes:
-        return min(successes, key=lambda success: success[:2])[2]
-    best = replace(alternatives[0], text=substitute_terms(wanted, alternatives[0].text, links, language))
-    return (best, *_with_all_terms(wanted, alternatives[1:], language))
+    return min(successes, key=lambda success: success[:2])[2] if successes else ()
 
 
 def required_terms(
-    matches: Sequence[TermMatch], displaced: Mapping[str, Sequence[str]], links: UnitLinks, language: str
+    matches: Sequence[TermMatch], displaced: Mapping[str, Sequence[str]], links: UnitLinks | None, language: str
 ) -> list[RequiredTerm]:
     """Return the terms that a search must write. Terms that `links.target` lacks must occur exactly `count` times.
 
-    `displaced` maps a required translation to the words that `links.target` has in its place.
+    `displaced` maps a required translation to the words that `links.target` has in its place. Without links, all terms
+    must occur exactly `count` times, and no compound counts.
     """
     counts = Counter(match.translation or "" for match in matches)
     required = []
@@ -110,7 +220,8 @@ def required_terms(
         room -= len(translation)
         own_matches = [match for match in matches if match.translation == translation]
         policy = InflectionPolicy(
-            compound=forms_compounds(translation, language)
+            compound=links is not None
+            and forms_compounds(translation, language)
             and any(_is_part_of_word(match, links) for match in own_matches),
             inflected=any(match.inflected for match in own_matches),
         )
@@ -118,7 +229,7 @@ def required_terms(
             RequiredTerm(
                 translation,
                 count=sum(counts[other] for other in counts if translation == other or _contains(other, translation)),
-                repeatable=bool(find_translation(translation, links.target, language)),
+                repeatable=links is not None and bool(find_translation(translation, links.target, language)),
                 displaced=tuple(displaced.get(translation, ())),
                 policy=policy,
             )
@@ -182,14 +293,19 @@ def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, 
 
 
 def _constrained_request(
-    decoded: DecodedVariant,
+    variant: SourceVariant,
+    expected_length: int,
     terms: Sequence[RequiredTerm],
     banned: Mapping[str, Sequence[str]],
     context: SentenceContext,
 ) -> Request:
-    """Return a request for the same source, whose search requires `terms` and bans the words in `banned`."""
+    """Return a request whose search requires `terms` and bans the words in `banned`.
+
+    `expected_length` is the approximate number of tokens of the translation without the terms.
+    """
     compiler, options = context.compiler, context.options
-    beams = max(MIN_BEAMS, 1 if options.sample else options.beam_size)
+    least = MIN_BEAMS if sum(term.count for term in terms) <= 2 else MANY_TERMS_BEAMS
+    beams = max(least, 1 if options.sample else options.beam_size)
     length = sum(term.count * compiler.length(term.translation) for term in terms)
     options = SearchOptions(
         beam_size=beams,
@@ -205,8 +321,9 @@ def _constrained_request(
         repetition_penalty=options.repetition_penalty,
     )
     words = dict.fromkeys([*chain.from_iterable(banned.values()), *context.banned])
-    constraints = compiler.compile(terms, words, context.target, len(decoded.best.pieces) + length)
-    return replace(context.request(decoded.variant.stripped.text, options), constraints=constraints)
+    patience = expected_length + length
+    constraints = compiler.compile(terms, words, context.target, patience, THRESHOLD)
+    return replace(context.request(variant.stripped.text, options), constraints=constraints)
 
 
 def _with_all_terms(

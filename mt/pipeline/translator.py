@@ -23,7 +23,7 @@ from mt.pipeline.dispatcher import ResultDispatcher
 from mt.pipeline.explain import Explainer
 from mt.pipeline.results import ExplainOptions, Failure, Translation
 from mt.pipeline.text_task import Choose, TextPlanner
-from mt.pipeline.variants import SentenceContext
+from mt.pipeline.variants import SentenceContext, WordKey
 from mt.scoring.attention import AttentionPass
 from mt.scoring.confidence import QualityEstimator
 from mt.text.terms import Terms
@@ -86,6 +86,7 @@ class Translator:
         self.dispatcher = ResultDispatcher(self.engine, self.attention)
         self._ids = count()  # ids of requests and callers
         self._compiler = ConstraintCompiler(loaded.tokenizer.target)
+        self._words_alone: dict[WordKey, str] = {}
 
     @classmethod
     def load(
@@ -339,6 +340,7 @@ class Translator:
         context = SentenceContext(
             tokenizer=self.tokenizer,
             compiler=self._compiler,
+            words_alone=self._words_alone,
             request_ids=self._ids,
             caller=next(self._ids) if caller is None else caller,
             source=source_language,

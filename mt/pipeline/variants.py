@@ -1,7 +1,7 @@
 """Variants of a source sentence, such as the sentence in lower case, and the translations that the model decodes."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import chain
 
@@ -20,6 +20,9 @@ from mt.text.restoration import restore_spans
 from mt.text.terms import Terms
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
+WordKey = tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[str, ...], int, str, str]
+"""Source and target language, tag, prefix, banned words and maximum length of a context; a term and its translation."""
+
 
 @dataclass(frozen=True)
 class SentenceContext:
@@ -37,6 +40,8 @@ class SentenceContext:
     prefix: tuple[int, ...] = ()  # ids at the beginning of every translation
     formality: Formality | None = None
     banned: tuple[str, ...] = ()  # words that no translation contains
+    words_alone: dict[WordKey, str] = field(default_factory=dict)
+    """Words that the model writes for terms without context; a cache for all sentences of a translator."""
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Return the ids of a source with tag and EOS."""

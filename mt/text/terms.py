@@ -92,6 +92,7 @@ class TermIndex:
         self.case = case
         self.heads: dict[str, dict[str, _Ending]] = {}
         self.lengths: dict[str, list[int]] = {}  # by first token: numbers of tokens of terms, in descending order
+        self.initials: set[str] = set()  # first characters of terms of one token
 
     def add(self, number: int, text: str, translation: str | None) -> None:
         """Add the term `text`. `number` is its position in the glossary."""
@@ -102,6 +103,8 @@ class TermIndex:
         for first in {keys[0], *(_SEPARATOR + way for way in ways)}:
             *head, last = [first, *keys[1:]]
             self.heads.setdefault("".join(head), {}).setdefault(last, _Ending()).add(term)
+            if not head:
+                self.initials.add(last[1])
             lengths = self.lengths.setdefault(first, [])  # has at most LONGEST_TERM elements
             if len(keys) not in lengths:
                 insort(lengths, len(keys), key=lambda length: -length)
@@ -276,6 +279,8 @@ class _Search:
                 endings = index.heads.get(head)
                 if endings and (term := self._ending(at, end, endings, keys[end - 1][0], index.case)):
                     return end, term
+        if keys[at][1] not in index.initials:  # a stem of a word has the first character of the word
+            return at + 1, None
         return at + 1, self._ending(at, at + 1, index.heads.get("", {}), _SEPARATOR, index.case)
 
     def _ending(self, at: int, end: int, endings: dict[str, _Ending], separator: str, case: _Case) -> _Term | None:

@@ -92,6 +92,29 @@ def test_equal_to_the_search_in_torch(library: ctypes.CDLL, options: SearchOptio
     assert successes >= (0 if options.max_length == 3 else 2 if options.beam_size == 1 else 10)
 
 
+@pytest.mark.parametrize("n_best", [1, 3])
+def test_equal_to_the_search_in_torch_with_a_threshold(library: ctypes.CDLL, n_best: int) -> None:
+    model, options = odd_model(), replace(SHORT, n_best=n_best)
+    wanted = [
+        replace(request, constraints=replace(constraints, threshold=0.5 + request.id % 4))
+        for request in requests(options)
+        if (constraints := request.constraints) is not None
+    ]
+    found = run(CompiledDecoder(compile_model(library, model)), wanted)
+    expected = run(SearchDecoder[DecoderCache](ModelScorer(model)), wanted)
+    exhaustive = run(SearchDecoder[DecoderCache](ModelScorer(model)), requests(options))
+    for id, result in expected.items():
+        ours = found[id].hypotheses
+        assert [one.tokens for one in ours] == [one.tokens for one in result.hypotheses]
+        assert [one.score for one in ours] == pytest.approx([one.score for one in result.hypotheses], abs=1e-4)
+    assert sum(tokens_of(expected[id]) != tokens_of(exhaustive[id]) for id in expected) > 5  # the threshold acts
+    assert sum(len(result.hypotheses) == n_best for result in expected.values()) > 10
+
+
+def tokens_of(result: Result) -> list[Ids]:
+    return [one.tokens for one in result.hypotheses]
+
+
 def test_the_kernels_run_the_search(library: ctypes.CDLL) -> None:
     decoder = CompiledDecoder(compile_model(library, odd_model()))
     (request,) = requests(SHORT, 1)

@@ -95,8 +95,8 @@ class CompiledDecoder:
             prefixes,
         )
         for index, request in enumerate(requests):
-            if request.constraints is not None:
-                batch.require(index, _tables(request.constraints), request.constraints.patience)
+            if (words := request.constraints) is not None:
+                batch.require(index, _tables(words), words.patience, words.threshold)
         return CompiledBatch(batch)
 
 

@@ -22,6 +22,7 @@ struct TermTables {
     const int32_t* cue;           // [automata, cues]
     const int32_t *start, *needed, *allowed;  // [automata]
     const float* ending;          // [automata]
+    float threshold;
 };
 
 class TermSearch {
@@ -33,7 +34,7 @@ class TermSearch {
     TermSearch(const TermTables& t, int beams, const Config& config)
         : automata_(t.automata), columns_(t.columns), proposals_(t.proposals), completions_(t.completions),
           begins_(t.begins), cues_(t.cues), patience_(t.patience), beams_(beams), vocabulary_(config.vocabulary),
-          config_(config), never_{config.pad, config.unk, config.bos, config.eos},
+          threshold_(t.threshold), config_(config), never_{config.pad, config.unk, config.bos, config.eos},
           column_(t.column, t.column + config.vocabulary),
           following_(t.following, t.following + size_t(t.nodes) * t.columns),
           proposed_(t.proposed, t.proposed + size_t(t.nodes) * t.proposals),
@@ -76,6 +77,7 @@ class TermSearch {
                 if (end < rivals[finished - 1]) end = -INFINITY;
         }
 
+        prune(kept, search.params().n_best);
         const bool late = step >= patience_ && search.best_finished() > -INFINITY;
         std::vector<float> totals(beams_, -INFINITY);
         std::vector<int> tokens(beams_, 0), parents(beams_, 0), nodes(nodes_.size()), counts(met_.size());
@@ -290,7 +292,22 @@ class TermSearch {
         return order;
     }
 
+    // Drop kept candidates: a candidate is dropped if `n_best` kept candidates with as many words or more have totals
+    // that are higher by more than the threshold.
+    void prune(const std::vector<int>& kept, int n_best) {
+        std::vector<int> dropped;
+        for (const int c : kept) {
+            const Candidate& own = candidates_[c];
+            const auto higher = std::count_if(kept.begin(), kept.end(), [&](int other) {
+                return candidates_[other].group >= own.group && candidates_[other].total > own.total + threshold_;
+            });
+            if (higher >= n_best) dropped.push_back(c);
+        }
+        for (const int c : dropped) candidates_[c].total = -INFINITY;
+    }
+
     const int automata_, columns_, proposals_, completions_, begins_, cues_, patience_, beams_, vocabulary_;
+    const float threshold_;
     const Config& config_;
     const int never_[4];
     std::vector<int16_t> column_;

@@ -65,6 +65,7 @@ class ConnectionLimiter:
 
     seconds: float  # time limit for the head of a request, and for a client that reads nothing of an answer
     limit: int
+    unread_bytes: int = 200_000_000  # limit for the parts of answers that wait in memory for slow clients
     open: "dict[TimedConnection, None]" = field(default_factory=dict)
     waiting: "dict[TimedConnection, None]" = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)  # open connections by address
@@ -91,6 +92,18 @@ class ConnectionLimiter:
             idle.abort()
         elif excess > RESERVE or self.counts[new.address] > FEW:
             next(one for one in reversed(self.open) if self.counts[one.address] == most).abort()
+
+    def limit_unread(self) -> None:
+        """Close connections while too many bytes wait to be read: the largest of the address with the most bytes."""
+        unread = {one: size for one in self.open if (size := one.transport.get_write_buffer_size())}
+        by_address = Counter[str]()
+        for one, size in unread.items():
+            by_address[one.address] += size
+        while sum(unread.values()) > self.unread_bytes:
+            address = by_address.most_common(1)[0][0]
+            largest = max((one for one in unread if one.address == address), key=unread.__getitem__)
+            by_address[address] -= unread.pop(largest)
+            largest.abort()
 
     def remove(self, closed: "TimedConnection") -> None:
         """Remove a closed connection from the counts; a second call has no effect."""
@@ -182,6 +195,7 @@ class TimedConnection(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
+        self._limiter.limit_unread()
         self._watch_writing()
 
     def resume_writing(self) -> None:
@@ -202,8 +216,10 @@ class TimedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def abort(self) -> None:
-        """Close the connection at once, without sending the rest of the answer."""
+        """Close the connection at once, without sending the rest of the answer, also of the part in the kernel."""
         self._limiter.remove(self)  # not in `connection_lost`, which the event loop calls later
+        connection = self.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
         self.transport.abort()
 
     def _update(self) -> None:
@@ -245,8 +261,6 @@ class TimedConnection(H11Protocol):
     def _check_writing(self, before: int) -> None:
         self._write_timer = None
         if 0 < before <= self.transport.get_write_buffer_size():
-            connection = self.transport.get_extra_info("socket")
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
             self.abort()
         else:
             self._watch_writing()

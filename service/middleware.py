@@ -33,6 +33,7 @@ from service.errors import (
     error_response,
     shorten,
 )
+from service.freed_memory import RequestGarbage
 from service.logs import RequestRecord, start_record
 from service.metrics import Metrics
 from service.request_turns import LARGE_BYTES, RequestTurns
@@ -194,6 +195,7 @@ class RequestLimitMiddleware:
         self.limits = limits
         self._buffered: Counter[str] = Counter()  # bytes by address
         self._turns, self._health_turns = RequestTurns(), RequestTurns()
+        self._garbage = RequestGarbage()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -217,6 +219,7 @@ class RequestLimitMiddleware:
 
             await self.app(scope, replay, send)
         finally:
+            self._garbage.add(len(body) or size)
             self._buffered[address] -= len(body) or size
             if not self._buffered[address]:
                 del self._buffered[address]

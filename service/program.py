@@ -41,6 +41,7 @@ from service.connections import (
     raise_descriptor_limit,
 )
 from service.core_dumps import disable_core_dumps
+from service.freed_memory import return_large_blocks
 from service.hub_models import install_models
 from service.logs import configure_logs
 from service.pauses import shorten_pauses
@@ -76,6 +77,7 @@ def main(arguments: Sequence[str], program: str = "python -m service") -> int:
             structlog.get_logger().warning("clients may choose their address", networks=settings.broad_proxies)
         settings = install_models(settings)
         disable_core_dumps()
+        return_large_blocks()
         asyncio.run(serve(settings))
     except MTError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -143,7 +145,7 @@ async def serve(settings: Settings) -> None:
             limit = connection_limit(settings.max_connections)
             config = uvicorn.Config(
                 create_app(settings, fleet, database),
-                http=ConnectionLimiter(settings.read_timeout_seconds, limit).protocol(),
+                http=ConnectionLimiter(settings.read_timeout_seconds, limit, settings.max_buffered_bytes).protocol(),
                 ws="none",
                 backlog=accept_batch(limit),
                 proxy_headers=False,  # the application's own middleware trusts only proxies of the settings

@@ -140,8 +140,9 @@ class Settings(BaseSettings):
     max_buffered_bytes: int = Field(
         200_000_000,
         ge=1,
-        description="Size of all request bodies in memory. An address may use at most as much as remains free. Without "
-        "room, bodies over 64 KiB are refused with 503.",
+        description="Size of all request bodies in memory. An address may use at most as much as remains free. "
+        "Without room, bodies over 64 KiB are refused with 503. The limit holds for unread answers, too: "
+        "beyond it, connections of the address with the most bytes are closed.",
     )
     max_characters: int = Field(
         100_000, ge=1, description="Characters of a request; more are refused with 400, and under /v2 with 413."

@@ -6,6 +6,7 @@ closes the socket. Linux kills the process if it exceeds its processor time. The
 
 import contextlib
 import ctypes
+import gc
 import os
 import re
 import resource
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mt.errors import DocumentError, DocumentLimitExceeded
+from service.freed_memory import return_freed_memory
 from service.parsers.frames import HEAD, Message, Outcome, ProcessLimits, Status, dump, fill
 from service.parsers.operations import OPERATIONS
 
@@ -25,6 +27,7 @@ PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 NESTING = 3000  # Python frames; deeper structures are refused
 NICENESS = 5  # lower priority than the models and the service
 KILLED_FIRST = "500"  # of 1,000; if the machine runs out of memory, Linux kills a parser before the service
+FREED_BYTES = 4 << 20  # a process that uses more than this after an operation returns freed memory to the system
 KEPT_BYTES = 100 << 20  # a process that grew by more ends after the operation, because its memory is fragmented
 
 
@@ -94,25 +97,30 @@ def main(descriptor: int) -> None:
         return
     confine(limits)
     send(connection, Message())
-    most = _peak_bytes() + KEPT_BYTES
+    most = _memory_bytes("VmHWM") + KEPT_BYTES
+    large = _memory_bytes("RssAnon") + FREED_BYTES
     while True:
         request = receive(connection)
         operation, arguments = request.value
         allowed = int(time.process_time()) + 1 + limits.cpu_seconds
         resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.RLIM_INFINITY))
         outcome = run(operation, (*arguments, request.items) if request.listed else arguments)
-        last = outcome.status is Status.MEMORY or _peak_bytes() > most
+        last = outcome.status is Status.MEMORY or _memory_bytes("VmHWM") > most
         if isinstance(outcome.content, list):
             send(connection, Message(Outcome(outcome.status, last=last), outcome.content, listed=True))
         else:
             send(connection, Message(Outcome(outcome.status, outcome.content, last)))
         if last:
             return
+        del request, arguments, outcome  # not kept until the next request
+        if _memory_bytes("RssAnon") > large:
+            gc.collect()
+            return_freed_memory()
 
 
-def _peak_bytes() -> int:
-    """Return the peak memory of this process in bytes. getrusage would include the peak of the parent process."""
-    match = re.search(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+def _memory_bytes(name: str) -> int:
+    """Return a value of /proc/self/status, such as the peak VmHWM. getrusage would include the parent's peak."""
+    match = re.search(rf"^{name}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
     return 1024 * int(match[1]) if match else 0
 
 

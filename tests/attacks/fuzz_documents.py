@@ -6,6 +6,7 @@ the failures, the slowest documents, and their processor time at twice and four 
 """
 
 import argparse
+import io
 import math
 import multiprocessing
 import os
@@ -14,6 +15,7 @@ import resource
 import sys
 import time
 import traceback
+import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -77,6 +79,15 @@ def check(name: str, content: bytes, changed: bool) -> str:
     return "rendered"
 
 
+def unpacked_size(content: bytes) -> int:
+    """Return the size of a file or, if it is larger, of the members of an archive."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return max(len(content), sum(info.file_size for info in archive.infolist()))
+    except (zipfile.BadZipFile, ValueError):
+        return len(content)
+
+
 def work(requests: Connection, suffixes: Sequence[str]) -> None:
     """Answer each received key and scale with its case, before that with the mutated document."""
     unlimited, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -86,7 +97,7 @@ def work(requests: Connection, suffixes: Sequence[str]) -> None:
     while (request := requests.recv()) is not None:
         key, scale = request
         mutated = mutate(documents, key, scale)
-        suffix, size = mutated.name.rpartition(".")[2], len(mutated.content)
+        suffix, size = mutated.name.rpartition(".")[2], unpacked_size(mutated.content)
         requests.send(
             Case(key, suffix, size, mutated.steps, f"FAILED: no result in {HANG_SECONDS:.0f} s", HANG_SECONDS)
         )

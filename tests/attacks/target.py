@@ -151,18 +151,22 @@ class Target:
 
 @contextmanager
 def running(
-    ready: bool = True, descriptors: int | None = None, listening: bool = True, **settings: str
+    ready: bool = True, descriptors: int | None = None, listening: bool = True, source: Path = ROOT, **settings: str
 ) -> Iterator[Target]:
-    """Start the service with settings such as MT_DATABASE, wait until it is ready, and kill it at the end."""
+    """Start the service with settings such as MT_DATABASE, wait until it is ready, and kill it at the end.
+
+    `source` is the checkout of the version to start.
+    """
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MT_")}
-    environment |= {"MT_MODEL": str(MODEL), "MT_PORT": "0", "MT_LOG_JSON": "true", "PYTHONPATH": str(ROOT), **settings}
+    environment |= {"MT_MODEL": str(source / MODEL.relative_to(ROOT)), "MT_PORT": "0", "MT_LOG_JSON": "true"}
+    environment |= {"PYTHONPATH": str(source), **settings}
 
     def limit() -> None:
         if descriptors is not None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
     process = subprocess.Popen(
-        [sys.executable, "-m", "service"], cwd=ROOT, env=environment, stderr=subprocess.PIPE, preexec_fn=limit
+        [sys.executable, "-m", "service"], cwd=source, env=environment, stderr=subprocess.PIPE, preexec_fn=limit
     )
     target = Target(process, 0)
     ports: queue.Queue[int] = queue.Queue()

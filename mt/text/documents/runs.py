@@ -221,7 +221,7 @@ class _Reader:
     schema: RunSchema
     fields: _Fields
 
-    def items(self, parent: Element, base: bytes) -> Iterator[InlineItem[Element]]:
+    def items(self, parent: Element, base: str) -> Iterator[InlineItem[Element]]:
         """Yield the items of a paragraph or link. OPEN and CLOSE items enclose text in another format than `base`."""
         schema = self.schema
         field: list[Element] = []
@@ -247,7 +247,7 @@ class _Reader:
         if field:
             yield InlineItem(InlineKind.EMPTY, tuple(field))
 
-    def _run(self, run: Element, base: bytes) -> Iterator[InlineItem[Element]]:
+    def _run(self, run: Element, base: str) -> Iterator[InlineItem[Element]]:
         """Yield the items of a run: its texts, and its other elements as EMPTY items."""
         schema = self.schema
         properties = run.find(schema.properties)
@@ -281,8 +281,8 @@ class _Reader:
                 yield from self._runs(child)
 
     def base_format(self, paragraph: Element) -> Element | None:
-        counts: Counter[bytes] = Counter()
-        by_format: dict[bytes, Element | None] = {}
+        counts: Counter[str] = Counter()
+        by_format: dict[str, Element | None] = {}
         for run in self._runs(paragraph):
             properties = run.find(self.schema.properties)
             key = self.format_key(properties)
@@ -290,14 +290,18 @@ class _Reader:
             by_format.setdefault(key, properties)
         return by_format[counts.most_common(1)[0][0]] if counts else None
 
-    def format_key(self, properties: Element | None) -> bytes:
+    def format_key(self, properties: Element | None) -> str:
         """Return a key that is equal for run properties with the same appearance."""
         if properties is None:
-            return b""
+            return ""
         invisible = self.schema.invisible
         attributes = sorted((name, value) for name, value in properties.attrib.items() if name not in invisible)
-        children = (etree.tostring(child, method="c14n") for child in properties if child.tag not in invisible)
-        return b"".join([*(f"{name}={value};".encode() for name, value in attributes), *children])
+        children = [
+            [(inner.tag, sorted(inner.items()), inner.text) for inner in child.iter(etree.Element)]
+            for child in properties
+            if child.tag not in invisible
+        ]
+        return repr((attributes, children)) if attributes or children else ""
 
     def groups(self, items: Sequence[InlineItem[Element]]) -> Iterator[list[InlineItem[Element]]]:
         """Yield groups of items. A group ends after each tab or line break that is not in a link or a marked run."""

@@ -112,16 +112,14 @@ class CalibrationPair(Section):
 class Confidence(Section):
     """`confidence.json`: parameters of an estimate of chrF / 100 of a translation (mt/scoring/confidence.py).
 
-    intercept + slope * (mean token probability) + length * ln(tokens of the translation)
-    + length_ratio * ln((characters of the translation + 5) / (characters of the source + 5))
+    intercept + slope * (mean token probability) + token_length * ln(characters of the translation per token)
 
     It was fitted to the translations of `sentences` sentences on which the model was not trained.
     """
 
     slope: float = Field(ge=0)
     intercept: float
-    length: float = 0.0
-    length_ratio: float = 0.0
+    token_length: float = 0.0
     max_novelty: float = Field(1.0, ge=0, le=1)
     """Novelty of a source (SourceBigrams) above which there is no estimate, because nothing like it was fitted."""
     sentences: int = Field(ge=1)

@@ -1,14 +1,15 @@
 """Files of named arrays as safetensors, read and written without torch. Reading runs no code of the file."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, deserialize, safe_open
-from safetensors.numpy import save_file
+from safetensors import SafetensorError, safe_open
 
 from mt.errors import ModelError, problems
 
@@ -28,20 +29,27 @@ TYPES = {
     "I64": "<i8",
 }
 """Types of numpy that hold the bytes of an array, by the type's name in a file."""
+NAMES = {np.dtype(kind): name for name, kind in TYPES.items() if name != BFLOAT16}
+
+Layout = Mapping[str, tuple[str, tuple[int, ...]]]
+"""Type of numpy and shape of each array of a file, by the array's name."""
 
 
 def load_arrays(path: Path) -> dict[str, Array]:
     """Return the arrays of a safetensors file. Arrays in bfloat16, which numpy lacks, become float32.
 
+    Other arrays are mapped: they take memory only where a caller changes them, and a change does not reach the file.
+
     Raises: ModelError if the file is missing, truncated or of another format, or has arrays of another type.
     """
-    with opened(path), safe_open(path, "np") as file:
-        types = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118 (not a dict)
-        if wrong := [f"{name} has the type {kind}" for name, kind in types.items() if kind not in TYPES]:
-            raise ModelError(problems(f"{path} cannot be read; accepted types: {', '.join(TYPES)}", wrong))
-        if BFLOAT16 not in types.values():
-            return {name: file.get_tensor(name) for name in types}
-        return {name: _decode(fields) for name, fields in deserialize(path.read_bytes())}  # type: ignore[no-untyped-call]
+    with opened(path), safe_open(path, "np"):  # checks the header and the size of the file
+        content = np.asarray(np.memmap(path, np.uint8, "c"))
+    begin = 8 + int.from_bytes(content[:8].tobytes(), "little")
+    header: dict[str, Any] = json.loads(content[8:begin].tobytes())
+    header.pop("__metadata__", None)
+    if wrong := [f"{name} has the type {of['dtype']}" for name, of in header.items() if of["dtype"] not in TYPES]:
+        raise ModelError(problems(f"{path} cannot be read; accepted types: {', '.join(TYPES)}", wrong))
+    return {name: _decode(content[begin:], fields) for name, fields in header.items()}
 
 
 @contextmanager
@@ -62,15 +70,35 @@ def written(path: Path) -> Iterator[None]:
     """Convert the errors of writing a safetensors file into ModelError. The file gets the access mode of its folder."""
     try:
         yield
-    except SafetensorError as error:
+    except (SafetensorError, OSError) as error:
         raise ModelError(f"{path}: cannot be written ({error}); accepted: a disk with free space") from error
     path.chmod(path.parent.stat().st_mode & 0o666)  # safetensors grants access to the owner only
 
 
 def save_arrays(path: Path, arrays: Arrays, metadata: dict[str, str] | None = None) -> None:
     """Write arrays to a safetensors file, with the access permissions of its folder."""
-    with written(path):
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path, metadata)
+    layout = {name: (array.dtype.name, array.shape) for name, array in arrays.items()}
+    write_arrays(path, layout, arrays.items(), metadata)
+
+
+def write_arrays(
+    path: Path, layout: Layout, arrays: Iterable[tuple[str, Array]], metadata: dict[str, str] | None = None
+) -> None:
+    """Write named arrays to a safetensors file one after the other, so that only one is in memory at a time."""
+    header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
+    end = 0
+    for name in sorted(layout, key=lambda name: (-np.dtype(layout[name][0]).itemsize, name)):  # aligns all numbers
+        dtype, shape = np.dtype(layout[name][0]), layout[name][1]
+        begin, end = end, end + math.prod(shape) * dtype.itemsize
+        header[name] = {"dtype": NAMES[dtype], "shape": shape, "data_offsets": (begin, end)}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with written(path), path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name, array in arrays:
+            assert (array.dtype, array.shape) == layout[name], f"{name} does not have the stated type and shape"
+            file.seek(8 + len(text) + header[name]["data_offsets"][0])
+            file.write(np.ascontiguousarray(array).reshape(-1).data)
 
 
 def check_arrays(
@@ -88,15 +116,21 @@ def check_arrays(
             wrong.append(f"{name} has the shape {list(array.shape)}, not {list(shapes[name])}")
         elif array.dtype.name not in types:
             wrong.append(f"{name} has the type {array.dtype}; accepted: {', '.join(FLOATS)}, bfloat16")
-        elif not np.isfinite(array).all():
+        elif not _is_finite(array):
             wrong.append(f"{name} has values that are not finite")
     if wrong:
         raise ModelError(problems(f"{path} does not fit its config.json", sorted(wrong)))
 
 
-def _decode(fields: Mapping[str, Any]) -> Array:
-    """Return an array from its bytes. bfloat16 is the upper half of float32."""
-    array = np.frombuffer(fields["data"], TYPES[fields["dtype"]]).reshape(fields["shape"])
+def _is_finite(array: Array) -> bool:
+    """Return whether no value is infinite or NaN, without a copy of the array."""
+    return not array.size or bool(np.isfinite(array.min()) and np.isfinite(array.max()))
+
+
+def _decode(content: NDArray[np.uint8], fields: Mapping[str, Any]) -> Array:
+    """Return the array with these fields of a header. bfloat16 is the upper half of float32."""
+    begin, end = fields["data_offsets"]
+    array = np.require(content[begin:end].view(TYPES[fields["dtype"]]), requirements="A").reshape(fields["shape"])
     return (array.astype(np.uint32) << 16).view(np.float32) if fields["dtype"] == BFLOAT16 else array
 
 

@@ -11,17 +11,18 @@ torch; `LoadedModel.model` does.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
+import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError, field_validator, model_validator
 from safetensors import safe_open
 
-from mt.arrays import FLOATS, Array, Arrays, check_arrays, load_arrays, save_arrays
+from mt.arrays import FLOATS, Array, Arrays, check_arrays, load_arrays, save_arrays, write_arrays
 from mt.config import DecodingConfig, ModelConfig
 from mt.errors import ModelError, MTError, problems
 from mt.files import atomic_file, atomic_folder
@@ -112,16 +113,14 @@ class CalibrationPair(Section):
 class Confidence(Section):
     """`confidence.json`: parameters of an estimate of chrF / 100 of a translation (mt/scoring/confidence.py).
 
-    intercept + slope * (mean token probability) + length * ln(tokens of the translation)
-    + length_ratio * ln((characters of the translation + 5) / (characters of the source + 5))
+    intercept + slope * (mean token probability) + token_length * ln(characters of the translation per token)
 
     It was fitted to the translations of `sentences` sentences on which the model was not trained.
     """
 
     slope: float = Field(ge=0)
     intercept: float
-    length: float = 0.0
-    length_ratio: float = 0.0
+    token_length: float = 0.0
     max_novelty: float = Field(1.0, ge=0, le=1)
     """Novelty of a source (SourceBigrams) above which there is no estimate, because nothing like it was fitted."""
     sentences: int = Field(ge=1)
@@ -199,12 +198,20 @@ class LoadedLanguageModel:
 
 def to_arrays(weights: "Mapping[str, Tensor]") -> dict[str, Array]:
     """Return tensors as float32 arrays, by name."""
-    return {name: tensor.detach().float().cpu().numpy() for name, tensor in weights.items()}
+    return {name: to_array(tensor) for name, tensor in weights.items()}
+
+
+def to_array(weight: "Tensor | Array") -> Array:
+    """Return a tensor or an array of floats as a float32 array."""
+    if isinstance(weight, np.ndarray):
+        return weight.astype(np.float32, copy=False)
+    array: Array = weight.detach().float().cpu().numpy()
+    return array
 
 
 def save_model(
     folder: Path,
-    weights: "Mapping[str, Tensor]",
+    weights: "Mapping[str, Tensor] | Arrays",
     tokenizer: Tokenizer,
     description: Description | LanguageModelDescription,
     card: str,
@@ -217,14 +224,17 @@ def save_model(
     """Write a model directory, or replace it.
 
     If `description.weights` is int8, the float `weights` are rounded to int8. With `keep_float`, the float weights are
-    written, too.
+    written, too. Each weight is read, converted and written before the next one, so `weights` may compute them.
     """
     int8 = isinstance(description, Description) and description.weights == "int8"
+    shapes = _shapes(description)
     with atomic_folder(folder) as temporary:
-        arrays = to_arrays(weights)
-        save_arrays(temporary / WEIGHTS, quantization.quantize_weights(arrays) if int8 else arrays)
-        if int8 and keep_float:
-            save_arrays(temporary / FLOAT_WEIGHTS, arrays)
+        if int8:
+            rounded = quantization.quantize_weights(_in_float32(weights, shapes))
+            write_arrays(temporary / WEIGHTS, quantization.int8_layout(shapes), rounded)
+        if keep_float or not int8:
+            layout = {name: ("float32", shape) for name, shape in shapes.items()}
+            write_arrays(temporary / (FLOAT_WEIGHTS if int8 else WEIGHTS), layout, _in_float32(weights, shapes))
         (temporary / "config.json").write_text(_json(description), encoding="utf-8")
         for name, content in tokenizer.files.items():
             (temporary / name).write_bytes(content)
@@ -235,6 +245,18 @@ def save_model(
             (temporary / "confidence.json").write_text(_json(confidence), encoding="utf-8")
         if bigrams:
             save_source_bigrams(temporary, bigrams, tokenizer)
+
+
+def _in_float32(weights: "Mapping[str, Tensor] | Arrays", names: Iterable[str]) -> Iterator[tuple[str, Array]]:
+    return ((name, to_array(weights[name])) for name in names)
+
+
+def _shapes(description: Description | LanguageModelDescription) -> Shapes:
+    """Return the shapes of the weights, by name."""
+    size = description.vocabulary_size
+    if isinstance(description, LanguageModelDescription):
+        return language_model_shapes(description.model, size)
+    return transformer_shapes(description.model, size, description.source_vocabulary_size)
 
 
 def load_model(folder: Path, device: str = "cpu") -> LoadedModel:
@@ -254,9 +276,8 @@ def _load_model(folder: Path, device: str) -> LoadedModel:
     }
     _check_sizes(folder, sizes)
     int8, path = description.weights == "int8", folder / FLOAT_WEIGHTS
-    shapes = transformer_shapes(description.model, description.vocabulary_size, description.source_vocabulary_size)
     return LoadedModel(
-        _load_weights(path if int8 and path.exists() else folder / WEIGHTS, shapes, int8),
+        _load_weights(path if int8 and path.exists() else folder / WEIGHTS, _shapes(description), int8),
         tokenizer,
         description,
         device,
@@ -277,8 +298,8 @@ def _load_language_model(folder: Path, device: str) -> LoadedLanguageModel:
     description = _read_config(folder, LanguageModelDescription)
     tokenizer = load_tokenizer(folder)
     _check_sizes(folder, {"vocabulary_size": (len(tokenizer), description.vocabulary_size)})
-    shapes = language_model_shapes(description.model, description.vocabulary_size)
-    return LoadedLanguageModel(_load_weights(folder / WEIGHTS, shapes), tokenizer, description, device)
+    weights = _load_weights(folder / WEIGHTS, _shapes(description))
+    return LoadedLanguageModel(weights, tokenizer, description, device)
 
 
 def _load_consistently(folder: Path, load: Callable[[], T]) -> T:

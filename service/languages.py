@@ -85,7 +85,7 @@ class TranslationRoutes:
 
     def resolve(self, code: str) -> str:
         """Return the models' code for a client's code: `pt-BR` for `pb` or `pt_br`. Unknown codes are unchanged."""
-        return next((tag for tag in _spellings(code) if tag in self.languages), code)
+        return next((tag for tag in spellings(code) if tag in self.languages), code)
 
 
 def closest_language(code: str, languages: Sequence[str]) -> str | None:
@@ -95,7 +95,7 @@ def closest_language(code: str, languages: Sequence[str]) -> str | None:
     language, the same script and no region. `PT-BR` finds `pt-BR`, `pb` or `pt`; `EN-GB` finds `en`; `ZH` finds
     `zh-Hant` if `languages` has no other Chinese.
     """
-    for tag in _spellings(code):
+    for tag in spellings(code):
         if tag in languages:
             return tag
     try:
@@ -124,7 +124,7 @@ def listing(items: Sequence[object]) -> str:
     return ", ".join(map(str, items[:MAX_LISTED])) + (f" and {more} more (GET /languages)" if more > 0 else "")
 
 
-def _spellings(code: str) -> list[str]:
+def spellings(code: str) -> list[str]:
     """Return the code, followed by the other codes of the same language."""
     try:
         tag = parse_tag(code.strip())

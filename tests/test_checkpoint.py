@@ -4,10 +4,13 @@ import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from shutil import copytree
+from typing import Literal
 
+import numpy as np
 import pytest
 import torch
 from safetensors import SafetensorError
@@ -15,7 +18,8 @@ from torch import Tensor
 
 from mt import checkpoint
 from mt import weights as weight_files
-from mt.checkpoint import Confidence, Description, load_model, save_confidence, save_model
+from mt.arrays import Array
+from mt.checkpoint import Confidence, Description, load_model, save_confidence, save_model, to_arrays
 from mt.config import DecodingConfig, ModelConfig
 from mt.errors import ModelError, MTError, TokenizerError
 from mt.files import atomic_folder
@@ -341,6 +345,38 @@ def test_there_is_a_folder_at_every_moment(tmp_path: Path, monkeypatch: pytest.M
             (aside / "file").write_text(text)
         assert (folder / "file").read_text() == text
         assert [path.name for path in tmp_path.iterdir()] == ["thing"]
+
+
+@pytest.mark.parametrize("weights", ["float32", "int8"])
+def test_weights_are_computed_one_at_a_time(
+    tmp_path: Path,
+    original: Transformer,
+    tokenizer: Tokenizer,
+    description: Description,
+    weights: Literal["float32", "int8"],
+) -> None:
+    """So that a model needs no memory for all of its weights while it is saved."""
+    state, read, most = to_arrays(original.state_dict()), list[weakref.ref[Array]](), 0
+
+    class Computed(Mapping[str, Array]):
+        def __getitem__(self, name: str) -> Array:
+            nonlocal most
+            most = max(most, sum(array() is not None for array in read))
+            weight = state[name].copy()
+            read.append(weakref.ref(weight))
+            return weight
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(state)
+
+        def __len__(self) -> int:
+            return len(state)
+
+    about = description.with_weights(weights)
+    save_model(tmp_path / "model", Computed(), tokenizer, about, "", keep_float=weights == "int8")
+    assert most == 1 and len(read) == len(state) * (1 + (weights == "int8"))
+    loaded = load_model(tmp_path / "model").arrays()
+    assert all(np.array_equal(loaded[name], array) for name, array in state.items())
 
 
 def test_where_names_cannot_be_exchanged_a_folder_is_replaced_all_the_same(

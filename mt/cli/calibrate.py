@@ -59,7 +59,7 @@ def calibrate(options: argparse.Namespace, console: Console) -> None:
     save_confidence(options.model, confidence)
     console.print(
         f"{options.model / 'confidence.json'}: chrF / 100 = {confidence.intercept:.3f} + {confidence.slope:.3f} x mean "
-        f"token probability + {confidence.length:.3f} x ln(tokens) + {confidence.length_ratio:.3f} x ln(ratio of "
-        f"lengths), fitted on {confidence.sentences:,} sentences in {translator.dtype}",
+        f"token probability + {confidence.token_length:.3f} x ln(characters per token), "
+        f"fitted on {confidence.sentences:,} sentences in {translator.dtype}",
         soft_wrap=True,
     )

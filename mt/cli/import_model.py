@@ -18,7 +18,7 @@ from mt.engine.backends.calibration import accepts
 from mt.errors import ModelError
 from mt.interop.catalogue import hub_name, installed_folder, models_folder
 from mt.interop.importer import import_model, is_folder
-from mt.interop.int8 import check_int8
+from mt.interop.int8 import round_import
 from mt.interop.origin import ImportOptions
 
 
@@ -43,6 +43,12 @@ def main(argv: Sequence[str]) -> int:
     parser.common.add_argument(
         "--allow-pickle", action="store_true", help="read weights from a pickle file; no code in it is run"
     )
+    parser.common.add_argument(
+        "--keep-float",
+        action="store_true",
+        help="store the float32 weights beside those in int8, for GPUs and tuning (default: store int8 only, unless it "
+        "diverges too much from float32)",
+    )
     parser.more.add_argument(
         "--as-marian",
         action="store_true",
@@ -60,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
     import_model(options.source, out, options.direction, how, report)
     report(f"{out}: imported")
     with console.status("comparing int8 with float32"):
-        check = check_int8(out)
+        check = round_import(out, options.keep_float)
     if check is not None:
         selected = "int8" if accepts(check) else "float32"
         report(

@@ -125,7 +125,7 @@ def write_model(model: ForeignModel, out: Path, directions: Sequence[str]) -> No
             wrong += _listed(error)
     if wrong or config is None or description is None or tokenizer is None:
         raise ModelError(problems(f"{model.name} cannot be imported", dict.fromkeys(wrong)))
-    save_model(out, _our_weights(model, config), tokenizer, description, _card(model, description.directions))
+    save_model(out, OurWeights(model, config), tokenizer, description, _card(model, description.directions))
 
 
 def _listed(error: ValidationError) -> list[str]:
@@ -162,25 +162,37 @@ def _weight_problems(model: ForeignModel, config: ModelConfig) -> Iterator[str]:
     for name, weight in weights.items():
         if weight.dtype not in FLOATS:
             yield f"{name} has the type {weight.dtype}; accepted: {', '.join(map(str, FLOATS))}"
-        elif not weight.isfinite().all():
+        elif weight.numel() and not all(extreme.isfinite() for extreme in weight.aminmax()):
             yield f"{name} has infinite or NaN values"
 
 
-def _our_weights(model: ForeignModel, config: ModelConfig) -> dict[str, Tensor]:
-    """Return the weights as our state dictionary; `_weight_problems` must have found no problem."""
-    placed = place(model.table(config), model.weights)
-    placed.setdefault(BIAS, torch.zeros(len(model.target.ids)))
-    for side, names in ((model.target, TARGET_ROWS), (model.source, SOURCE_ROWS)):
-        for name in names:
-            if name in placed:
-                placed[name] = _arranged(placed[name], side.rows)
-    placed[BIAS][model.target.silent] = NEVER
-    return {name: weight.float() for name, weight in placed.items()}
+class OurWeights(Mapping[str, Tensor]):
+    """State dictionary of our model, each tensor computed when it is read; `_weight_problems` found no problem."""
+
+    def __init__(self, model: ForeignModel, config: ModelConfig) -> None:
+        placed = place(model.table(config), model.weights)
+        self._placed = {BIAS: torch.zeros(len(model.target.ids)), **placed}
+        self._sides = ((model.target, TARGET_ROWS), (model.source, SOURCE_ROWS))
+
+    def __getitem__(self, name: str) -> Tensor:
+        weight = self._placed[name]
+        for side, names in self._sides:
+            if name in names:
+                weight = _arranged(weight, side.rows)
+        if name == BIAS:
+            weight[self._sides[0][0].silent] = NEVER
+        return weight.float()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._placed)
+
+    def __len__(self) -> int:
+        return len(self._placed)
 
 
 def _arranged(weight: Tensor, rows: Sequence[int | None]) -> Tensor:
     """Return a weight whose row i is row `rows[i]` of `weight`, or zeros where `rows[i]` is None."""
-    chosen = weight[[row or 0 for row in rows]]
+    chosen = weight[torch.tensor([row or 0 for row in rows])]
     chosen[[row is None for row in rows]] = 0
     return chosen
 
@@ -263,5 +275,5 @@ this directory.
 
 - From: the {model.kind} `{model.name}`, by `mt-service import`.
 {lines}
-- Weights: the same numbers under other names, as float32; nothing was trained here.
+- Weights: the same numbers under other names; nothing was trained here.
 """

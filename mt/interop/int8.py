@@ -2,7 +2,15 @@
 
 from pathlib import Path
 
-from mt.checkpoint import FLOAT_WEIGHTS, Int8Check, load_model, save_int8_check, save_model, save_shortlist
+from mt.checkpoint import (
+    FLOAT_WEIGHTS,
+    Int8Check,
+    LoadedModel,
+    load_model,
+    save_int8_check,
+    save_model,
+    save_shortlist,
+)
 from mt.engine.backends.calibration import accepts
 from mt.engine.backends.int8_check import measure_int8
 from mt.errors import ModelError
@@ -12,8 +20,7 @@ from mt.kernels.library import load_library
 
 HEADING = "## Weights in int8"
 CARD = """\
-`mt-service export --to int8` rounded each row of each matrix to int8 with a float32 scale. Biases, LayerNorms and \
-positions are float32. {exact}
+Each row of each matrix was rounded to int8 with a float32 scale. Biases, LayerNorms and positions are float32. {exact}
 """
 KEPT = f"The float32 weights are in `{FLOAT_WEIGHTS}`. A CPU that translates in int8 does not need this file."
 NOT_KEPT = "The float32 weights are not included: a GPU, `--dtype float32` and tuning use the rounded weights."
@@ -28,19 +35,24 @@ the worst tenth of the sentences. On a CPU, `--dtype auto` {selects}.
 PASSED, FAILED = "therefore selects int8", "therefore selects float32, until `mt-service calibrate` has better evidence"
 
 
-def check_int8(folder: Path) -> Int8Check | None:
-    """Compare int8 with float32 for a model directory; store the result in the directory and append it to its card.
+def round_import(folder: Path, keep_float: bool = False) -> Int8Check | None:
+    """Compare int8 with float32 for an imported model, and store its weights in int8 if they are close enough.
 
-    Return None, and do nothing, if the compiled kernels are not available. Raises: ModelError.
+    The result is stored in the directory and in its card. `keep_float` keeps the float32 weights as well. Return None,
+    and do nothing, if the compiled kernels are not available. Raises: ModelError.
     """
     if load_library() is None:
         return None
-    check = measure_int8(load_model(folder))
+    loaded = load_model(folder)
+    check = measure_int8(loaded)
     path = folder / "README.md"
-    card = path.read_text(encoding="utf-8")
-    with atomic_file(path) as file:
-        selects = PASSED if accepts(check) else FAILED
-        file.write_text(card + CHECK.format(**check.model_dump(), selects=selects), encoding="utf-8")
+    selects = PASSED if accepts(check) else FAILED
+    card = path.read_text(encoding="utf-8") + CHECK.format(**check.model_dump(), selects=selects)
+    if accepts(check):
+        _write_int8(folder, loaded, card, keep_float)
+    else:
+        with atomic_file(path) as file:
+            file.write_text(card, encoding="utf-8")
     save_int8_check(folder, check)
     return check
 
@@ -58,13 +70,16 @@ def export_int8(model: Path, out: Path, keep_float: bool = False) -> None:
         raise ModelError(f"{model}: has int8 weights without {FLOAT_WEIGHTS}; accepted: a model with float32 weights")
     path = model / "README.md"
     card = path.read_text(encoding="utf-8") if path.is_file() else f"# {loaded.description.name}\n"
-    card = card.partition(HEADING)[0].rstrip()  # removes the section of an earlier export
+    _write_int8(out, loaded, card.partition(HEADING)[0], keep_float)  # without the section of an earlier export
+
+
+def _write_int8(out: Path, loaded: LoadedModel, card: str, keep_float: bool) -> None:
     save_model(
         out,
-        loaded.model.state_dict(),
+        loaded.arrays(),
         loaded.tokenizer,
         loaded.description.with_weights("int8"),
-        f"{card}\n\n{HEADING}\n\n" + CARD.format(exact=KEPT if keep_float else NOT_KEPT),
+        f"{card.rstrip()}\n\n{HEADING}\n\n" + CARD.format(exact=KEPT if keep_float else NOT_KEPT),
         loaded.calibration,
         confidence=loaded.confidence,
         bigrams=loaded.bigrams,

@@ -31,9 +31,9 @@ Fill = Callable[[mmap.mmap], None]
 
 
 def digest(arrays: Arrays, *more: bytes) -> str:
-    """Return a digest of the names, types, shapes and contents of arrays, and of further bytes."""
+    """Return a digest of the names, types, shapes and contents of arrays in any order, and of further bytes."""
     content = hashlib.sha256()
-    for name, array in arrays.items():
+    for name, array in sorted(arrays.items(), key=lambda item: item[0]):
         content.update(f"{name} {array.dtype} {array.shape}\n".encode())
         content.update(np.ascontiguousarray(array).reshape(-1).data)
     for part in more:

@@ -4,7 +4,7 @@ A matrix W [N, M] is stored as Q, int8 [N, M], under its name, and s, float32 [N
 W[n, m] is about Q[n, m] * s[n]. These products are exact in float32, and quantizing them gives the same Q and s.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +16,19 @@ SCALE = "_scale"
 LARGEST = 127
 SMALLEST_SCALE = 1e-32
 """Rows with a smaller scale are stored as zeros."""
+ROWS = 1024  # rows that are rounded at a time
 
 
 def quantize(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Return int8 [N, M] and the scales [N] of a finite weight [N, M], as `quantise_weights` of cpu/linear.hpp does."""
+    rounded, scale = np.empty(weight.shape, np.int8), np.empty(len(weight), np.float32)
+    for begin in range(0, len(weight), ROWS):  # with temporary arrays of a few rows only
+        rows = slice(begin, begin + ROWS)
+        rounded[rows], scale[rows] = _quantize_rows(weight[rows])
+    return rounded, scale
+
+
+def _quantize_rows(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     scale = abs(weight).max(1) / np.float32(LARGEST)
     scale = ((scale.view(np.int32) + 0x80) & ~0xFF).view(np.float32)  # 16 significant bits
     scale[scale <= SMALLEST_SCALE] = 0
@@ -27,15 +36,28 @@ def quantize(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.
     return np.rint(weight * inverse[:, None]).astype(np.int8), scale
 
 
-def quantize_weights(weights: Arrays) -> dict[str, Array]:
-    """Return the weights of a model with each matrix in int8. Vectors and tables of positions remain in float32."""
-    stored: dict[str, Array] = {}
-    for name, array in weights.items():
-        if array.ndim == 2 and "positions" not in name:
-            stored[name], stored[name + SCALE] = quantize(array.astype(np.float32, copy=False))
+def int8_layout(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Return the type and shape of each stored array of a model whose weights have these shapes."""
+    layout = {}
+    for name, shape in shapes.items():
+        layout[name] = ("int8" if _is_rounded(name, shape) else "float32", shape)
+        if _is_rounded(name, shape):
+            layout[name + SCALE] = ("float32", shape[:1])
+    return layout
+
+
+def quantize_weights(weights: Iterable[tuple[str, Array]]) -> Iterator[tuple[str, Array]]:
+    """Yield float32 weights of a model with each matrix in int8. Vectors and tables of positions remain in float32."""
+    for name, array in weights:
+        if _is_rounded(name, array.shape):
+            rounded, scale = quantize(array)
+            yield from ((name, rounded), (name + SCALE, scale))
         else:
-            stored[name] = array.astype(np.float32, copy=False)
-    return stored
+            yield name, array
+
+
+def _is_rounded(name: str, shape: tuple[int, ...]) -> bool:
+    return len(shape) == 2 and "positions" not in name
 
 
 @dataclass(frozen=True)
@@ -70,5 +92,5 @@ def flaws(stored: Arrays) -> Iterator[str]:
             yield f"{name + SCALE} is {scale.dtype} {list(scale.shape)}; accepted: {accepted}"
         elif not (np.isfinite(scale) & (scale >= 0)).all():
             yield f"{name + SCALE} has values that are negative or not finite"
-        elif (array < -LARGEST).any():
+        elif array.size and array.min() < -LARGEST:
             yield f"{name} has the value {int(array.min())}; accepted: -{LARGEST} to {LARGEST}"

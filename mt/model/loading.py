@@ -16,7 +16,7 @@ M = TypeVar("M", bound=AnyModel)
 def load_transformer(
     weights: Arrays, config: ModelConfig, vocabulary_size: int, source_vocabulary_size: int | None, device: str
 ) -> Transformer:
-    """Return a Transformer with these float weights, in evaluation mode on a device."""
+    """Return a Transformer with these float weights, in evaluation mode on a device. It may share their memory."""
     return _load(
         lambda: Transformer(config, vocabulary_size, source_vocabulary_size=source_vocabulary_size), weights, device
     )
@@ -31,7 +31,7 @@ def _load(build: Callable[[], M], weights: Arrays, device: str) -> M:
     model: M
     with torch.device("cpu"), SkipInitialization():
         model = build()
-    model.load_state_dict({name: torch.tensor(array).float() for name, array in weights.items()}, assign=True)
+    model.load_state_dict({name: torch.from_numpy(array).float() for name, array in weights.items()}, assign=True)
     model.to(torch.device(device))
     model.eval()
     return model

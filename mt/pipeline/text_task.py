@@ -277,7 +277,7 @@ class TextPlanner:
         if self.estimator is None or not log_probabilities:
             return Expectation(None)
         tokens = context.encode(source)[len(context.tag) : -1]
-        observation = Observation(log_probabilities, len(source), len(alternative.text))
+        observation = Observation(log_probabilities, len(alternative.text))
         return self.estimator.expectation(context.source, tokens, observation)
 
     def _steps(self, text: str, kept: Sequence[Range], matches: Mapping[str, MemoryMatch]) -> Iterator[TextPart | None]:

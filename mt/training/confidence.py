@@ -27,7 +27,7 @@ def fit_confidence(translator: Translator, pairs: Sequence[CalibrationPair]) -> 
         searches += sum(bool(result.sentences) for result in results)
         for pair, result, score in zip(texts, results, scores, strict=True):
             if probabilities := result.sentences and result.alternatives[0].piece_log_probabilities:
-                observations.append(Observation(probabilities, len(pair.source), len(result.text)))
+                observations.append(Observation(probabilities, len(result.text)))
                 quality.append(score)
                 if translator.bigrams:
                     tokens = translator.tokenizer.encode(pair.source)

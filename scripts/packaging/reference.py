@@ -20,10 +20,13 @@ from mt.build.config import BuildConfig
 from mt.cli.main import VERBS
 from mt.cli.main import main as run_verb
 from mt.config import Recipe
-from mt.languages import DirectionSet
+from mt.interop.multilingual import FAMILIES
+from mt.languages import DirectionSet, language_name
 from service.app import create_app
+from service.languages import TranslationRoutes, spellings
 from service.logs import LOG_EVENTS
 from service.metrics import ALL_METRICS, PREFIX
+from service.routes.deepl.language_codes import source_code, target_codes
 from service.settings import Settings, option, variable
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "docs" / "reference"
@@ -240,6 +243,36 @@ def command_line_page() -> str:
     return "\n\n".join(parts)
 
 
+def languages_page() -> str:
+    """Return the page of the codes of each language that an importable family of models has."""
+    m2m100, nllb200, mbart50 = (FAMILIES[name].tokens for name in ("m2m100", "nllb200", "mbart50"))
+    tags = sorted({*m2m100, *nllb200, *mbart50, "pt-BR", "zh-Hant"})
+    routes = TranslationRoutes([DirectionSet.parse({"source": tags, "target": tags})])
+    rows = []
+    for tag in tags:
+        codes = [code for code in spellings(tag) if routes.resolve(code) == tag]
+        columns = (codes, [source_code(tag)], target_codes(tag))
+        tokens = (tokens.get(tag, "") for tokens in (nllb200, m2m100, mbart50))
+        rows.append(
+            (
+                f"`{tag}`",
+                language_name(tag),
+                *(f"`{token}`" if token else "" for token in tokens),
+                *(", ".join(f"`{code}`" for code in dict.fromkeys(column)) for column in columns),
+            )
+        )
+    intro = (
+        "Languages of NLLB-200, M2M-100 and mBART-50, and their codes in each dialect. The first column is the tag in "
+        "`config.json`, in `/languages` of LibreTranslate's API and in `detectedLanguage`. A model gets the token of "
+        "its family; `mt-service import --direction` accepts the tokens of NLLB-200 and mBART-50 as well. Requests of "
+        "LibreTranslate's API may use any code of its column, requests of DeepL's API the codes of the last two "
+        "columns in upper or lower case. If a model has one variant of a language only, a code of the language finds "
+        "it."
+    )
+    header = ("tag", "name", "NLLB-200", "M2M-100", "mBART-50", "LibreTranslate", "DeepL source", "DeepL target")
+    return "\n\n".join(["# Language codes", NOTE, intro, markdown_table(header, rows)])
+
+
 def help_text(run: Callable[[], object]) -> str:
     """Return what a program prints before it exits."""
     output = io.StringIO()
@@ -254,6 +287,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "http.md": http_page,
     "metrics.md": metrics_page,
     "command-line.md": command_line_page,
+    "languages.md": languages_page,
 }
 
 

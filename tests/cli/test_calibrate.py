@@ -39,7 +39,7 @@ def test_a_model_is_given_its_confidence(
 ) -> None:
     assert main([str(model), *files]) == 0
     written = json.loads((model / "confidence.json").read_text(encoding="utf-8"))
-    assert written.keys() == {"slope", "intercept", "length", "length_ratio", "max_novelty", "sentences"}
+    assert written.keys() == {"slope", "intercept", "token_length", "max_novelty", "sentences"}
     decoded = written["sentences"]  # a sentence for which the model writes nothing has no confidence
     assert len(SOURCES) / 2 < decoded <= len(SOURCES)
     plot = tmp_path / "plot.png"

@@ -15,6 +15,7 @@ import pytest
 from mt.arrays import Array
 from mt.checkpoint import load_model
 from mt.engine.backends.cpu import compile_model as compile_loaded
+from mt.interop.int8 import export_int8
 from mt.kernels import packed
 from mt.kernels.build import cache_folder
 from mt.kernels.packed import UNUSED_SECONDS, digest, private_memory, shared_memory
@@ -47,6 +48,13 @@ def cache(tmp_path: Path, library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch)
 
 def files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*")) if folder.exists() else []
+
+
+def test_a_directory_with_int8_weights_shares_those_of_its_model(cache: Path, tmp_path: Path) -> None:
+    export_int8(FROZEN, tmp_path / "int8")
+    for folder in (FROZEN, tmp_path / "int8"):
+        compile_loaded(load_model(folder), int8=True)
+    assert len(files(cache)) == 1
 
 
 def test_a_file_is_written_once_and_is_private(tmp_path: Path) -> None:

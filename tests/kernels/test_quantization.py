@@ -32,9 +32,9 @@ def test_rounded_weights_are_rounded_to_themselves() -> None:
     random = np.random.default_rng(0)
     matrix = random.standard_normal((4000, 7)) * np.logspace(-34, 30, 4000)[:, None]
     weights = {"w": matrix.astype(np.float32), "b": random.standard_normal(3, np.float32)}
-    stored = quantize_weights(weights)
+    stored = dict(quantize_weights(weights.items()))
     floats = Int8Weights(stored)
-    again = quantize_weights(floats)
+    again = dict(quantize_weights(floats.items()))
     assert stored.keys() == again.keys() == {"w", "w_scale", "b"} and floats.keys() == {"w", "b"}
     assert all(np.array_equal(stored[name], again[name]) for name in stored)
     error = abs(floats["w"] - weights["w"]).max(1)
@@ -42,7 +42,11 @@ def test_rounded_weights_are_rounded_to_themselves() -> None:
 
 
 def test_positions_and_vectors_stay_as_they_are() -> None:
-    stored = quantize_weights({"embedding.positions": np.ones((2, 2)), "norm.bias": np.ones(2)})
+    stored = dict(
+        quantize_weights(
+            {"embedding.positions": np.ones((2, 2), np.float32), "norm.bias": np.ones(2, np.float32)}.items()
+        )
+    )
     assert {name: array.dtype.name for name, array in stored.items()} == dict.fromkeys(stored, "float32")
 
 
@@ -59,7 +63,7 @@ def test_positions_and_vectors_stay_as_they_are() -> None:
     ],
 )
 def test_what_cannot_be_int8_weights(change: dict[str, Array | None], message: str) -> None:
-    good = quantize_weights({"w": np.ones((2, 4), np.float32), "b": np.ones(2, np.float32)})
+    good = dict(quantize_weights({"w": np.ones((2, 4), np.float32), "b": np.ones(2, np.float32)}.items()))
     assert list(flaws(good)) == []
     assert list(flaws({name: array for name, array in {**good, **change}.items() if array is not None})) == [message]
 
@@ -75,7 +79,7 @@ def logits(model: CpuModel) -> NDArray[np.float32]:
 def test_the_kernels_round_to_the_same_numbers(library: ctypes.CDLL, options: dict[str, Any]) -> None:
     model = odd_model(**options)
     expected, exact = logits(compile_model(library, model, int8=True)), logits(compile_model(library, model))
-    rounded_weights = Int8Weights(quantize_weights(to_arrays(model.state_dict())))
+    rounded_weights = Int8Weights(dict(quantize_weights(to_arrays(model.state_dict()).items())))
     model.load_state_dict({name: torch.from_numpy(array) for name, array in rounded_weights.items()})
     assert np.array_equal(logits(compile_model(library, model, int8=True)), expected)
     rounded = logits(compile_model(library, model))

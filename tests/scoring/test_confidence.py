@@ -21,8 +21,10 @@ from mt.source_bigrams import SourceBigrams
 LOGS = st.lists(st.floats(-30, 0), min_size=1, max_size=9)
 
 
-def observed(*probabilities: float, source: int = 10, target: int = 10) -> Observation:
-    return Observation([math.log(probability) for probability in probabilities], source, target)
+def observed(*probabilities: float, characters: int | None = None) -> Observation:
+    """By default, as many characters as tokens, EOS included."""
+    length = len(probabilities) - 1 if characters is None else characters
+    return Observation([math.log(probability) for probability in probabilities], length)
 
 
 def test_mean_probability() -> None:
@@ -36,27 +38,26 @@ def test_quality_on_the_line_within_its_bounds(probability: float, expected: flo
     assert expected_quality(line, observed(probability)) == pytest.approx(expected)
 
 
-def test_lengths_count() -> None:
-    parameters = Confidence(slope=0.5, intercept=0, length=0.1, length_ratio=-0.2, sentences=1)
-    quality = expected_quality(parameters, observed(1, 1, source=15, target=5))
-    assert quality == pytest.approx(0.5 + 0.1 * math.log(2) - 0.2 * math.log(10 / 20))
+def test_long_tokens_count() -> None:
+    parameters = Confidence(slope=0.5, intercept=0, token_length=0.1, sentences=1)
+    assert expected_quality(parameters, observed(1, 1, characters=5)) == pytest.approx(0.5 + 0.1 * math.log(3))
 
 
 def test_the_line_goes_through_points_on_one() -> None:
     fitted = fit([observed(0.5), observed(0.7), observed(0.9)], [20, 60, 100])
     assert (fitted.slope, fitted.intercept) == pytest.approx((2, -0.8))
-    assert (fitted.length, fitted.length_ratio, fitted.sentences) == (0, 0, 3)
+    assert (fitted.token_length, fitted.sentences) == (0, 3)
 
 
 def test_the_fit_recovers_its_parameters() -> None:
     random = np.random.default_rng(1)
-    parameters = Confidence(slope=0.6, intercept=-0.1, length=0.05, length_ratio=0.2, sentences=1)
+    parameters = Confidence(slope=0.6, intercept=-0.1, token_length=0.05, sentences=1)
     observations = [
-        observed(*random.uniform(0.5, 0.9, random.integers(1, 20)), source=int(random.integers(5, 50)), target=20)
+        observed(*random.uniform(0.5, 0.9, random.integers(1, 20)), characters=int(random.integers(5, 90)))
         for _ in range(50)
     ]
     fitted = fit(observations, [100 * expected_quality(parameters, each) for each in observations])
-    for name in ("slope", "intercept", "length", "length_ratio"):
+    for name in ("slope", "intercept", "token_length"):
         assert getattr(fitted, name) == pytest.approx(getattr(parameters, name))
 
 
@@ -92,8 +93,8 @@ def test_text_unlike_the_training_text_has_no_value(language: str, tokens: list[
 def test_surer_is_never_expected_to_be_worse(
     points: list[tuple[list[float], float]], one: list[float], other: list[float]
 ) -> None:
-    fitted = fit([Observation(logs, 10, 10) for logs, _ in points], [quality for _, quality in points])
-    parameters = fitted.model_copy(update={"length": 0.0})
+    fitted = fit([Observation(logs, 10) for logs, _ in points], [quality for _, quality in points])
+    parameters = fitted.model_copy(update={"token_length": 0.0})
     low, high = sorted((one, other), key=mean_probability)
-    qualities = [expected_quality(parameters, Observation(logs, 10, 10)) for logs in (low, high)]
+    qualities = [expected_quality(parameters, Observation(logs, 10)) for logs in (low, high)]
     assert 0 <= qualities[0] <= qualities[1] <= 1

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from mt.arrays import Arrays
-from mt.checkpoint import LoadedModel
+from mt.checkpoint import LoadedModel, to_array
 from mt.config import ModelConfig
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
@@ -26,7 +26,7 @@ from mt.engine.requests import Request
 from mt.engine.scheduler import BatchKind, Limits
 from mt.errors import ModelError
 from mt.kernels.library import CpuBatch, CpuModel, CpuShortlist, SearchParams, load_library
-from mt.kernels.quantization import Int8Weights
+from mt.kernels.quantization import Int8Weights, quantize_weights
 from mt.model.positions import positions_of
 
 logger = logging.getLogger(__name__)
@@ -134,6 +134,8 @@ def compile_model(loaded: LoadedModel, int8: bool) -> CpuModel:
     ids = (special.pad, special.unk, special.bos, special.eos)
     weights, config = loaded.arrays(), loaded.description.model
     stored = weights.stored if isinstance(weights, Int8Weights) else weights
+    if int8 and stored is weights:  # rounded here, so that a directory with int8 weights shares the packed weights
+        stored = dict(quantize_weights((name, to_array(array)) for name, array in weights.items()))
     return CpuModel(library, config, with_positions(stored, config), ids, int8)
 
 

@@ -1,13 +1,17 @@
-"""Comparison of int8 with float32 for a model that has no calibration text, such as an imported one."""
+"""Comparison of int8 with float32 for a model that has no calibration text, such as an imported one.
+
+The float32 weights are used where they are mapped, and need no memory of the process.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from mt.checkpoint import CalibrationPair, Int8Check, LoadedModel
 from mt.data.check_sentences import check_sentences
-from mt.decoding.scorer import Scorer
+from mt.decoding.scorer import ModelScorer, Scorer
 from mt.engine.backends.calibration import encode_pair
 from mt.engine.backends.compiled_scorer import CompiledScorer
 from mt.engine.backends.cpu import compile_model
@@ -15,12 +19,13 @@ from mt.tokenizer import EOS
 
 MAX_DIRECTIONS = 8
 MAX_SENTENCES = 64
+MORE_TOKENS = 10  # a translation may have more than the longest source has; the rest is not compared
 NOT_FINITE = 1e6
 
 
 @torch.inference_mode()
 def measure_int8(loaded: LoadedModel) -> Int8Check:
-    """Compare int8 with float32 in the compiled kernels, which must be available.
+    """Compare int8 in the compiled kernels, which must be available, with float32 in torch.
 
     At most `MAX_SENTENCES` sentences are translated, in at most `MAX_DIRECTIONS` of the model's directions.
     """
@@ -33,8 +38,8 @@ def measure_int8(loaded: LoadedModel) -> Int8Check:
         for direction in directions
         for sentence in check_sentences(direction.source, pieces)[:share]
     ]
-    exact, rounded = (CompiledScorer(compile_model(loaded, int8)) for int8 in (False, True))
-    return divergence(exact, rounded, loaded, pairs)
+    rounded = CompiledScorer(compile_model(loaded, int8=True))
+    return divergence(ModelScorer(loaded.model), rounded, loaded, pairs)
 
 
 @torch.inference_mode()
@@ -52,13 +57,12 @@ def divergence(
     totals, counts = torch.zeros(len(pairs), dtype=torch.float64), torch.zeros(len(pairs), dtype=torch.float64)
     sentences = torch.arange(len(pairs))  # those whose translations are not complete
     tokens = torch.full((len(pairs),), special.bos)
-    for step in range(min(limit, 2 * max(map(len, sources)) + 10)):
+    for step in range(min(limit, max(map(len, sources)) + MORE_TOKENS)):
         expected, found = (
-            scorer.step(state, tokens.to(scorer.device)).double().cpu().log_softmax(1)
+            scorer.step(state, tokens.to(scorer.device)).cpu()
             for scorer, state in zip((exact, rounded), states, strict=True)
         )
-        divergences = (expected.exp() * (expected - found)).sum(1)
-        totals[sentences] += divergences.nan_to_num(NOT_FINITE, NOT_FINITE)
+        totals[sentences] += torch.stack([_divergence(*logits) for logits in zip(expected, found, strict=True)])
         counts[sentences] += 1
         expected[:, [special.pad, special.unk, special.bos]] = -torch.inf
         tokens = expected.argmax(1)
@@ -68,12 +72,19 @@ def divergence(
         remaining = (tokens != EOS).nonzero().flatten()
         if not len(remaining):
             break
-        sentences, tokens = sentences[remaining], tokens[remaining]
-        for scorer, state in zip((exact, rounded), states, strict=True):
-            state.select(remaining.to(scorer.device))
+        if len(remaining) < len(tokens):
+            sentences, tokens = sentences[remaining], tokens[remaining]
+            for scorer, state in zip((exact, rounded), states, strict=True):
+                state.select(remaining.to(scorer.device))
     means = (totals / counts).sort(descending=True).values
     return Int8Check(
         sentences=len(pairs),
         divergence=float(totals.sum() / counts.sum()),
         worst_decile=float(means[: -(-len(means) // 10)].mean()),
     )
+
+
+def _divergence(expected: Tensor, found: Tensor) -> Tensor:
+    """Return KL(expected || found) of two distributions with these logits [V], or `NOT_FINITE`."""
+    exact, rounded = (logits.double().log_softmax(0) for logits in (expected, found))
+    return (exact.exp() * (exact - rounded)).sum().nan_to_num(NOT_FINITE, NOT_FINITE)

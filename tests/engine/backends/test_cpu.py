@@ -374,7 +374,7 @@ def quantised(x: Tensor) -> Tensor:
 
 
 def rounded_weight(weight: Tensor) -> Tensor:
-    return torch.from_numpy(Int8Weights(quantize_weights({"w": weight.detach().numpy()}))["w"])
+    return torch.from_numpy(Int8Weights(dict(quantize_weights([("w", weight.detach().numpy())])))["w"])
 
 
 class QuantisedLinear(nn.Module):

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from mt import Translator
-from mt.checkpoint import CalibrationPair, Int8Check, load_model, save_int8_check
+from mt.checkpoint import FLOAT_WEIGHTS, CalibrationPair, Int8Check, load_model, save_int8_check
 from mt.data.check_sentences import SENTENCES, check_sentences
 from mt.decoding.options import SpecialIds
 from mt.engine.backends.calibration import LARGEST_DECILE, LARGEST_DIVERGENCE, accepts
 from mt.engine.backends.int8_check import NOT_FINITE, divergence, measure_int8
 from mt.errors import ModelError
-from mt.interop.int8 import check_int8
+from mt.interop.int8 import round_import
 from mt.tokenizer import EOS
 from tests.kernels.conftest import library as library
 
@@ -90,13 +90,39 @@ def test_sentences_of_a_language() -> None:
 def test_the_kernels_of_a_trained_model_are_accepted(library: ctypes.CDLL, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(FROZEN, tmp_path / "model"))
     assert Translator.load(folder, "cpu").dtype == "float32"
-    check = check_int8(folder)
+    check = round_import(folder)
     assert check is not None and load_model(folder).int8_check == check
     assert check.sentences == len(SENTENCES["en"]) and 1e-6 < check.divergence < LARGEST_DIVERGENCE
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert card.startswith((FROZEN / "README.md").read_text(encoding="utf-8"))
     assert f"by {check.divergence:.5f} nats" in card and "selects int8" in card
     assert Translator.load(folder, "cpu").dtype == "int8"
+    assert load_model(folder).description.weights == "int8" and not (folder / FLOAT_WEIGHTS).exists()
+
+
+def test_float_weights_remain_on_demand(library: ctypes.CDLL, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(FROZEN, tmp_path / "model"))
+    assert round_import(folder, keep_float=True) == load_model(folder).int8_check
+    exact, rounded = (load_model(path).model.state_dict() for path in (FROZEN, folder))
+    assert all(torch.equal(exact[name], rounded[name]) for name in exact)
+    assert FLOAT_WEIGHTS in (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_float_weights_remain_if_int8_diverges(
+    library: ctypes.CDLL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(FROZEN, tmp_path / "model"))
+    monkeypatch.setattr("mt.engine.backends.calibration.LARGEST_DIVERGENCE", 1e-6)
+    check = round_import(folder)
+    assert check is not None and load_model(folder).int8_check == check
+    assert load_model(folder).description.weights == "float32" and Translator.load(folder, "cpu").dtype == "float32"
+    assert "selects float32" in (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_without_kernels_an_import_stays_in_float32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(shutil.copytree(FROZEN, tmp_path / "model"))
+    monkeypatch.setattr("mt.interop.int8.load_library", lambda: None)
+    assert round_import(folder) is None and load_model(folder).description.weights == "float32"
 
 
 def test_a_model_that_int8_spoils_is_not(library: ctypes.CDLL) -> None:

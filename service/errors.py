@@ -115,8 +115,15 @@ class ParsingLimitExceeded(ServiceError):
 class InvalidKey(ServiceError):
     """The API key is missing, unknown, revoked or expired."""
 
-    status = HTTPStatus.FORBIDDEN
+    status: ClassVar[int] = HTTPStatus.FORBIDDEN
     code = "invalid_key"
+
+
+class MissingKey(InvalidKey):
+    """The request has no API key, and the service requires one. LibreTranslate's status is 400, DeepL's is 403."""
+
+    status: ClassVar[int] = HTTPStatus.BAD_REQUEST
+    code = "missing_key"
 
 
 class SuggestionsDisabled(ServiceError):

@@ -15,7 +15,7 @@ from limits.strategies import SlidingWindowCounterRateLimiter
 from service.access.api_keys import ApiKey, ApiKeys
 from service.access.database import Database
 from service.access.usage import UsageLedger, month_of
-from service.errors import InvalidKey, QuotaExceeded, TooManyRequests
+from service.errors import InvalidKey, MissingKey, QuotaExceeded, TooManyRequests
 from service.logs import current_record
 
 KEY_PREFIX = "key:"  # prefix of the id of a caller with a key; no address begins with it
@@ -85,7 +85,8 @@ class AccessControl:
         """Count a request and return its caller, identified by the API key `secret` or, without a key, by `address`.
 
         Raises:
-            InvalidKey: if the key is required and missing, or is not valid.
+            MissingKey: if the key is required and missing.
+            InvalidKey: if the key is not valid.
             TooManyRequests: if the caller has sent too many requests in the last minute.
         """
         caller = await self._identify(secret, address)
@@ -153,7 +154,7 @@ class AccessControl:
                 raise InvalidKey("Invalid API key")
             # a service without keys accepts any key, because some clients always send one
         elif self._policy.require_key:
-            raise InvalidKey("Please contact the server operator to get an API key")
+            raise MissingKey("Please contact the server operator to get an API key")
         return Caller(caller_network(address))
 
     def _count(self, caller: Caller, item: RateLimitItem) -> None:

@@ -21,6 +21,7 @@ from service.errors import (
     InternalError,
     InvalidKey,
     InvalidRequest,
+    MissingKey,
     NotFound,
     Overloaded,
     QuotaExceeded,
@@ -39,7 +40,7 @@ AUTO = "auto"
 MAX_CHARACTERS = 300
 MAX_WORDS = 30
 ERRORS = (
-    *(InvalidRequest, BodyTooLarge, InvalidKey, QuotaExceeded, TooManyRequests, StorageUnavailable),
+    *(InvalidRequest, BodyTooLarge, InvalidKey, MissingKey, QuotaExceeded, TooManyRequests, StorageUnavailable),
     *(CannotTranslate, UnsupportedLanguage, NotFound, DeadlineExceeded, InternalError, Overloaded, Unavailable),
 )
 HEADERS = {

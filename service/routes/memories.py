@@ -29,6 +29,7 @@ from service.errors import (
     InvalidDocument,
     InvalidKey,
     InvalidRequest,
+    MissingKey,
     NotFound,
     ParsingLimitExceeded,
     StorageFull,
@@ -44,7 +45,7 @@ from service.routes.deepl.admission import HeaderKey, key_of
 from service.schemas import MemoryRequest
 
 TMX = "application/x-tmx+xml"
-ACCESS = (InvalidRequest, InvalidKey, TooManyRequests, StorageUnavailable)
+ACCESS = (InvalidRequest, InvalidKey, MissingKey, TooManyRequests, StorageUnavailable)
 router = APIRouter(tags=["translation memories"], prefix="/memories")
 
 

@@ -18,6 +18,7 @@ from service.errors import (
     BodyTooLarge,
     InvalidKey,
     InvalidRequest,
+    MissingKey,
     StorageFull,
     StorageUnavailable,
     SuggestionsDisabled,
@@ -40,8 +41,16 @@ class Suggested(BaseModel):
 @router.post(
     "/suggest",
     responses=error_responses(
-        *(InvalidRequest, InvalidKey, SuggestionsDisabled, BodyTooLarge, UnsupportedLanguage, TooManyRequests),
-        *(StorageUnavailable, StorageFull),
+        *(
+            InvalidRequest,
+            InvalidKey,
+            MissingKey,
+            SuggestionsDisabled,
+            BodyTooLarge,
+            UnsupportedLanguage,
+            TooManyRequests,
+        ),
+        *(TooManyRequests, StorageUnavailable, StorageFull),
     ),
     openapi_extra=documented_body(SuggestRequest),
 )

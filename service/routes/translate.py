@@ -30,6 +30,7 @@ from service.errors import (
     InvalidDocument,
     InvalidKey,
     InvalidRequest,
+    MissingKey,
     NotFound,
     Overloaded,
     ParsingLimitExceeded,
@@ -65,7 +66,7 @@ T = TypeVar("T")
 
 AUTO = "auto"
 MAX_WEIGHTS = 500_000  # attention weights of all texts of a request; each takes 32 bytes
-ACCESS = (InvalidKey, QuotaExceeded, TooManyRequests, StorageUnavailable)
+ACCESS = (InvalidKey, MissingKey, QuotaExceeded, TooManyRequests, StorageUnavailable)
 WORK = (CannotTranslate, UnknownModel, UnsupportedLanguage, DeadlineExceeded, InternalError, Overloaded, Unavailable)
 PARSING = (InvalidDocument, ParsingLimitExceeded)
 router = APIRouter(tags=["translation"])

@@ -27,6 +27,7 @@ from service.errors import (
     InvalidDocument,
     InvalidKey,
     InvalidRequest,
+    MissingKey,
     NotFound,
     Overloaded,
     ParsingLimitExceeded,
@@ -95,7 +96,10 @@ async def _admit(
     caller = await access.admit(key, remote) if key else None
     fields = await read_deepl_fields(request)
     if caller is None:
-        caller = await access.admit(first_text(fields, "auth_key") or None, remote)
+        try:
+            caller = await access.admit(first_text(fields, "auth_key") or None, remote)
+        except MissingKey as error:
+            raise InvalidKey(error.message) from error
     return AdmittedRequest(caller, fields, access, translations, glossaries, memories)
 
 

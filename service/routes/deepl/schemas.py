@@ -49,7 +49,9 @@ class TranslateBody(CommonFields):
     text: FormTexts = Field(min_length=1, description="Texts, each of one language.")
     context: OptionalText = Field(None, description="Ignored: every sentence is translated by itself.")
     split_sentences: Annotated[Literal["0", "1", "nonewlines"] | None, AsChoice] = Field(
-        None, description="`0`: each text is one sentence; `nonewlines`: a single line break does not end a sentence."
+        None,
+        description="`0`: each text is one sentence; `nonewlines`: a single line break does not end a sentence. "
+        "In markup, no line break ends a sentence.",
     )
     preserve_formatting: FormFlag = Field(False, description="Ignored: formatting is always preserved.")
     model_type: OptionalText = Field(
@@ -61,12 +63,14 @@ class TranslateBody(CommonFields):
         None, description="The markup of the texts; plain text if left out."
     )
     tag_handling_version: Annotated[Literal["v1", "v2"] | None, AsChoice] = Field(
-        None, description="Both values give the same result: each tag stays with its words."
+        None, description="Ignored: both versions give the same result, in which each tag stays with its words."
     )
-    outline_detection: FormFlag = Field(True, description="Whether the elements of XML that end a text are detected.")
-    non_splitting_tags: Words = Field([], description="Elements that do not end a text.")
-    splitting_tags: Words = Field([], description="Elements that end a text.")
-    ignore_tags: Words = Field([], description="Elements whose text is not translated.")
+    outline_detection: FormFlag = Field(
+        True, description="Whether the elements of XML that end a text are detected. Without XML, it has no effect."
+    )
+    non_splitting_tags: Words = Field([], description="Elements that do not end a text. They require tag_handling.")
+    splitting_tags: Words = Field([], description="Elements that end a text. They require tag_handling.")
+    ignore_tags: Words = Field([], description="Elements whose text is not translated. They require tag_handling.")
     show_billed_characters: FormFlag = Field(
         False, description="Whether the response has the number of charged characters."
     )

@@ -50,6 +50,7 @@ async def translate(
         raise BodyTooLarge(f"The request has {size} characters; the limit is {settings.max_characters}")
     if len(body.text) > settings.max_texts:
         raise InvalidRequest.listing([f"there are {len(body.text)} texts; accepted: at most {settings.max_texts}"])
+    check_tags(body)
     if body.tag_handling == "xml":
         check_xml(body.text)
     job = await job_for(body, call)
@@ -70,6 +71,13 @@ def check_options(body: CommonFields, fields: Fields) -> None:
         problems.append("glossary_id and glossary_ids cannot be used together")
     if problems:
         raise InvalidRequest.listing(problems)
+
+
+def check_tags(body: TranslateBody) -> None:
+    """Raise InvalidRequest if the request lists elements of markup, but its texts have no markup."""
+    listed = ("ignore_tags", "splitting_tags", "non_splitting_tags")
+    if not body.tag_handling and (names := [name for name in listed if getattr(body, name)]):
+        raise InvalidRequest.listing([f"{name} requires tag_handling" for name in names])
 
 
 def check_xml(texts: Sequence[str]) -> None:

@@ -8,7 +8,8 @@ usage() {
 usage: bash scripts/gpu.sh [DIR] [--device NAME]
 
 Checks and measures this checkout on a GPU, the most important parts first. Each part runs in a process of its own for
-less than 10 minutes and writes JSON, Markdown and a log to DIR (default: gpu-results). Needs no network.
+less than 10 minutes and writes JSON, Markdown and a log to DIR (default: gpu-results). summary.json and summary.md there
+list the parts: passed, failed or skipped, with seconds and a reason. Needs no network.
 MT_PYTHON is the Python to use (default: .venv/bin/python, or else python3).
 END
 }
@@ -38,6 +39,7 @@ missing=$("$python" - << 'END'
 from importlib.util import find_spec
 
 needed = "torch numpy sentencepiece safetensors pydantic rich matplotlib langcodes filelock pytest hypothesis"
+needed += " httpx fastapi uvicorn"  # the service, and its client
 print(*(name for name in needed.split() if find_spec(name) is None))
 END
 ) || exit
@@ -48,25 +50,61 @@ fi
 
 gpus=$("$python" -c 'import torch; print(max(1, torch.cuda.device_count()))') || exit
 mkdir -p "$output"
-failed=()
+failed=() rows=()
+printf '| part | result | seconds | reason |\n|---|---|---|---|\n' > "$output/summary.md"
+summarize() { # NAME RESULT SECONDS REASON
+    local reason=${4//[\\\"]/}
+    rows+=("{\"part\": \"$1\", \"result\": \"$2\", \"seconds\": $3, \"reason\": \"$reason\"}")
+    (IFS=, && printf '[%s]\n' "${rows[*]}") > "$output/summary.json"
+    printf '| %s | %s | %s | %s |\n' "$1" "$2" "$3" "${reason//|/}" >> "$output/summary.md"
+}
+finish() { # NAME RESULT SECONDS: a part that is over; the reason of a failure is the last line of its log
+    local reason=''
+    if [ "$2" = failed ]; then
+        failed+=("$1")
+        tail -n 5 "$output/$1.log"
+        reason=$(tail -n 1 "$output/$1.log" | tr -d '[:cntrl:]')
+    fi
+    summarize "$1" "$2" "$3" "$reason"
+}
 part() {
-    local name=$1
+    local name=$1 begun=$SECONDS result=passed
     shift
     echo "== $name: $*"
-    if ! timeout --kill-after 10 590 "$@" > "$output/$name.log" 2>&1; then
-        failed+=("$name")
-        tail -n 5 "$output/$name.log"
-    fi
+    timeout --kill-after 10 590 "$@" > "$output/$name.log" 2>&1 || result=failed
+    finish "$name" "$result" $((SECONDS - begun))
+}
+skip() { # NAME REASON
+    echo "== $1: skipped: $2"
+    summarize "$1" skipped 0 "$2"
 }
 measure() {
     part "$1-$2" "$python" -m mt benchmark gpu --part "$1" --size "$2" --device "$device" --output "$output"
 }
-train() { # a name, then overrides and options
-    local name=$1
-    shift
-    part "$name" env MT_DATA="$output/data" "${launch[@]}" -m mt train scripts/recipes/phrasebook.toml \
-        training.max_updates=40 training.validate_every=40 training.save_every=20 --run "$output/$name" \
-        --prepared "$output/prepared" --device "$device" "$@"
+training() { # NAME [OVERRIDE ...] [OPTION ...]: sets `words`, the command of a training
+    words=(env MT_DATA="$output/data" "${launch[@]}" -m mt train scripts/recipes/phrasebook.toml
+        training.max_updates=40 training.validate_every=40 training.save_every=20 --run "$output/$1"
+        --prepared "$output/prepared" --device "$device" "${@:2}")
+}
+train() { # like `training`
+    training "$@"
+    part "$1" "${words[@]}"
+}
+kill_training() { # NAME: begins a training and kills it by SIGKILL after its first checkpoint
+    local begun=$SECONDS process
+    training "$1" training.max_updates=100000
+    echo "== $1: ${words[*]}"
+    timeout 590 "${words[@]}" > "$output/$1.log" 2>&1 & # leads a process group
+    process=$!
+    until compgen -G "$output/$1/checkpoints/0*" > /dev/null || ! kill -0 "$process" 2> /dev/null; do
+        sleep 0.2
+    done
+    kill -s KILL -- "-$process" 2> /dev/null
+    wait "$process" 2> /dev/null
+    case $? in
+        137) finish "$1" passed $((SECONDS - begun)) ;;
+        *) finish "$1" failed $((SECONDS - begun)) ;;
+    esac
 }
 
 # Correct results, then speed of training and decoding.
@@ -89,6 +127,8 @@ part translate-torch "${translate[@]}" --device "$device" --backend torch
 part translate-glossary "${translate[@]}" --device "$device" --glossary "$output/glossary.tsv"
 if [ "$device" = cuda ] && [ "$gpus" -gt 1 ]; then
     part translate-second-gpu "${translate[@]}" --device cuda:1
+else
+    skip translate-second-gpu "there is one GPU, or --device is not cuda"
 fi
 part service env MT_DEVICE="$device" "$python" -m mt benchmark serve mt/bundled/starter --source "$output/lines.en" \
     --http --seconds 10 --output "$output/service"
@@ -96,15 +136,17 @@ part service env MT_DEVICE="$device" "$python" -m mt benchmark serve mt/bundled/
 # Training that is killed and resumed, by torchrun with one and with all GPUs, and sharded.
 launch=("$python")
 part corpus "$python" -m mt fetch phrasebook --out "$output/data/phrasebook"
-train killed training.max_updates=100000 training.max_minutes=1 &
-sleep "${MT_KILL_AFTER:-45}"
-kill -s KILL $! 2> /dev/null
-wait
-train killed --resume
-for processes in 1 "$gpus"; do
-    launch=("$python" -m torch.distributed.run --standalone --nproc-per-node "$processes")
-    train "torchrun-$processes"
-done
+kill_training killed
+training killed --resume
+part resumed "${words[@]}"
+launch=("$python" -m torch.distributed.run --standalone --nproc-per-node 1)
+train torchrun-1
+if [ "$gpus" -gt 1 ]; then
+    launch=("$python" -m torch.distributed.run --standalone --nproc-per-node "$gpus")
+    train "torchrun-$gpus"
+else
+    skip torchrun-2 "there is one GPU"
+fi
 train sharded training.shard=true training.optimizer=adam
 
 # Limits and peers.

@@ -56,7 +56,9 @@ def main(arguments: list[str]) -> None:
         named = dict(zip(arguments[4::2], arguments[5::2], strict=True))
         simulated_measure(named["--part"], named["--size"], Path(named["--output"]))
         return
-    small = {"cuda": "cpu"}
+    small = {"cuda": "cpu", "cuda:1": "cpu"}
+    if arguments[1:2] == ["-c"]:
+        arguments[2] = arguments[2].replace("torch.cuda.device_count()", "2")
     if arguments[1:4] == ["mt", "benchmark", "decode"]:
         small["base"] = "tiny"
         arguments += ["--sentences", "8", "--single-sentences", "2"]

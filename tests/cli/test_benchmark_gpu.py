@@ -68,10 +68,18 @@ def test_the_script_runs_every_part_and_names_those_that_failed(tmp_path: Path) 
         f"""[ "$1" = - ] && exit
 [ "$1" = -c ] && echo 2 && exit
 echo "$*" >> {log}
-[[ "$*" != *"--part replay"* ]]""",
+if [[ "$*" = *max_updates=100000* ]]; then
+    mkdir -p {tmp_path}/results/killed/checkpoints/00000020
+    sleep 600
+fi
+[[ "$*" != *"--part replay"* ]] || {{ echo 'no "replay"' && exit 1; }}""",
     )
-    done = script(python, tmp_path / "results", MT_KILL_AFTER="0")
+    done = script(python, tmp_path / "results")
     assert done.returncode == 1 and "FAILED: replay-base;" in done.stderr
+    summary = {row["part"]: row for row in json.loads((tmp_path / "results/summary.json").read_text())}
+    assert summary["replay-base"]["result"] == "failed" and summary["replay-base"]["reason"] == "no replay"
+    assert {row["result"] for part, row in summary.items() if part != "replay-base"} == {"passed"}
+    assert len((tmp_path / "results/summary.md").read_text().splitlines()) == 2 + len(summary)
     commands = log.read_text().splitlines()
     for name in PARTS:
         assert any(f"benchmark gpu --part {name} --size base" in command for command in commands)
@@ -79,20 +87,44 @@ echo "$*" >> {log}
     for part in ("-m pytest -m gpu", "translate", "--device cuda:1", "benchmark serve", "--resume", "benchmark decode"):
         assert any(part in command for command in commands), part
     assert sum("torch.distributed.run" in command for command in commands) == 3, "1 and 2 processes, and sharded"
+    assert sum("max_updates=100000" in command for command in commands) == 1
+    assert any("--resume" in command and "results/killed" in command for command in commands)
     for command in commands:
         if " train " in command:
             parse(command.split(" train ")[1].split())
+
+
+def test_the_script_says_what_one_gpu_cannot_show(tmp_path: Path) -> None:
+    python = executable(
+        tmp_path / "python",
+        """[ "$1" = -c ] && echo 1
+[[ "$*" != *max_updates=100000* ]]""",
+    )
+    done = script(python, tmp_path / "results")
+    assert "FAILED: killed;" in done.stderr, "the training ended before its first checkpoint"
+    assert "== torchrun-2: skipped: there is one GPU" in done.stdout
+    summary = json.loads((tmp_path / "results/summary.json").read_text())
+    skipped = {row["part"]: row["reason"] for row in summary if row["result"] == "skipped"}
+    assert skipped == {
+        "translate-second-gpu": "there is one GPU, or --device is not cuda",
+        "torchrun-2": "there is one GPU",
+    }
+    names = [row["part"] for row in summary]
+    assert len(names) == len(set(names)), "a second run in the same directory would be refused"
 
 
 @pytest.mark.slow
 def test_the_script_is_complete_on_the_simulated_device(tmp_path: Path) -> None:
     """Measurements run on the simulated device with a tiny model, and what needs a GPU's driver on the CPU."""
     python = executable(tmp_path / "python", f'cd {ROOT}; exec {sys.executable} -m tests.simulated_main "$@"')
-    done = script(python, tmp_path / "results", MT_KILL_AFTER="20")
+    results = tmp_path / "results"
+    done = script(python, results)
     assert done.returncode == 0, done.stdout + done.stderr
-    text = (tmp_path / "results/all-parts.markdown").read_text()
-    assert text.count("\n# ") + 1 == len(PARTS) + 2
-    assert (tmp_path / "results/killed/model/model.safetensors").exists()
+    assert (results / "all-parts.markdown").read_text().count("\n# ") + 1 == len(PARTS) + 2
+    summary = json.loads((results / "summary.json").read_text())
+    assert {row["result"] for row in summary} == {"passed"} and len(summary) > 20
+    assert "resumed at update" in (results / "resumed.log").read_text()
+    assert (results / "killed/model/model.safetensors").exists()
 
 
 def test_without_a_gpu_a_part_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

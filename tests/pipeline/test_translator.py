@@ -17,7 +17,11 @@ import torch
 from mt import Translation, Translator
 from mt.data.corpus import read_lines
 from mt.decoding.options import SearchOptions
+from mt.engine.backends.protocol import GPU_THREADS, Backend, Dtype
+from mt.engine.backends.torch import SearchDecoder
+from mt.engine.scheduler import Limits
 from mt.errors import LanguageError, ModelError, RequestError
+from mt.pipeline.translator import start_engine
 from tests.conftest import sentences
 
 
@@ -221,6 +225,15 @@ def test_the_examples_of_the_documentation_run(module: str, monkeypatch: pytest.
     monkeypatch.chdir(ROOT)
     result = doctest.testmod(import_module(module))
     assert result.attempted > 1 and result.failed == 0
+
+
+def test_a_backend_on_a_gpu_limits_the_threads_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", calls.append)
+    backend = Backend(SearchDecoder.__new__(SearchDecoder), Dtype.FLOAT32, Limits(), threads=GPU_THREADS)
+    for threads in (None, 4):
+        start_engine(backend, threads)
+    assert calls == [2, 4]
 
 
 def test_a_pass_of_attention_restores_the_number_of_threads(translator: Translator) -> None:

@@ -15,6 +15,9 @@ from mt.errors import MTError
 from .programs import ServerProgram, started
 from .queueing import PATIENCE
 
+FIRST_ANSWER = 60.0
+"""Seconds to wait for the first answer of a service, which may share a busy machine."""
+
 
 @dataclass(frozen=True)
 class Client:
@@ -65,7 +68,7 @@ def service(url: str | None, model: Path, dtype: str, threads: int, output: Path
 def _client(url: str) -> Client:
     """Return a client for the first direction of the service."""
     try:
-        languages = httpx.get(f"{url}/languages").raise_for_status().json()
+        languages = httpx.get(f"{url}/languages", timeout=FIRST_ANSWER).raise_for_status().json()
     except (httpx.HTTPError, ValueError) as error:
         raise MTError(
             f"{url}: no service answers there ({error}); accepted: the address of python -m service"

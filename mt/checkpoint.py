@@ -173,7 +173,7 @@ class LoadedModel:
 
     def arrays(self) -> Arrays:
         """Return the weights as float arrays, by name."""
-        return self.weights if isinstance(self.weights, Mapping) else to_arrays(self.weights.state_dict())
+        return _float_arrays(self.weights)
 
 
 @dataclass(frozen=True)
@@ -196,49 +196,47 @@ class LoadedLanguageModel:
         )
         return module
 
+    def arrays(self) -> Arrays:
+        """Return the weights as float arrays, by name."""
+        return _float_arrays(self.weights)
+
+
+def _float_arrays(weights: "Arrays | Transformer | LanguageModel") -> Arrays:
+    return weights if isinstance(weights, Mapping) else to_arrays(weights.state_dict())
+
 
 def to_arrays(weights: "Mapping[str, Tensor]") -> dict[str, Array]:
     """Return tensors as float32 arrays, by name."""
     return {name: tensor.detach().float().cpu().numpy() for name, tensor in weights.items()}
 
 
-def save_model(
-    folder: Path,
-    weights: "Mapping[str, Tensor]",
-    tokenizer: Tokenizer,
-    description: Description | LanguageModelDescription,
-    card: str,
-    calibration: Sequence[CalibrationPair] = (),
-    *,
-    confidence: Confidence | None = None,
-    bigrams: SourceBigrams | None = None,
-    keep_float: bool = False,
-) -> None:
-    """Write a model directory, or replace it.
+def save_model(folder: Path, model: LoadedModel | LoadedLanguageModel, card: str, keep_float: bool = False) -> None:
+    """Write a model directory with the text of its README.md (`card`), or replace it.
 
-    If `description.weights` is int8, the float `weights` are rounded to int8. With `keep_float`, the float weights are
-    written, too.
+    If `model.description.weights` is int8, the float weights are rounded to int8. With `keep_float`, the float weights
+    are written, too. `save_shortlist` and `save_int8_check` write the shortlist and the check of int8.
     """
-    int8 = isinstance(description, Description) and description.weights == "int8"
+    int8 = isinstance(model, LoadedModel) and model.description.weights == "int8"
     with atomic_folder(folder) as temporary:
-        arrays = to_arrays(weights)
+        arrays = model.arrays()
         save_arrays(temporary / WEIGHTS, quantization.quantize_weights(arrays) if int8 else arrays)
         if int8 and keep_float:
             save_arrays(temporary / FLOAT_WEIGHTS, arrays)
-        (temporary / "config.json").write_text(_json(description), encoding="utf-8")
-        for name, content in tokenizer.files.items():
+        (temporary / "config.json").write_text(_json(model.description), encoding="utf-8")
+        for name, content in model.tokenizer.files.items():
             (temporary / name).write_bytes(content)
         (temporary / "README.md").write_text(card, encoding="utf-8")
-        if calibration:
-            (temporary / "calibration.json").write_bytes(CALIBRATION.dump_json(tuple(calibration), indent=1))
-        if confidence:
-            (temporary / "confidence.json").write_text(_json(confidence), encoding="utf-8")
-        if bigrams:
-            save_source_bigrams(temporary, bigrams, tokenizer)
+        if isinstance(model, LoadedModel):
+            if model.calibration:
+                (temporary / "calibration.json").write_bytes(CALIBRATION.dump_json(model.calibration, indent=1))
+            if model.confidence:
+                save_confidence(temporary, model.confidence)
+            if model.bigrams:
+                save_source_bigrams(temporary, model.bigrams, model.tokenizer)
 
 
 def load_model(folder: Path, device: str = "cpu") -> LoadedModel:
-    """Load the directory of a translation model. `device` is where `LoadedModel.model` is to be.
+    """Load the directory of a translation model. `device` is the device of `LoadedModel.model`.
 
     Raises: ModelError or TokenizerError, which name the file and its problem.
     """

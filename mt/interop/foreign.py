@@ -15,7 +15,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from mt.checkpoint import Description, save_model
+from mt.checkpoint import Description, LoadedModel, save_model, to_arrays
 from mt.config import ModelConfig
 from mt.errors import LanguageError, ModelError, MTError, problems
 from mt.interop.mapping import Table, find_misplaced, place
@@ -125,7 +125,8 @@ def write_model(model: ForeignModel, out: Path, directions: Sequence[str]) -> No
             wrong += _listed(error)
     if wrong or config is None or description is None or tokenizer is None:
         raise ModelError(problems(f"{model.name} cannot be imported", dict.fromkeys(wrong)))
-    save_model(out, _our_weights(model, config), tokenizer, description, _card(model, description.directions))
+    imported = LoadedModel(to_arrays(_our_weights(model, config)), tokenizer, description)
+    save_model(out, imported, _card(model, description.directions))
 
 
 def _listed(error: ValidationError) -> list[str]:

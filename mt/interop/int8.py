@@ -1,5 +1,6 @@
 """Comparison of int8 with float32 for a model directory, and conversion of a model directory to int8 weights."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from mt.checkpoint import FLOAT_WEIGHTS, Int8Check, load_model, save_int8_check, save_model, save_shortlist
@@ -61,14 +62,9 @@ def export_int8(model: Path, out: Path, keep_float: bool = False) -> None:
     card = card.partition(HEADING)[0].rstrip()  # removes the section of an earlier export
     save_model(
         out,
-        loaded.model.state_dict(),
-        loaded.tokenizer,
-        loaded.description.with_weights("int8"),
+        replace(loaded, description=loaded.description.with_weights("int8")),
         f"{card}\n\n{HEADING}\n\n" + CARD.format(exact=KEPT if keep_float else NOT_KEPT),
-        loaded.calibration,
-        confidence=loaded.confidence,
-        bigrams=loaded.bigrams,
-        keep_float=keep_float,
+        keep_float,
     )
     if loaded.shortlist is not None:
         save_shortlist(out, loaded.shortlist, loaded.tokenizer)

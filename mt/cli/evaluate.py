@@ -223,9 +223,8 @@ def search_options(translator: Translator, options: argparse.Namespace) -> Searc
 def translate(
     translator: Translator, test: EvaluationSet, direction: Direction, search: SearchOptions
 ) -> list[Translation]:
-    return translator.translate(
-        test.sources, source=direction.source, target=direction.target, options=search, sentences=True
-    )
+    planner = translator.planner(source=direction.source, target=direction.target, options=search, sentences=True)
+    return translator.run(planner, test.sources)
 
 
 def measure_reliability(

@@ -396,7 +396,7 @@ BRIEF = SearchOptions(beam_size=1, max_length_factor=0, max_length_offset=6)
 def test_odd_text(translator: Translator, name: str, sentences: bool) -> None:
     text = ODD[name]
     steps = translator.engine.steps
-    found = translator.run(translator.planner(options=BRIEF, sentences=sentences), [text])[0].text
+    found = translator.translate([text], options=BRIEF, sentences=sentences)[0].text
     assert found.encode("utf-8").decode("utf-8") == found
     assert len(found) <= 12 * len(text) + 1000
     assert translator.engine.steps - steps < 2000

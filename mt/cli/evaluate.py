@@ -223,8 +223,9 @@ def search_options(translator: Translator, options: argparse.Namespace) -> Searc
 def translate(
     translator: Translator, test: EvaluationSet, direction: Direction, search: SearchOptions
 ) -> list[Translation]:
-    planner = translator.planner(source=direction.source, target=direction.target, options=search, sentences=True)
-    return translator.run(planner, test.sources)
+    return translator.translate(
+        test.sources, source=direction.source, target=direction.target, options=search, sentences=True
+    )
 
 
 def measure_reliability(

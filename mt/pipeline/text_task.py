@@ -221,10 +221,7 @@ class TextTask:
 
 @dataclass(frozen=True)
 class TextPlanner:
-    """Planner that splits texts of one direction into sentences and starts the translation of the sentences.
-
-    `choose` selects the alternatives of each sentence, for example MinimumBayesRisk.
-    """
+    """Planner that splits texts of one direction into sentences and starts the translation of the sentences."""
 
     context: SentenceContext
     max_length: int  # maximum number of tokens of a source, tag and EOS included
@@ -237,13 +234,6 @@ class TextPlanner:
     def with_formality(self, formality: Formality | None) -> "TextPlanner":
         """Return a planner whose translations have a formality where the target language has one."""
         return replace(self, context=replace(self.context, formality=formality))
-
-    def with_caller(self, caller: int) -> "TextPlanner":
-        """Return a planner whose requests belong to a caller. Callers take turns in the engine.
-
-        Without this method, each planner of a Translator is a caller of its own.
-        """
-        return replace(self, context=replace(self.context, caller=caller))
 
     def task(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
         """Return the planned task of a text. The ranges `kept` are not translated."""

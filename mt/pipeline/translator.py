@@ -22,7 +22,7 @@ from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.dispatcher import ResultDispatcher
 from mt.pipeline.explain import Explainer
 from mt.pipeline.results import ExplainOptions, Failure, Translation
-from mt.pipeline.text_task import TextPlanner
+from mt.pipeline.text_task import Choose, TextPlanner
 from mt.pipeline.variants import SentenceContext
 from mt.scoring.attention import AttentionPass
 from mt.scoring.confidence import QualityEstimator
@@ -185,6 +185,8 @@ class Translator:
         source: str | None = ...,
         target: str | None = ...,
         options: SearchOptions | None = ...,
+        sentences: bool = ...,
+        protect: bool = ...,
         glossary: Mapping[str, str] | None = ...,
         do_not_translate: Iterable[str] = ...,
         alignment: bool = ...,
@@ -198,6 +200,8 @@ class Translator:
         source: str | None = ...,
         target: str | None = ...,
         options: SearchOptions | None = ...,
+        sentences: bool = ...,
+        protect: bool = ...,
         glossary: Mapping[str, str] | None = ...,
         do_not_translate: Iterable[str] = ...,
         alignment: bool = ...,
@@ -210,6 +214,8 @@ class Translator:
         source: str | None = None,
         target: str | None = None,
         options: SearchOptions | None = None,
+        sentences: bool = False,
+        protect: bool = True,
         glossary: Mapping[str, str] | None = None,
         do_not_translate: Iterable[str] = (),
         alignment: bool = False,
@@ -224,6 +230,11 @@ class Translator:
             source: Source language. May be omitted if the model has only one source language for the target.
             target: Target language. May be omitted if the model has only one target language for the source.
             options: Search options; by default those of the model's recipe.
+            sentences: Translate each text as one sentence, as in a test set, into one line. A text is split only if it
+                is too long for the model.
+            protect: Copy addresses, placeholders, code, file names, emoji and numbers unchanged (mt.text.protect),
+                translate texts in capitals, and decode again if a translation is repetitive or too short. If False,
+                the translation of a sentence is the unchanged result of one search.
             glossary: The required translation of each term (mt.text.terms).
             do_not_translate: Terms that are copied unchanged.
             alignment: Set `Translation.sentences[n].links`, which link words of source and translation.
@@ -246,6 +257,8 @@ class Translator:
             source=source,
             target=target,
             options=options,
+            sentences=sentences,
+            protect=protect,
             terms=_terms(glossary, do_not_translate),
             explain=ExplainOptions(alignment=alignment),
         )
@@ -258,6 +271,8 @@ class Translator:
         source: str | None = None,
         target: str | None = None,
         options: SearchOptions | None = None,
+        sentences: bool = False,
+        protect: bool = True,
         glossary: Mapping[str, str] | None = None,
         do_not_translate: Iterable[str] = (),
         alignment: bool = False,
@@ -271,6 +286,8 @@ class Translator:
             source=source,
             target=target,
             options=options,
+            sentences=sentences,
+            protect=protect,
             terms=_terms(glossary, do_not_translate),
             explain=ExplainOptions(alignment=alignment),
         )
@@ -301,28 +318,16 @@ class Translator:
         protect: bool = True,
         terms: Terms | None = None,
         explain: ExplainOptions | None = None,
+        choose: Choose = tuple,
+        caller: int | None = None,
     ) -> TextPlanner:
         """Return a planner of texts for `run`, `run_stream` or the `dispatcher`.
 
-        Args:
-            source: Source language, as for `translate`.
-            target: Target language, as for `translate`.
-            options: Search options, as for `translate`.
-            sentences: Translate each text as one sentence, as in a test set, into one line. A text is split only if it
-                is too long for the model.
-            protect: Copy addresses, placeholders, code, file names, emoji and numbers unchanged (mt.text.protect),
-                translate texts in capitals, and decode again if a translation is repetitive or too short. If False,
-                the translation of a sentence is the unchanged result of one search.
-            terms: Glossary, and terms that are copied unchanged.
-            explain: Explanations to return with the translations.
+        `choose` selects the alternatives of each sentence, for example MinimumBayesRisk. Callers take turns in the
+        engine; by default each planner is a caller. The other arguments are those of `translate`.
 
         Raises:
             LanguageError: The model does not translate the direction, or needs the source language, which is unknown.
-
-        >>> translator = Translator.load("tests/frozen/model", device="cpu", dtype="float32")
-        >>> planner = translator.planner(sentences=True, protect=False)
-        >>> [translation.text for translation in translator.run(planner, ["Is this a beautiful theater?"])]
-        ['Ist das ein schönes Theater?']
         """
         source_language, target_language = self.direction_of(source, target)
         if self.tokenizer.tags_each_side and not source_language:
@@ -335,7 +340,7 @@ class Translator:
             tokenizer=self.tokenizer,
             compiler=self._compiler,
             request_ids=self._ids,
-            caller=next(self._ids),
+            caller=next(self._ids) if caller is None else caller,
             source=source_language,
             target=target_language,
             tag=tuple(self.tokenizer.source_prefix(source_language, target_language, self.directions)),
@@ -354,7 +359,7 @@ class Translator:
                 self._max_length,
                 explain,
             )
-        return TextPlanner(context, self._max_length, sentences, protect, explainer, self.estimator)
+        return TextPlanner(context, self._max_length, sentences, protect, explainer, self.estimator, choose)
 
     def request(
         self,

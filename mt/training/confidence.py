@@ -22,8 +22,7 @@ def fit_confidence(translator: Translator, pairs: Sequence[CalibrationPair]) -> 
     for direction, group in groupby(sorted(pairs, key=lambda pair: pair.direction), key=lambda pair: pair.direction):
         texts = list(group)
         source, target = direction.source, direction.target
-        planner = translator.planner(source=source, target=target, sentences=True)
-        results = translator.run(planner, [pair.source for pair in texts])
+        results = translator.translate([pair.source for pair in texts], source=source, target=target, sentences=True)
         scores = evaluation.sentence_chrf([result.text for result in results], [pair.target for pair in texts])
         searches += sum(bool(result.sentences) for result in results)
         for pair, result, score in zip(texts, results, scores, strict=True):

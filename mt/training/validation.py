@@ -129,8 +129,8 @@ class TranslationValidation(Validation):
         for number in np.unique(valid.direction[chosen]):
             indices = chosen[valid.direction[chosen] == number]
             source, target = self.directions[number].source, self.directions[number].target
-            planner = translator.planner(source=source, target=target, sentences=True, protect=False)
-            translations = translator.run(planner, valid.texts("source", indices))
+            texts = valid.texts("source", indices)
+            translations = translator.translate(texts, source=source, target=target, sentences=True, protect=False)
             hypotheses = [translation.text for translation in translations]
             scores.append(evaluation.bleu(hypotheses, valid.texts("target", indices), target_language=target).value)
         return float(np.mean(scores))

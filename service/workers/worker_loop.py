@@ -217,16 +217,15 @@ class WorkerLoop:
         planner = self._planners.get(key)
         if planner is None:
             digest = blake2b(message.caller.encode("utf-8", "surrogatepass"), digest_size=7).digest()
-            planner = self.translator.planner(
+            planner = self._planners[key] = self.translator.planner(
                 source=options.direction.source,
                 target=options.direction.target,
                 options=options.search(self.translator.options),
                 sentences=not options.split_sentences,
                 terms=options.terms,
                 explain=ExplainOptions(alignment=aligned, attention=options.attention),
-            )
-            planner = planner.with_formality(options.formality).with_caller(int.from_bytes(digest, "big"))
-            self._planners[key] = planner
+                caller=int.from_bytes(digest, "big"),
+            ).with_formality(options.formality)
         return planner
 
 

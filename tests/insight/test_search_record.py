@@ -132,10 +132,10 @@ def test_random_models(beam_size: int, n_best: int) -> None:
 def test_a_trained_model() -> None:
     """The text of the tree's best hypothesis is the translation of the fast path."""
     translator = Translator.load(FROZEN, device="cpu")
-    model, planner = load_model(FROZEN).model, translator.planner(protect=False, sentences=True)
+    model = load_model(FROZEN).model
     for sentence in ("My husband is very fast.", *sentences(3)):
         request = translator.request(sentence)
         assert request is not None
         tree = record_search(ModelScorer(model), request.source, request.options)
         text = translator.tokenizer.decode(tree.hypotheses[0].tokens)
-        assert [text] == [found.text for found in translator.run(planner, [sentence])]
+        assert text == translator.translate(sentence, protect=False, sentences=True).text

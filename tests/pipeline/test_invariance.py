@@ -83,8 +83,12 @@ def test_int8_loses_at_most_a_fifth_of_a_point(library: ctypes.CDLL) -> None:
     scores = {}
     for dtype in ("float32", "int8"):
         translator = Translator.load(os.environ["MT_TEST_MODEL"], "cpu", dtype=dtype)
-        planner = translator.planner(options=replace(translator.options, beam_size=5), sentences=True)
-        found = [each.text for each in translator.run(planner, lines("en"))]
+        found = [
+            each.text
+            for each in translator.translate(
+                lines("en"), options=replace(translator.options, beam_size=5), sentences=True
+            )
+        ]
         scores[dtype] = bleu(found, lines("de"), target_language="de").value
     print(scores)
     assert scores["float32"] - scores["int8"] <= 0.2 and scores["float32"] > 20

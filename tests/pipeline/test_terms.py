@@ -85,7 +85,7 @@ def test_ordinary_sentences_pay_nothing(translator: Translator) -> None:
 
 
 def test_a_translation_that_holds_its_terms_is_not_asked_for_again(translator: Translator) -> None:
-    [found] = translator.run(translator.planner(sentences=True), ["The cat draws the train."])
+    [found] = translator.translate(["The cat draws the train."], sentences=True)
     word = next(word for word in re.findall(r"\w+", found.text) if word.isalpha())
     assert constrained_requests(translator, ["The cat draws the train."], Terms((("cat", word),))) == []
     assert translator.translate("The cat draws the train.", glossary={"cat": word}).text == found.text
@@ -113,10 +113,9 @@ def test_capitals_terms_and_what_is_kept(translator: Translator) -> None:
 
 def test_terms_act_without_the_rest_and_on_samples(translator: Translator) -> None:
     glossary, sampling = {"dog": "Köter"}, SearchOptions(sample=True, max_length=translator.options.max_length)
-    for terms, word in ((Terms((("dog", "Köter"),)), "Köter"), (Terms(untranslated=("cat",)), "cat")):
-        planner = translator.planner(terms=terms, protect=False)
-        assert word in translator.run(planner, ["The dog sees the cat."])[0].text
+    assert "Köter" in translator.translate("The dog sees it.", glossary=glossary, protect=False).text
     assert "Köter" in translator.translate("The dog sees it.", glossary=glossary, options=sampling).text
+    assert "cat" in translator.translate("The dog sees the cat.", do_not_translate=["cat"], protect=False).text
 
 
 def test_long_words_have_more_nodes_than_sixteen_bits_count(translator: Translator) -> None:

@@ -65,7 +65,7 @@ def test_white_space_around_a_text_is_kept(translator: Translator, before: str, 
 
 def test_the_translation_of_a_sentence_is_one_line(translator: Translator) -> None:
     texts = [*sentences(200), "a\nb", "a\u2028b"]
-    found = translator.run(translator.planner(sentences=True), texts)
+    found = translator.translate(texts, sentences=True)
     assert [each.text for each in found if len(each.text.splitlines()) != 1] == []
 
 
@@ -101,7 +101,7 @@ def test_sentences_are_drawn_by_numbers_of_their_own(translator: Translator) -> 
     texts = sentences(40)
 
     def draw(texts: list[str]) -> list[tuple[str, ...]]:
-        translations = translator.run(translator.planner(options=flat, sentences=True, protect=False), texts)
+        translations = translator.translate(texts, options=flat, sentences=True, protect=False)
         return [translation.alternatives[0].pieces for translation in translations]
 
     drawn = draw(texts)
@@ -146,22 +146,16 @@ def test_scores_of_several_sentences(translator: Translator) -> None:
 
 
 def test_where_texts_are_sentences_none_is_split(translator: Translator) -> None:
-    found = translator.run(translator.planner(sentences=True), [f" {DOG} {CAT} "])[0]
+    found = translator.translate([f" {DOG} {CAT} "], sentences=True)[0]
     assert [each.source for each in found.sentences] == [f"{DOG} {CAT}"]
     assert found.text == f" {found.sentences[0].text} "
     assert found.sentences[0].alternatives[0].pieces == found.alternatives[0].pieces
 
 
-def test_requests_of_a_planner_belong_to_its_caller(translator: Translator) -> None:
-    planner = translator.planner()
-    assert {request.caller for request in planner.with_caller(7).task(DOG).requests} == {7}
-    assert {request.caller for request in planner.task(DOG).requests} == {planner.context.caller} != {7}
-
-
 @pytest.mark.parametrize("sentences", [False, True])
 def test_a_sentence_that_is_too_long_is_split_and_not_cut(translator: Translator, sentences: bool) -> None:
     text = "the dog sees the cat " * 100
-    found = translator.run(translator.planner(sentences=sentences), [text])[0]
+    found = translator.translate([text], sentences=sentences)[0]
     assert len(found.sentences) > 1
     assert " ".join(each.source for each in found.sentences) + " " == text
     assert " ".join(each.text for each in found.sentences) + " " == found.text

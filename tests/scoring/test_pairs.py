@@ -21,8 +21,9 @@ def translator(small_model: Path) -> Translator:
 
 def test_a_translation_scores_as_the_search_that_found_it_says(translator: Translator, small_model: Path) -> None:
     sources, options = sentences(8, seed=3), replace(translator.options, beam_size=2)
-    planner = translator.planner(options=options, protect=False)
-    found = [translation.alternatives[0] for translation in translator.run(planner, sources)]
+    found = [
+        translation.alternatives[0] for translation in translator.translate(sources, options=options, protect=False)
+    ]
     kept = [
         (source, best)
         for source, best in zip(sources, found, strict=True)

@@ -39,8 +39,12 @@ class OurPeer:
     def translate_text(self, lines: Sequence[str], search: PeerSearch) -> list[str]:
         if not search.forced:
             options = self._options(search, 1)[0]
-            planner = self.translator.planner(options=options, sentences=True, protect=False)
-            return [translation.text for translation in self.translator.run(planner, lines)]
+            return [
+                translation.text
+                for translation in self.translator.translate(
+                    list(lines), options=options, sentences=True, protect=False
+                )
+            ]
         return list(map(self.decode, self.translate([self.encode(line) for line in lines], search)))
 
     def decode(self, tokens: list[int]) -> str:

@@ -25,9 +25,8 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_model_and_itself_are_that_model(small_model: Path) -> None:
     one_model = Translator.load(small_model, "cpu", dtype="float32")
     options = replace(one_model.options, beam_size=3, n_best=3)
-    alone = one_model.run(one_model.planner(options=options, protect=False), TEXTS)
-    ensemble = Translator.load(small_model, "cpu", others=[small_model])
-    twice = ensemble.run(ensemble.planner(options=options, protect=False), TEXTS)
+    alone = one_model.translate(TEXTS, options=options, protect=False)
+    twice = Translator.load(small_model, "cpu", others=[small_model]).translate(TEXTS, options=options, protect=False)
     for one, two in zip(alone, twice, strict=True):
         assert [each.text for each in one.alternatives] == [each.text for each in two.alternatives]
         assert one.score == pytest.approx(two.score, abs=1e-4)
@@ -36,7 +35,7 @@ def test_a_model_and_itself_are_that_model(small_model: Path) -> None:
 def test_each_token_has_the_mean_of_its_probabilities(small_model: Path, other: Path) -> None:
     one, two = Translator.load(small_model, "cpu"), Translator.load(other, "cpu")
     ensemble = Translator.load(small_model, "cpu", others=[other])
-    translations = {each: each.run(each.planner(protect=False), TEXTS) for each in (one, two, ensemble)}
+    translations = {each: each.translate(TEXTS, protect=False) for each in (one, two, ensemble)}
     members = [load_model(folder).model for folder in (small_model, other)]
     texts = {each: [found.text for found in translations[each]] for each in translations}
     assert texts[ensemble] != texts[one] and texts[ensemble] != texts[two]

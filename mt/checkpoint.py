@@ -172,7 +172,7 @@ class LoadedModel:
 
     def arrays(self) -> Arrays:
         """Return the weights as float arrays, by name."""
-        return self.weights if isinstance(self.weights, Mapping) else to_arrays(self.weights.state_dict())
+        return _float_arrays(self.weights)
 
 
 @dataclass(frozen=True)
@@ -195,60 +195,51 @@ class LoadedLanguageModel:
         )
         return module
 
+    def arrays(self) -> Arrays:
+        """Return the weights as float arrays, by name."""
+        return _float_arrays(self.weights)
+
+
+def _float_arrays(weights: "Arrays | Transformer | LanguageModel") -> Arrays:
+    return weights if isinstance(weights, Mapping) else to_arrays(weights.state_dict())
+
 
 def to_arrays(weights: "Mapping[str, Tensor]") -> dict[str, Array]:
     """Return tensors as float32 arrays, by name."""
-    return {name: to_array(tensor) for name, tensor in weights.items()}
+    return {name: tensor.detach().float().cpu().numpy() for name, tensor in weights.items()}
 
 
-def to_array(weight: "Tensor | Array") -> Array:
-    """Return a tensor or an array of floats as a float32 array."""
-    if isinstance(weight, np.ndarray):
-        return weight.astype(np.float32, copy=False)
-    array: Array = weight.detach().float().cpu().numpy()
-    return array
+def save_model(folder: Path, model: LoadedModel | LoadedLanguageModel, card: str, keep_float: bool = False) -> None:
+    """Write a model directory with the text of its README.md (`card`), or replace it.
 
-
-def save_model(
-    folder: Path,
-    weights: "Mapping[str, Tensor] | Arrays",
-    tokenizer: Tokenizer,
-    description: Description | LanguageModelDescription,
-    card: str,
-    calibration: Sequence[CalibrationPair] = (),
-    *,
-    confidence: Confidence | None = None,
-    bigrams: SourceBigrams | None = None,
-    keep_float: bool = False,
-) -> None:
-    """Write a model directory, or replace it.
-
-    If `description.weights` is int8, the float `weights` are rounded to int8. With `keep_float`, the float weights are
-    written, too. Each weight is read, converted and written before the next one, so `weights` may compute them.
+    If `model.description.weights` is int8, the float weights are rounded to int8. With `keep_float`, the float weights
+    are written, too. Each weight is read, converted and written before the next one, so that the mapping
+    `model.weights` may compute them. `save_shortlist` and `save_int8_check` write the shortlist and the check of int8.
     """
-    int8 = isinstance(description, Description) and description.weights == "int8"
-    shapes = _shapes(description)
+    int8 = isinstance(model, LoadedModel) and model.description.weights == "int8"
+    arrays, shapes = model.arrays(), _shapes(model.description)
     with atomic_folder(folder) as temporary:
         if int8:
-            rounded = quantization.quantize_weights(_in_float32(weights, shapes))
+            rounded = quantization.quantize_weights(_in_float32(arrays, shapes))
             write_arrays(temporary / WEIGHTS, quantization.int8_layout(shapes), rounded)
         if keep_float or not int8:
             layout = {name: ("float32", shape) for name, shape in shapes.items()}
-            write_arrays(temporary / (FLOAT_WEIGHTS if int8 else WEIGHTS), layout, _in_float32(weights, shapes))
-        (temporary / "config.json").write_text(_json(description), encoding="utf-8")
-        for name, content in tokenizer.files.items():
+            write_arrays(temporary / (FLOAT_WEIGHTS if int8 else WEIGHTS), layout, _in_float32(arrays, shapes))
+        (temporary / "config.json").write_text(_json(model.description), encoding="utf-8")
+        for name, content in model.tokenizer.files.items():
             (temporary / name).write_bytes(content)
         (temporary / "README.md").write_text(card, encoding="utf-8")
-        if calibration:
-            (temporary / "calibration.json").write_bytes(CALIBRATION.dump_json(tuple(calibration), indent=1))
-        if confidence:
-            (temporary / "confidence.json").write_text(_json(confidence), encoding="utf-8")
-        if bigrams:
-            save_source_bigrams(temporary, bigrams, tokenizer)
+        if isinstance(model, LoadedModel):
+            if model.calibration:
+                (temporary / "calibration.json").write_bytes(CALIBRATION.dump_json(model.calibration, indent=1))
+            if model.confidence:
+                save_confidence(temporary, model.confidence)
+            if model.bigrams:
+                save_source_bigrams(temporary, model.bigrams, model.tokenizer)
 
 
-def _in_float32(weights: "Mapping[str, Tensor] | Arrays", names: Iterable[str]) -> Iterator[tuple[str, Array]]:
-    return ((name, to_array(weights[name])) for name in names)
+def _in_float32(arrays: Arrays, names: Iterable[str]) -> Iterator[tuple[str, Array]]:
+    return ((name, arrays[name].astype(np.float32, copy=False)) for name in names)
 
 
 def _shapes(description: Description | LanguageModelDescription) -> Shapes:
@@ -260,7 +251,7 @@ def _shapes(description: Description | LanguageModelDescription) -> Shapes:
 
 
 def load_model(folder: Path, device: str = "cpu") -> LoadedModel:
-    """Load the directory of a translation model. `device` is where `LoadedModel.model` is to be.
+    """Load the directory of a translation model. `device` is the device of `LoadedModel.model`.
 
     Raises: ModelError or TokenizerError, which name the file and its problem.
     """

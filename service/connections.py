@@ -55,7 +55,7 @@ def raise_descriptor_limit(connections: int) -> None:
 
 
 def accept_batch(limit: int) -> int:
-    """Return how many connections to accept at a time: asyncio accepts them all before it closes any."""
+    """Return the number of connections to accept at a time. asyncio closes none before it has accepted all of them."""
     return max(2, limit // 32)
 
 
@@ -162,7 +162,7 @@ class TimedConnection(H11Protocol):
         self._update()
 
     def handle_events(self) -> None:
-        """Parse what has been received when this connection has a turn. Until then, receive no more."""
+        """Parse the received bytes at the turn of this connection, and do not receive more bytes until then."""
         if self._limiter.turns.add(self):
             self._waiting = True
             self.transport.pause_reading()

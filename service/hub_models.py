@@ -18,7 +18,7 @@ from service.settings import Settings, SettingsError
 
 
 def install_models(settings: Settings) -> Settings:
-    """Return the settings with the model directory of each `hub:NAME`; a model that is not installed is installed.
+    """Return the settings with a model directory in place of each `hub:NAME`, and install the missing models.
 
     Models are installed in the folder of the setting `models`, or else in the user's data folder. An installed model is
     not compared with the hub. Raises: SettingsError if a name is wrong, or a model cannot be installed.

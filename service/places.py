@@ -5,7 +5,7 @@ from collections import Counter, OrderedDict, deque
 
 
 class Places:
-    """Places, one for each work that runs. Callers take turns; no caller can hold all places of several."""
+    """Limited number of places for work that runs. Callers take turns, and no caller can hold all of several places."""
 
     def __init__(self, places: int) -> None:
         self._free, self._most = places, max(1, places - 1)

@@ -237,7 +237,7 @@ class Settings(BaseSettings):
 
     @property
     def accepted_hosts(self) -> tuple[str, ...]:
-        """Names that a Host header may have beside IP addresses; * stands for all."""
+        """Names that a Host header may contain; * stands for all names. IP addresses are always accepted."""
         return self.allowed_hosts or (("localhost",) if _is_loopback(self.host) else ("*",))
 
     @property

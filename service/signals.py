@@ -19,7 +19,7 @@ class Stoppable(Protocol):
     """The HTTP server."""
 
     async def stop(self) -> None:
-        """Close the connections, and return from serving."""
+        """Close the connections, and let the server return."""
 
 
 class SignalHandlers:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from mt import Translator
-from mt.checkpoint import Description, LanguageModelDescription, save_model
+from mt.checkpoint import Description, LanguageModelDescription, LoadedLanguageModel, LoadedModel, save_model
 from mt.config import DecodingConfig, ModelConfig
 from mt.engine.engine import Engine
 from mt.engine.requests import Request
@@ -63,7 +63,7 @@ def write_model(
         model=config,
         decoding=DecodingConfig(beam_size=beam_size, max_length_factor=1.5, max_length_offset=5),
     )
-    save_model(folder, model.state_dict(), tokenizer, description, "# small\n")
+    save_model(folder, LoadedModel(model, tokenizer, description), "# small\n")
     return folder
 
 
@@ -76,7 +76,7 @@ def write_language_model(folder: Path, language: str, seed: int) -> Path:
     description = LanguageModelDescription(
         name="small", language=language, vocabulary_size=len(tokenizer), model=config
     )
-    save_model(folder, model.state_dict(), tokenizer, description, "# small\n")
+    save_model(folder, LoadedLanguageModel(model, tokenizer, description), "# small\n")
     return folder
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from mt import checkpoint
 from mt import weights as weight_files
 from mt.arrays import Array
-from mt.checkpoint import Confidence, Description, load_model, save_confidence, save_model, to_arrays
+from mt.checkpoint import Confidence, Description, LoadedModel, load_model, save_confidence, save_model, to_arrays
 from mt.config import DecodingConfig, ModelConfig
 from mt.errors import ModelError, MTError, TokenizerError
 from mt.files import atomic_folder
@@ -60,7 +60,7 @@ def original(description: Description) -> Transformer:
 @pytest.fixture
 def folder(tmp_path: Path, original: Transformer, tokenizer: Tokenizer, description: Description) -> Path:
     """A good model directory."""
-    save_model(tmp_path / "model", original.state_dict(), tokenizer, description, "# A card\n")
+    save_model(tmp_path / "model", LoadedModel(original, tokenizer, description), "# A card\n")
     return tmp_path / "model"
 
 
@@ -118,7 +118,7 @@ def test_a_saved_model_replaces_the_one_before(
 ) -> None:
     (folder / "left over").touch()
     other = description.model_copy(update={"name": "dog"})
-    save_model(folder, original.state_dict(), tokenizer, other, "# A card\n")
+    save_model(folder, LoadedModel(original, tokenizer, other), "# A card\n")
     assert load_model(folder).description.name == "dog"
     assert not (folder / "left over").exists()
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
@@ -167,7 +167,7 @@ def test_confidence_comes_back_and_is_replaced(
 ) -> None:
     assert load_model(folder).confidence is None
     first, second = (Confidence(slope=1.5, intercept=-0.1 * n, sentences=n) for n in (1, 2))
-    save_model(folder, original.state_dict(), tokenizer, description, "# A card\n", confidence=first)
+    save_model(folder, LoadedModel(original, tokenizer, description, confidence=first), "# A card\n")
     assert load_model(folder).confidence == first
     before = {path.name for path in folder.iterdir()}
     save_confidence(folder, second)
@@ -373,7 +373,7 @@ def test_weights_are_computed_one_at_a_time(
             return len(state)
 
     about = description.with_weights(weights)
-    save_model(tmp_path / "model", Computed(), tokenizer, about, "", keep_float=weights == "int8")
+    save_model(tmp_path / "model", LoadedModel(Computed(), tokenizer, about), "", keep_float=weights == "int8")
     assert most == 1 and len(read) == len(state) * (1 + (weights == "int8"))
     loaded = load_model(tmp_path / "model").arrays()
     assert all(np.array_equal(loaded[name], array) for name, array in state.items())
@@ -395,19 +395,23 @@ def test_writers_of_one_folder_wait_for_each_other_and_readers_see_one_model(
 ) -> None:
     """Two processes replace a model again and again, by one whose weights and description go together."""
     program = """
-import sys, time, torch
+import sys, time
+import numpy as np
+from dataclasses import replace
 from pathlib import Path
 from mt.checkpoint import load_model, save_model
 first, folder = load_model(Path(sys.argv[1])), Path(sys.argv[2])
 for number in range(25):
     name = f"{sys.argv[3]}-{number}"
-    weights = {key: torch.full_like(each, float(number)) for key, each in first.model.state_dict().items()}
-    save_model(folder, weights, first.tokenizer, first.description.model_copy(update={"name": name}), "")
+    weights = {key: np.full_like(each, number) for key, each in first.arrays().items()}
+    description = first.description.model_copy(update={"name": name})
+    save_model(folder, replace(first, weights=weights, description=description), "")
     time.sleep(0.05)
 """
     for name in ("seed", "model"):
-        zeros = {key: torch.zeros_like(each) for key, each in original.state_dict().items()}
-        save_model(tmp_path / name, zeros, tokenizer, description.model_copy(update={"name": "z-0"}), "")
+        zeros = {key: np.zeros_like(each) for key, each in to_arrays(original.state_dict()).items()}
+        named = description.model_copy(update={"name": "z-0"})
+        save_model(tmp_path / name, LoadedModel(zeros, tokenizer, named), "")
     command = [sys.executable, "-c", program, str(tmp_path / "seed"), str(tmp_path / "model")]
     writers = [subprocess.Popen([*command, name]) for name in "ab"]
     seen = set()

@@ -24,7 +24,7 @@ from rich.table import Table
 
 from mt.cli.command import CommandParser, command, stderr_console
 from service.access.api_keys import ApiKey, ApiKeyError, NewApiKey, get_key, list_keys, make_key, revoke_key
-from service.access.database import Database
+from service.access.database import Database, DatabaseError
 from service.access.usage import month_of, read_usage
 from service.settings import variable
 
@@ -38,7 +38,7 @@ MAX_DAYS = 365_000  # about 1,000 years: an expiry date must be before the year 
 def main(argv: Sequence[str]) -> int:
     options = parse(argv)
     console = stderr_console()
-    with Database.open(find_database(options)) as database:
+    with Database.open(find_database(options, "add")) as database:
         secret, keys = database.run_sync(lambda connection: run_action(connection, options))
     if options.json:
         created = {"key": secret} if secret else {}
@@ -89,17 +89,17 @@ def count_to(maximum: int) -> Callable[[str], int]:
     return parse_count
 
 
-def find_database(options: argparse.Namespace) -> Path:
-    """Return the path of the database. Only `add` may create a database, so that a misspelt name is reported.
+def find_database(options: argparse.Namespace, creates: str) -> Path:
+    """Return the path of the database. Only the action `creates` may create one, so that a misspelt name is reported.
 
     Raises:
-        ApiKeyError: if no database is named, or the named database does not exist.
+        DatabaseError: if no database is named, or the named database does not exist.
     """
     name = options.database or os.environ.get(variable("database"))
     if not name:
-        raise ApiKeyError(f"no database is named. Give --database FILE, or set {variable('database')}")
-    if options.action != "add" and not Path(name).is_file():
-        raise ApiKeyError(f"database {name} does not exist; accepted: a file that `add` or the service created")
+        raise DatabaseError(f"no database is named. Give --database FILE, or set {variable('database')}")
+    if options.action != creates and not Path(name).is_file():
+        raise DatabaseError(f"database {name} does not exist; accepted: a file that `{creates}` or the service created")
     return Path(name)
 
 

@@ -11,7 +11,6 @@ Without --key, a memory belongs to the operator, and every caller who knows its 
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -23,7 +22,7 @@ from typing import Any
 from rich.table import Table
 
 from mt.cli.command import CommandParser, command, stderr_console
-from mt.cli.keys import database_options
+from mt.cli.keys import database_options, find_database
 from mt.data.corpus import SentencePair, read_tsv
 from mt.data.translation_memory import read_memory, write_tmx
 from mt.errors import MTError
@@ -47,7 +46,6 @@ from service.access.memories import (
     read_units,
 )
 from service.errors import ServiceError
-from service.settings import variable
 
 UNLIMITED = MemoryLimits(*[2**60] * 5)
 
@@ -59,7 +57,7 @@ class MemoryCommandError(MTError):
 @command
 def main(argv: Sequence[str]) -> int:
     options = parse(argv)
-    with Database.open(find_database(options)) as database:
+    with Database.open(find_database(options, "import")) as database:
         try:
             memories = run_action(database, options)
         except ServiceError as error:
@@ -69,7 +67,9 @@ def main(argv: Sequence[str]) -> int:
     if options.json:
         print(json.dumps(listed, ensure_ascii=False, indent=2))
     else:
-        stderr_console().print(memory_table(listed))
+        table = memory_table(listed)
+        table.title = "deleted" if options.action == "delete" else None
+        stderr_console().print(table)
     return 0
 
 
@@ -93,20 +93,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         "memory", help="id or name of the memory"
     )
     return parser.parse_args(argv)
-
-
-def find_database(options: argparse.Namespace) -> Path:
-    """Return the path of the database. Only `import` may create a database, so that a misspelt name is reported.
-
-    Raises:
-        MemoryCommandError: if no database is named, or the named database does not exist.
-    """
-    name = options.database or os.environ.get(variable("database"))
-    if not name:
-        raise MemoryCommandError(f"no database is named. Give --database FILE, or set {variable('database')}")
-    if options.action != "import" and not Path(name).is_file():
-        raise MemoryCommandError(f"database {name} does not exist; accepted: a file that the service created")
-    return Path(name)
 
 
 def run_action(database: Database, options: argparse.Namespace) -> list[Memory]:

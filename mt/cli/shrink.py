@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from mt.checkpoint import load_model, save_model
+from mt.checkpoint import LoadedModel, load_model, save_model, to_arrays
 from mt.cli.command import CommandParser, command, count, stderr_console
 from mt.interop.output import check_output
 from mt.training.student import shrink
@@ -42,7 +42,8 @@ def main(argv: Sequence[str]) -> int:
         pieces=len(tokenizer),
         folder=options.out,
     )
-    save_model(options.out, weights, tokenizer, description, card, teacher.calibration)
+    student = LoadedModel(to_arrays(weights), tokenizer, description, calibration=teacher.calibration)
+    save_model(options.out, student, card)
     parameters = sum(tensor.numel() for tensor in weights.values())
     before = sum(parameter.numel() for parameter in teacher.model.parameters())
     stderr_console().print(

@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -20,7 +21,14 @@ import torch
 from rich.console import Console
 
 from mt import evaluation
-from mt.checkpoint import CALIBRATION_PAIRS, Confidence, Description, LanguageModelDescription, LoadedModel, save_model
+from mt.checkpoint import (
+    CALIBRATION_PAIRS,
+    Description,
+    LanguageModelDescription,
+    LoadedLanguageModel,
+    LoadedModel,
+    save_model,
+)
 from mt.cli.command import CommandParser, command, count, stderr_console
 from mt.cli.prepare import RUNS, prepare_with_progress, recipe_path
 from mt.config import Recipe
@@ -249,7 +257,7 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
             tests, data, LanguageModelScorer(model, data.tokenizer, about.language, about.block_tokens)
         )
         card = write_language_model_card(recipe, data, trainer.progress, published, perplexities)
-        save_model(folder, weights, data.tokenizer, about, card)
+        save_model(folder, LoadedLanguageModel(model, data.tokenizer, about), card)
         for row in perplexities:
             report.print(f"{row.text}: perplexity {row.value:.2f} of {row.tokens:,} tokens")
     else:
@@ -257,16 +265,17 @@ def publish(recipe: Recipe, data: PreparedData, tests: Tests, trainer: Trainer, 
         languages = [source or "" for source, _ in language_pairs(recipe)]
         bigrams = SourceBigrams.build(data.train.source, data.train.direction, languages)
         device = str(next(model.parameters()).device)
-        translator = Translator.from_loaded(LoadedModel(model, data.tokenizer, about, device, bigrams=bigrams))
+        calibration = tuple(trainer.validation.pairs(CALIBRATION_PAIRS))
+        trained = LoadedModel(model, data.tokenizer, about, device, calibration, bigrams=bigrams)
+        translator = Translator.from_loaded(trained)
         scores = score_tests(tests, translator)
         card = write_card(recipe, data, trainer.progress, published, scores)
-        confidence: Confidence | None = None
         try:
             confidence = fit_confidence(translator, trainer.validation.pairs(CONFIDENCE_PAIRS))
+            trained = replace(trained, confidence=confidence)
         except DataError as error:  # the model can still be looked at
             report.print(f"no confidence.json: {error}")
-        calibration = trainer.validation.pairs(CALIBRATION_PAIRS)
-        save_model(folder, weights, data.tokenizer, about, card, calibration, confidence=confidence, bigrams=bigrams)
+        save_model(folder, trained, card)
         for direction, scored in scores.items():
             for score in scored.scores:
                 report.print(f"{direction} test: {score.name} {score.value:.2f}  {score.signature}")
@@ -318,9 +327,8 @@ def score_tests(tests: Tests, translator: Translator) -> dict[str, evaluation.Re
     for direction, pairs in tests.items():
         if pairs:
             languages = Direction.parse(direction)
-            translations = translator.translate(
-                [pair.source for pair in pairs], source=languages.source, target=languages.target, sentences=True
-            )
+            planner = translator.planner(source=languages.source, target=languages.target, sentences=True)
+            translations = translator.run(planner, [pair.source for pair in pairs])
             reports[direction] = evaluation.evaluate(
                 [translation.text for translation in translations],
                 [pair.target for pair in pairs],

@@ -44,7 +44,7 @@ class TokenBlocks:
 
     @property
     def consecutive(self) -> np.ndarray:
-        """Positions at which the blocks begin that cover the text once."""
+        """Start positions of consecutive blocks, which together cover the text once."""
         return np.arange(0, len(self), self.size)
 
     def batch(self, begins: np.ndarray) -> TrainingBatch:

@@ -147,7 +147,10 @@ def is_repetitive(source: str, target: str, most: int) -> bool:
 
 
 def _repetition(words: list[str], enough: int) -> int:
-    """Return how often in a row a phrase occurs at most; 1 if fewer than `enough` words are repetitions."""
+    """Return the largest number of consecutive occurrences of a phrase.
+
+    If fewer than `enough` words occur before in the text, return 1.
+    """
     if len(words) - len(set(words)) < enough:
         return 1
     longest = 0

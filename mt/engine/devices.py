@@ -64,7 +64,7 @@ def cpu_threads() -> int:
 
 
 def has_driver() -> bool:
-    """Return whether the NVIDIA driver is installed, which takes less time than an import of torch."""
+    """Return whether the NVIDIA driver is installed, without the time of an import of torch."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -159,7 +159,7 @@ class Engine:
         return key, running
 
     def _fail(self, key: BatchKey, joining: Sequence[Request], error: Exception) -> list[Result]:
-        """Drop a batch that raised an exception. If it has several requests, with `joining` ones, isolate them.
+        """Drop a batch that raised an exception. If it and `joining` have several requests together, isolate them.
 
         Raises: `error` if the accelerator has failed; the process must be replaced.
         """

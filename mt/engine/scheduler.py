@@ -30,7 +30,7 @@ class Limits:
     def of(cls, device_type: str) -> "Limits":
         """Return limits for torch. The caches of a CPU have space for few rows; a GPU needs many rows to be busy.
 
-        By the model of docs/experiments/112, 1,024 rows suffice for a GPU, and more rows fill later.
+        By the estimate of docs/experiments/112, 1,024 rows suffice for a GPU. More rows would take longer to fill.
         """
         return cls() if device_type == "cpu" else cls(rows=1024, source_tokens=16_384, free_part=8)
 

@@ -37,7 +37,7 @@ CHARACTER = 0.62  # mean width of a character, as a fraction of the font size
 
 @dataclass(frozen=True)
 class Text:
-    """A line of text whose baseline begins, has its middle or ends at (x, y). Vertical text reads upwards."""
+    """A line of text. The start, the middle or the end of its baseline is at (x, y). Vertical text reads upwards."""
 
     x: float
     y: float

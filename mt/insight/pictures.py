@@ -45,7 +45,10 @@ def heat_map(
     cell: tuple[float, float] = (16, 16),
     scale: float = 1,
 ) -> Drawing:
-    """Draw a matrix [R][C] with its labels. Only every eighth or later of small cells and of numbers has a label."""
+    """Draw a matrix [R][C] with its labels.
+
+    If the cells are small, only some rows and columns have a label; so have columns whose labels are numbers.
+    """
     names = [shortened(name) for name in columns]
     wide = cell[0] >= 9 and not all(name.isdecimal() for name in names)
     left = MARGIN + max((text_width(shortened(row)) for row in rows), default=0) + 6

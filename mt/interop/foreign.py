@@ -15,7 +15,8 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from mt.checkpoint import Description, save_model
+from mt.arrays import Array
+from mt.checkpoint import Description, LoadedModel, save_model
 from mt.config import ModelConfig
 from mt.errors import LanguageError, ModelError, MTError, problems
 from mt.interop.mapping import Table, find_misplaced, place
@@ -125,7 +126,8 @@ def write_model(model: ForeignModel, out: Path, directions: Sequence[str]) -> No
             wrong += _listed(error)
     if wrong or config is None or description is None or tokenizer is None:
         raise ModelError(problems(f"{model.name} cannot be imported", dict.fromkeys(wrong)))
-    save_model(out, OurWeights(model, config), tokenizer, description, _card(model, description.directions))
+    imported = LoadedModel(OurWeights(model, config), tokenizer, description)
+    save_model(out, imported, _card(model, description.directions))
 
 
 def _listed(error: ValidationError) -> list[str]:
@@ -166,22 +168,23 @@ def _weight_problems(model: ForeignModel, config: ModelConfig) -> Iterator[str]:
             yield f"{name} has infinite or NaN values"
 
 
-class OurWeights(Mapping[str, Tensor]):
-    """State dictionary of our model, each tensor computed when it is read; `_weight_problems` found no problem."""
+class OurWeights(Mapping[str, Array]):
+    """Weights of our model, each array computed when it is read; `_weight_problems` found no problem."""
 
     def __init__(self, model: ForeignModel, config: ModelConfig) -> None:
         placed = place(model.table(config), model.weights)
         self._placed = {BIAS: torch.zeros(len(model.target.ids)), **placed}
         self._sides = ((model.target, TARGET_ROWS), (model.source, SOURCE_ROWS))
 
-    def __getitem__(self, name: str) -> Tensor:
+    def __getitem__(self, name: str) -> Array:
         weight = self._placed[name]
         for side, names in self._sides:
             if name in names:
                 weight = _arranged(weight, side.rows)
         if name == BIAS:
             weight[self._sides[0][0].silent] = NEVER
-        return weight.float()
+        array: Array = weight.float().numpy()
+        return array
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._placed)

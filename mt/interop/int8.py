@@ -1,5 +1,6 @@
 """Comparison of int8 with float32 for a model directory, and conversion of a model directory to int8 weights."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from mt.checkpoint import (
@@ -76,14 +77,9 @@ def export_int8(model: Path, out: Path, keep_float: bool = False) -> None:
 def _write_int8(out: Path, loaded: LoadedModel, card: str, keep_float: bool) -> None:
     save_model(
         out,
-        loaded.arrays(),
-        loaded.tokenizer,
-        loaded.description.with_weights("int8"),
+        replace(loaded, description=loaded.description.with_weights("int8")),
         f"{card.rstrip()}\n\n{HEADING}\n\n" + CARD.format(exact=KEPT if keep_float else NOT_KEPT),
-        loaded.calibration,
-        confidence=loaded.confidence,
-        bigrams=loaded.bigrams,
-        keep_float=keep_float,
+        keep_float,
     )
     if loaded.shortlist is not None:
         save_shortlist(out, loaded.shortlist, loaded.tokenizer)

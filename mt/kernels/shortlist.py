@@ -60,7 +60,7 @@ class Shortlist:
 
 
 def twins(piece: str, ids: dict[str, int]) -> Iterator[int]:
-    """Yield the ids of the same piece with or without a leading space. A copy of the piece may need them."""
+    """Yield the ids of the same piece with or without a leading space. A copied word may need this piece."""
     other = piece[1:] if piece.startswith(SPACE) else SPACE + piece
     if other in ids:
         yield ids[other]

@@ -54,9 +54,9 @@ def fused_attention(
 
 
 def attention_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return what `fused_attention` uses for a mask [B, S] of keys: the mask, or on a GPU biases 0 and -inf.
+    """Return a mask [B, S] of keys in the form for `fused_attention`: on a GPU as biases 0 and -inf.
 
-    Each layer on a GPU would convert the mask to biases whose rows begin at multiples of 8 numbers.
+    Otherwise, each layer on a GPU would convert the mask to biases, whose rows begin at multiples of 8 numbers.
     """
     if mask.device.type == "cpu":
         return mask

@@ -265,7 +265,7 @@ def duplicate_words(matches: Iterable[TermMatch], links: UnitLinks, language: st
 
 
 def substitute_terms(matches: Sequence[TermMatch], text: str, links: UnitLinks, language: str) -> str:
-    """Replace the target word with the most attention on a missing term by the term. Return the new text.
+    """Put each missing term in the place of the target word with the most attention on it. Return the new text.
 
     If no target word translates a term, the term is inserted before the final punctuation mark. `text` is
     `links.target` with restored protected spans.

@@ -77,7 +77,7 @@ def lower_title_case(sentence: str, language: str, kept: Sequence[Range] = ()) -
 
 
 def _has_lower_word(sentence: str) -> bool:
-    """Return whether a long word is in lower case. Such a sentence is neither in ALL CAPS nor in Title Case."""
+    """Return whether a sentence has a long word in lower case, and so is neither in ALL CAPS nor in Title Case."""
     return any(len(word) > _LEAST_LONG and word.isalpha() and word.islower() for word in sentence.split())
 
 

@@ -9,7 +9,7 @@ from mt.languages import primary_language
 
 
 class Formality(StrEnum):
-    """Wanted address of the reader."""
+    """Formality with which a translation addresses the reader."""
 
     LESS = "less"  # du, tu
     MORE = "more"  # Sie, vous

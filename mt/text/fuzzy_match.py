@@ -70,9 +70,9 @@ def distance(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
 def repair(match: UnitLinks, plain: UnitLinks) -> str | None:
     """Return the translation of a match with its differing words replaced, or None if that is not possible.
 
-    Where the sentence differs from the source of the match, the words of the match's translation that translate the
-    difference are replaced by the words with which the model translates it (Ortega et al. 2016, "Fuzzy-match Repair
-    Using Black-box Machine Translation Systems").
+    The sentence differs from the source of the match in some words. The translations of these words in the target of
+    the match are replaced by the model's translations of the words that the sentence has in their place (Ortega et al.
+    2016, "Fuzzy-match Repair Using Black-box Machine Translation Systems").
 
     Args:
         match: links between the source and the target of the match.
@@ -103,7 +103,7 @@ def _join(before: str, after: str) -> bool:
 
 
 def _stutters(text: str) -> bool:
-    """Return whether one, two or three words follow themselves, as in `of the of the`."""
+    """Return whether a sequence of one to three words occurs twice in a row, as in `of the of the`."""
     listed = [word for word in words(text.casefold()) if word.isalnum()]
     return any(
         listed[place : place + size] == listed[place + size : place + 2 * size]
@@ -113,7 +113,7 @@ def _stutters(text: str) -> bool:
 
 
 def _without_repetition(before: str, written: str, after: str) -> str:
-    """Return a replacement without a first or last word that the text around it has in the same place."""
+    """Return a replacement without its first word if the text before ends with it, likewise its last word."""
     first, *rest = written.split(" ", 1)
     if rest and before.split()[-1:] == [first]:
         written = rest[0]
@@ -141,9 +141,10 @@ def _edits(match: UnitLinks, plain: UnitLinks) -> Iterator[tuple[Range, str] | N
 
 
 def _growths(before: int, after: int) -> Iterator[Range]:
-    """Yield numbers of equal words before and after a difference, at most those given, the smallest sums first.
+    """Yield (words before, words after) by which a difference may grow, in ascending order of their sum.
 
-    Words after a difference come first, because in most languages the noun follows the words that depend on it.
+    The numbers are at most `before` and `after`. Of equal sums, the one with more words after the difference comes
+    first, because in most languages the noun follows the words that depend on it.
     """
     for total in range(_GROWTH + 1):
         for left in range(min(total, before) + 1):

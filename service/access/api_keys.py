@@ -62,7 +62,7 @@ class ApiKeys:
     async def find(self, secret: str, address: str = "") -> ApiKey | None:
         """Return the properties of a key, valid or not, or None if the key does not exist.
 
-        The look-ups of one `address` wait for each other, and not those of other addresses for them.
+        The look-ups of one `address` run one after the other, and do not delay those of other addresses.
         """
         digest = _digest(secret)
         return await self._database.read_keys(lambda connection: _find(connection, digest), address)

@@ -72,7 +72,7 @@ class AccessControl:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Write usage to the database in the background while the context is open, and all pending usage at its end."""
+        """Write usage to the database in the background while the context is open. Write the rest at its end."""
         closing = asyncio.Event()
         writing = asyncio.create_task(self._ledger.write_until(closing))
         try:

@@ -190,7 +190,7 @@ class GlossaryStore:
         return await self._database.read(read, owner)
 
     def _measure(self, connection: sqlite3.Connection, id: str) -> None:
-        """Store the size in bytes of a glossary that has been written; delete others if its group is over the limit.
+        """Store the size of a changed glossary in bytes, and delete older glossaries if their group is over the limit.
 
         Raises: InvalidRequest if a limit of one caller is exceeded, StorageFull if the limit of all callers is
         exceeded.

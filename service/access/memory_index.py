@@ -99,9 +99,9 @@ def _rarest(connection: sqlite3.Connection, memory: int, keys: Sequence[int]) ->
 
 
 def _keys(sentence: Iterable[str]) -> list[int]:
-    """Return a number for each word, without regard to case: occurrence n of a word has another number than the first.
+    """Return a hash of each word in lower case. Several occurrences of a word have different hashes.
 
-    Words with equal numbers only make a bound larger.
+    If two words have the same hash, only a bound becomes larger.
     """
     seen = Counter[str]()
     keys = []

@@ -40,7 +40,10 @@ def read_markup(texts: Sequence[str], xml: bool, options: MarkupOptions) -> list
 def write_markup(
     texts: Sequence[tuple[str, int]], xml: bool, options: MarkupOptions, translations: list[TranslatedSegment]
 ) -> list[str]:
-    """Return `versions` translated copies of each (text, versions). A copy takes one translation for each segment."""
+    """Return translated copies of marked-up texts: n copies for each pair (text, n) of `texts`.
+
+    Each copy uses the next translations, one for each segment of its text.
+    """
     left = iter(translations)
     written: list[str] = []
     for text, versions in texts:

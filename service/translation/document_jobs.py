@@ -336,7 +336,7 @@ def _unfinished(connection: sqlite3.Connection) -> list[tuple[str, str, int, int
 
 
 def _begin_attempt(connection: sqlite3.Connection, id: str, alone: bool) -> _Task | None:
-    """Note an attempt and return the document, or None if it is deleted or another process has translated it.
+    """Record an attempt and return the document, or None if it is deleted or another process has translated it.
 
     If the process ends while it translates several documents, each of them becomes a suspect. A suspect is translated
     alone. If the process ends again, this document is the likely cause, and the attempt counts.

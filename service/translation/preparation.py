@@ -25,7 +25,7 @@ class PreparedText:
     is_markup: bool = False
 
     def answer(self, answers: Sequence[Answer], written: Sequence[str] = ()) -> Answer:
-        """Return the answer for this text from the answers for its parts and, for markup, the written translations."""
+        """Combine the answers for the parts of this text. `written` has the translations of a text with markup."""
         if not self.route:
             answer = unchanged_answer(self.text, self.source)
         elif not self.is_markup:

@@ -107,7 +107,7 @@ class Translate:
 
 @dataclass(frozen=True)
 class Cancel:
-    """Withdraws texts that need no answer any more."""
+    """Withdraws texts whose answers are no longer needed."""
 
     ids: tuple[int, ...]
 

@@ -62,7 +62,7 @@ def read_card(model: Path) -> CardFacts:
 def model_name(model: Path) -> str:
     """Return the `name` in config.json; without a valid name, `folder_name`.
 
-    The part "model" tells nothing: every training run writes its model to a directory of this name.
+    The part "model" is left out, because every training run writes its model to a directory of this name.
     """
     with suppress(OSError, ValueError, RecursionError):
         if (model / "config.json").is_file():  # not a device, whose content may be endless

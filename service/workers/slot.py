@@ -83,7 +83,7 @@ class WorkerSlot:
         await self._attempted.wait()
 
     async def close(self) -> None:
-        """Stop the worker, even if it is still starting, and restart it no more."""
+        """Stop the worker, even if it is still starting, and do not restart it."""
         self._closed = True
         await self.unload()
 

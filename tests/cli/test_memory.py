@@ -51,7 +51,9 @@ def test_a_memory_lives_from_import_to_delete(
     assert run(database, "export", listed["id"]) == 0
     assert capsys.readouterr().out == tmx.read_text("utf-8")
     assert imported(database, tmx, "--name", "handbook") == 0
+    capsys.readouterr()
     assert run(database, "delete", "handbook") == 0
+    assert "deleted" in capsys.readouterr().err
     with Database.open(database) as opened:
         assert opened.run_sync(list_all) == []
 

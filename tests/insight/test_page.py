@@ -119,10 +119,13 @@ def test_a_drawing_in_both_forms() -> None:
 def test_a_query(loaded: LoadedModel) -> None:
     explanation = explain(loaded, "My husband is very fast.", query=Query.parse("cross.2.1.3"))
     page = html_page(explanation, draw(explanation))
-    weights = explanation.record.of("cross")[1].weights[0, 2]
+    weights, values = explanation.attention.weights[0, 2], explanation.attention.v[0]
+    assert torch.equal(weights, explanation.record.of("cross")[1].weights[0, 2])
     assert f"Cross-attention, layer 2, head 1, the query of token 3, {explanation.target[2]}." in page
     assert all(f"<td>{weight:.4f}</td>" in page for weight in weights.tolist())
     assert page.count("<td>masked</td>") == 2
+    shown = [tuple(map(float, last)) for last in re.findall(r"<td>\[([-.\d]+), ([-.\d]+)[^\]]*\]</td></tr>", page)]
+    assert shown == [tuple(round(number, 3) for number in row[:2].tolist()) for row in [*values, weights @ values]]
 
 
 @pytest.mark.parametrize(

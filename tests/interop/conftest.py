@@ -40,7 +40,7 @@ def build(tmp_path: Path) -> Build:
         description = Description(
             name=name, directions=DirectionSet.parse(directions), vocabulary_size=len(tokenizer), model=config
         )
-        save_model(tmp_path / name, model.state_dict(), tokenizer, description, "# tiny\n")
+        save_model(tmp_path / name, LoadedModel(model, tokenizer, description), "# tiny\n")
         return tmp_path / name
 
     return write

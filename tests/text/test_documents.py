@@ -433,7 +433,7 @@ with zipfile.ZipFile(BOMB, "w", zipfile.ZIP_DEFLATED) as _archive:
         ("a.docs", b"", r"did you mean .docx"),
         ("none", b"", "accepted: .arb"),
         ("a.txt", b"x" * 2_000_001, "2000001 bytes; accepted: at most 2000000"),
-        ("a.txt", b"a\n" * 2000, "more than 1,000 texts"),
+        ("a.txt", b"a\n" * 2000, "too many texts.*; accepted: at most 1,000"),
         ("a.txt", b"caf\xe9 au lait", "not text in UTF-8 at byte 3"),
         ("a.json", b'{"a": }', "line 1, column 7"),
         ("a.json", b"[" * 100_000, "nested too deeply"),

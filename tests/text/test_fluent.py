@@ -196,7 +196,7 @@ def test_other_content_is_refused(content: bytes) -> None:
 def test_limits() -> None:
     with pytest.raises(DocumentLimitExceeded, match="nested too deeply"):
         open_document("a.ftl", b"a = " + b"{" * 100_000)
-    with pytest.raises(DocumentLimitExceeded, match="more than 1,000,000 lines"):
+    with pytest.raises(DocumentLimitExceeded, match=r"too many lines.*; accepted: at most 1,000,000"):
         open_document("a.ftl", b"\n" * 1_000_001)
-    with pytest.raises(DocumentLimitExceeded, match="more than 2 texts"):
+    with pytest.raises(DocumentLimitExceeded, match=r"too many texts.*; accepted: at most 2"):
         open_document("a.ftl", b"a = b\n" * 3, DocumentOptions(max_segments=2))

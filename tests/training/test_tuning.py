@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from mt.checkpoint import Description, load_model, save_model
+from mt.checkpoint import Description, LoadedModel, load_model, save_model
 from mt.config import DecodingConfig, ModelConfig, Recipe
 from mt.data.batching import load_batch
 from mt.data.dataset import PreparedData, load_prepared
@@ -77,7 +77,7 @@ def write_old(folder: Path, directions: tuple[str, ...], marks: tuple[str, ...] 
         model=config,
         decoding=DecodingConfig(beam_size=2, max_length_factor=1.5, max_length_offset=3),
     )
-    save_model(folder, Transformer(config, len(tokenizer)).state_dict(), tokenizer, description, "# old\n")
+    save_model(folder, LoadedModel(Transformer(config, len(tokenizer)), tokenizer, description), "# old\n")
     return folder
 
 

@@ -56,7 +56,7 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class TimedDevice:
-    """A device, and how to use it."""
+    """A device, with the functions that run work on it, wait for it and read its free memory."""
 
     device: torch.device
     executor: Callable[[], Executor]

@@ -12,7 +12,7 @@ from typing import get_args
 
 import torch
 
-from mt.checkpoint import Description, save_model
+from mt.checkpoint import Description, LoadedModel, save_model
 from mt.config import ModelConfig, Size
 from mt.languages import DirectionSet
 from mt.model.transformer import Transformer
@@ -45,8 +45,8 @@ def untrained_model(size: str, lines: Sequence[str], folder: Path) -> tuple[Path
     name, config = f"untrained-{size}", size_of(size)
     directions = DirectionSet.parse(["en-de"])
     description = Description(name=name, directions=directions, vocabulary_size=len(tokenizer), model=config)
-    weights = Transformer(config, len(tokenizer)).state_dict()
-    save_model(folder / name, weights, tokenizer, description, f"# {size}, untrained\n")
+    model = LoadedModel(Transformer(config, len(tokenizer)), tokenizer, description)
+    save_model(folder / name, model, f"# {size}, untrained\n")
     return folder / name, tokenizer
 
 

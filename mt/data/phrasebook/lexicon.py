@@ -1,9 +1,9 @@
 """The words of the phrasebook as records, with regular English forms filled in."""
 
+import tomllib
 from dataclasses import dataclass
 from functools import cache
-
-from mt.data.phrasebook import nouns, vocabulary
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -79,20 +79,22 @@ class Lexicon:
 
 @cache
 def lexicon() -> Lexicon:
-    """Return the tables of nouns.py and vocabulary.py as records. The result is cached."""
-    tables = nouns.NOUNS.items()
+    """Return the tables of words.toml as records. The result is cached."""
+    tables = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
     return Lexicon(
-        nouns={kind: tuple(_noun(kind, line) for line in table.split("\n") if line) for kind, table in tables},
-        verbs=_verbs(vocabulary.VERBS),
-        giving=_verbs(vocabulary.GIVING),
-        departing=_verbs(vocabulary.DEPARTING),
-        happening=_verbs(vocabulary.HAPPENING),
-        adjectives=tuple(_adjective(line) for line in vocabulary.ADJECTIVES.split("\n") if line),
-        cities=_pairs(vocabulary.CITIES),
-        names=tuple(vocabulary.NAMES.split()),
-        days=_pairs(vocabulary.DAYS),
-        months=_pairs(vocabulary.MONTHS),
-        numbers=_pairs(vocabulary.NUMBERS),
+        nouns={
+            kind: tuple(_noun(kind, line) for line in table.splitlines()) for kind, table in tables["nouns"].items()
+        },
+        verbs=_verbs(tables["verbs"]),
+        giving=_verbs(tables["giving"]),
+        departing=_verbs(tables["departing"]),
+        happening=_verbs(tables["happening"]),
+        adjectives=tuple(map(_adjective, tables["adjectives"].splitlines())),
+        cities=_pairs(tables["cities"]),
+        names=tuple(tables["names"].split()),
+        days=_pairs(tables["days"]),
+        months=_pairs(tables["months"]),
+        numbers=_pairs(tables["numbers"]),
     )
 
 
@@ -118,7 +120,7 @@ def _noun(kind: str, line: str) -> Noun:
 
 
 def _verbs(table: str) -> tuple[Verb, ...]:
-    return tuple(_verb(line) for line in table.split("\n") if line)
+    return tuple(map(_verb, table.splitlines()))
 
 
 def _verb(line: str) -> Verb:

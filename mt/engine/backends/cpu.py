@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from mt.arrays import Arrays
-from mt.checkpoint import LoadedModel, to_array
+from mt.checkpoint import LoadedModel
 from mt.config import ModelConfig
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
@@ -135,7 +135,8 @@ def compile_model(loaded: LoadedModel, int8: bool) -> CpuModel:
     weights, config = loaded.arrays(), loaded.description.model
     stored = weights.stored if isinstance(weights, Int8Weights) else weights
     if int8 and stored is weights:  # rounded here, so that a directory with int8 weights shares the packed weights
-        stored = dict(quantize_weights((name, to_array(array)) for name, array in weights.items()))
+        exact = ((name, array.astype(np.float32, copy=False)) for name, array in weights.items())
+        stored = dict(quantize_weights(exact))
     return CpuModel(library, config, with_positions(stored, config), ids, int8)
 
 

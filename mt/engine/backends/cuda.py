@@ -264,7 +264,7 @@ class GraphBatch:
         return static
 
     def _needed(self, live: Sequence[SlotState]) -> Shape:
-        """Return the shape that fits these sentences."""
+        """Return the smallest shape of a static batch that has room for these sentences."""
         columns = max(state.last for state in live) + 2  # finished sentences write to the last column
         width = max(state.width for state in live)
         return Shape(len(live), self._kind.rows, power(columns, LEAST), power(width, LEAST))

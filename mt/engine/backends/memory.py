@@ -28,7 +28,7 @@ def device_limits(models: Sequence[AnyModel], device: torch.device) -> Limits:
 
 
 def memory_cells(models: Sequence[AnyModel], free: int) -> int:
-    """Return how many cells (mt/engine/memory.py) of models fit in `free` bytes."""
+    """Return the number of cells (mt/engine/memory.py) that fit in `free` bytes if `models` decode together."""
     size = TABLE_BYTES
     for model in models:
         weight = model.embedding.tokens.weight

@@ -86,9 +86,9 @@ class Backend:
 
 
 def device_failed(error: Exception) -> bool:
-    """Return whether an error of a backend means that the accelerator works no more in this process.
+    """Return whether an error of a backend means that this process can no longer use the accelerator.
 
-    torch raises an AcceleratorError for these errors, which every later operation meets again, and another one if
-    memory is short. The type is compared by name because the engine does not import torch.
+    torch raises an AcceleratorError if an operation fails, and then again for every later operation. If only memory is
+    short, torch raises another error. The type is compared by name because the engine does not import torch.
     """
     return type(error).__name__ == "AcceleratorError"

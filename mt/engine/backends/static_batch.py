@@ -49,8 +49,9 @@ def bucket(size: int, least: int) -> int:
 class GraphLimits:
     """Limits of a `StaticPool`.
 
-    `bytes` limits the memory of idle static batches, and that up to which static batches are larger than necessary, so
-    that sentences can join without a move. `rows` is the number of decoder rows that usually run together.
+    `bytes` limits the memory of idle static batches. Below this limit, a new static batch is also larger than
+    necessary, so that sentences can join without a move. `rows` is the number of decoder rows that usually run
+    together.
     """
 
     bytes: int = 1 << 30

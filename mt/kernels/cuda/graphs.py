@@ -22,7 +22,7 @@ class Program(Protocol):
 
 
 class Fetched(Protocol):
-    """A tensor of which a copy to the host was started."""
+    """A tensor whose copy to the host has been started."""
 
     def read(self) -> Tensor:
         """Return the values at the time of `fetch`. Waits for the work queued before it, but not for later work."""

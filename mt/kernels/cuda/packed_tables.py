@@ -31,7 +31,7 @@ class PackedTables:
         return views
 
     def pack(self, tables: Mapping[str, Tensor]) -> Tensor:
-        """Return int64 [B, words] with these tables of the host. What is missing in smaller tables is zero."""
+        """Return int64 [B, words] with these tables of the host. Entries that smaller tables lack are zero."""
         rows = torch.zeros(len(next(iter(tables.values()))), self.words, dtype=torch.int64)
         for name, view in self.views(rows).items():
             copy_part(tables[name], view)
@@ -45,5 +45,5 @@ def copy_part(source: Tensor, target: Tensor) -> None:
 
 
 def common_part(a: Tensor, b: Tensor) -> tuple[slice, ...]:
-    """Return the index of what both [B, ...] and [B', ...] have in all dimensions but the first."""
+    """Return the index of the entries that tensors [B, ...] and [B', ...] share, in all dimensions but the first."""
     return (slice(None), *map(slice, map(min, a.shape[1:], b.shape[1:])))

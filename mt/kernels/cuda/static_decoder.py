@@ -58,7 +58,11 @@ class DecoderMemory:
     source: Tensor  # [B, S] attention bias: 0 on tokens, -inf on padding
 
     def clear(self, slots: Tensor) -> None:
-        """Remove the sentences of these slots. NaN of an earlier sentence would reach the next one, even if hidden."""
+        """Remove the sentences of these slots.
+
+        A mask does not hide a NaN: without this method, a NaN of one sentence would spread to the next sentence in its
+        slot.
+        """
         self.written.index_fill_(0, slots, 0)
         self.paths.index_fill_(0, slots, -math.inf)
         self.cross.index_fill_(0, slots, 0)

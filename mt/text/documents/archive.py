@@ -110,18 +110,32 @@ class ArchiveDocument:
         Raises: DocumentError if a member without text is damaged.
         """
         assert len(translations) == len(self.segments)
-        out = BytesIO()
-        with zipfile.ZipFile(BytesIO(self._content)) as archive, zipfile.ZipFile(out, "w") as written:
-            for info in archive.infolist():
-                try:
-                    content = archive.read(info)
-                except DAMAGES as error:
-                    raise DocumentError(f"{self._name}: {info.filename} cannot be read: {error}") from error
-                if info.filename in self._documents:
-                    begin, document = self._documents[info.filename]
-                    content = document.render(translations[begin : begin + len(document.segments)])
-                written.writestr(info, content)  # keeps the order and the compression: `mimetype` is the first, stored
-        return out.getvalue()
+
+        def render_member(member: str) -> bytes | None:
+            if member not in self._documents:
+                return None
+            begin, document = self._documents[member]
+            return document.render(translations[begin : begin + len(document.segments)])
+
+        return rewrite_archive(self._name, self._content, render_member)
+
+
+def rewrite_archive(name: str, content: bytes, render_member: Callable[[str], bytes | None]) -> bytes:
+    """Return an archive with the contents that `render_member` returns; where it returns None, the member is copied.
+
+    Order and compression stay, because the first member of some formats, `mimetype`, must not be compressed.
+    Raises: DocumentError if a member cannot be read.
+    """
+    out = BytesIO()
+    with zipfile.ZipFile(BytesIO(content)) as archive, zipfile.ZipFile(out, "w") as written:
+        for info in archive.infolist():
+            try:
+                member = archive.read(info)
+            except DAMAGES as error:
+                raise DocumentError(f"{name}: {info.filename} cannot be read: {error}") from error
+            rendered = render_member(info.filename)
+            written.writestr(info, member if rendered is None else rendered)
+    return out.getvalue()
 
 
 def check_archive(name: str, suffix: str, content: bytes, options: DocumentOptions) -> None:
@@ -144,7 +158,7 @@ def check_archive(name: str, suffix: str, content: bytes, options: DocumentOptio
             f"{name} would unpack to {sum(sizes)} bytes; accepted: at most {options.max_unpacked_bytes}"
         )
     if _count_tags(content) > _MAX_TAGS:
-        raise DocumentLimitExceeded(f"{name} has more than {_MAX_TAGS:,} XML tags; accepted: at most this number")
+        raise DocumentLimitExceeded(f"{name} has too many XML tags; accepted: at most {_MAX_TAGS:,}")
 
 
 def _count_tags(content: bytes) -> int:

@@ -58,13 +58,11 @@ class SegmentList(list[Segment]):
         self._characters += len(segment.text)
         if len(self) >= self._options.max_segments:
             raise DocumentLimitExceeded(
-                f"{self._name} has more than {self._options.max_segments:,} texts; accepted: at most this number"
+                f"{self._name} has too many texts; accepted: at most {self._options.max_segments:,}"
             )
         if self._characters > self._options.max_characters:
             most = f"{self._options.max_characters:,}"
-            raise DocumentLimitExceeded(
-                f"{self._name} has more than {most} characters to translate; accepted: at most this number"
-            )
+            raise DocumentLimitExceeded(f"{self._name} has too many characters to translate; accepted: at most {most}")
         super().append(segment)
 
     def extend(self, segments: Iterable[Segment]) -> None:

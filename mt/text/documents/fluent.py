@@ -28,7 +28,7 @@ def open_fluent(name: str, content: bytes, options: DocumentOptions) -> TextDocu
     """
     text, encoding = decode_text(name, content)
     if sum(map(text.count, "\n{")) > MAX_TOKENS:  # counted before the parser, which takes memory for each
-        raise DocumentLimitExceeded(f"{name} has more than {MAX_TOKENS:,} lines; accepted: at most this number")
+        raise DocumentLimitExceeded(f"{name} has too many lines; accepted: at most {MAX_TOKENS:,}")
     try:
         entries = FluentParser().parse(text).body
         document = TextDocument(SegmentList(name, options), encoding)

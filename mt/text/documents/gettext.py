@@ -88,9 +88,7 @@ def _check_entries(name: str, text: str, options: DocumentOptions) -> None:
             entries += 1
             lines = 0
         if entries > options.max_segments:
-            raise DocumentLimitExceeded(
-                f"{name} has more than {options.max_segments:,} entries; accepted: at most this number"
-            )
+            raise DocumentLimitExceeded(f"{name} has too many entries; accepted: at most {options.max_segments:,}")
 
 
 def _translate(source: str, number: int, translations: Sequence[TranslatedSegment]) -> str:

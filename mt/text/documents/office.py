@@ -13,7 +13,7 @@ from pathlib import PurePath
 from lxml import etree
 
 from mt.errors import DocumentError
-from mt.text.documents.archive import DAMAGES, check_archive
+from mt.text.documents.archive import DAMAGES, check_archive, rewrite_archive
 from mt.text.documents.base import DocumentOptions, SegmentList
 from mt.text.documents.runs import Element, RunParagraphs, RunSchema
 from mt.text.markup import Segment, TranslatedSegment
@@ -105,18 +105,15 @@ class OfficeDocument:
         Raises: DocumentError if a member without text is damaged.
         """
         assert len(translations) == len(self.segments)
-        out = BytesIO()
-        with zipfile.ZipFile(BytesIO(self._content)) as archive, zipfile.ZipFile(out, "w") as written:
-            for info in archive.infolist():
-                try:
-                    content = archive.read(info)
-                except DAMAGES as error:
-                    raise DocumentError(f"{self._name}: {info.filename} cannot be read: {error}") from error
-                member = self._members.get(info.filename)
-                if member is not None and member.write(translations):
-                    content = etree.tostring(member.root, xml_declaration=True, encoding="UTF-8", standalone=True)
-                written.writestr(info, content)
-        return out.getvalue()
+
+        def render_member(name: str) -> bytes | None:
+            member = self._members.get(name)
+            if member is None or not member.write(translations):
+                return None
+            rendered: bytes = etree.tostring(member.root, xml_declaration=True, encoding="UTF-8", standalone=True)
+            return rendered
+
+        return rewrite_archive(self._name, self._content, render_member)
 
 
 class _Member:

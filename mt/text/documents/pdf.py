@@ -87,7 +87,7 @@ class _WordWriter:
         return out.getvalue()
 
     def _running_title(self, kind: BlockKind) -> Paragraph:
-        """Return the paragraph of the header or footer for another title; titles are separated by tabs."""
+        """Return the paragraph of the header or footer, with a tab at its end if it already has a title."""
         if kind in self._running:
             self._running[kind].add_run("\t")
         else:

@@ -145,7 +145,10 @@ def _leading(lines: Sequence[PdfLine]) -> dict[float, float]:
 
 
 def _right_edges(lines: Sequence[PdfLine]) -> list[float]:
-    """Return the right edge of the column of each line: of the lines near it with the same left edge and size."""
+    """Return the right edge of the column of each line.
+
+    The column consists of the lines nearby that have the same left edge and font size.
+    """
     edges = []
     for number, line in enumerate(lines):
         near = lines[max(0, number - _NEAR) : number + _NEAR + 1]

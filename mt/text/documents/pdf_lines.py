@@ -90,7 +90,7 @@ def read_pdf(name: str, content: bytes, options: DocumentOptions) -> PdfText:
             characters += layer.count_chars()
             if characters > options.max_characters:
                 most = f"{options.max_characters:,}"
-                raise DocumentLimitExceeded(f"{name} has more than {most} characters; accepted: at most this number")
+                raise DocumentLimitExceeded(f"{name} has too many characters; accepted: at most {most}")
             text.page_sizes.append(page.get_size())
             text.lines.extend(_LineReader(layer, number).lines())
             layer.close()

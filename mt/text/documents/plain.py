@@ -50,7 +50,7 @@ def open_subtitles(name: str, content: bytes, options: DocumentOptions) -> TextD
     document = TextDocument(SegmentList(name, options), encoding)
     vtt = name.lower().endswith(".vtt")
     if text.count("\n") + text.count("\r") > MAX_TOKENS:
-        raise DocumentLimitExceeded(f"{name} has more than {MAX_TOKENS:,} lines; accepted: at most this number")
+        raise DocumentLimitExceeded(f"{name} has too many lines; accepted: at most {MAX_TOKENS:,}")
     lines = [match.span() for match in _LINE.finditer(text) if match[0]]
     timings = [bool(_TIMING.match(text, begin)) for begin, _ in lines]
     if not any(timings) and not (vtt and text.startswith("WEBVTT")):
@@ -109,7 +109,7 @@ def json_strings(text: str) -> Iterator[JsonString]:
 def check_json(name: str, text: str) -> None:
     """Check the syntax. Raises: DocumentError, with line and column, if the text of file `name` is not JSON."""
     if sum(map(text.count, "[{,")) > MAX_TOKENS:  # counted before json.loads, which takes memory for each value
-        raise DocumentLimitExceeded(f"{name} has more than {MAX_TOKENS:,} values; accepted: at most this number")
+        raise DocumentLimitExceeded(f"{name} has too many values; accepted: at most {MAX_TOKENS:,}")
     try:
         json.loads(text, parse_int=str, parse_float=str)
     except json.JSONDecodeError as error:

@@ -24,7 +24,7 @@ def open_table(name: str, content: bytes, options: DocumentOptions) -> TextDocum
     head = text.splitlines()[0] if text else ""
     separator = "\t" if PurePath(name).suffix.lower() == ".tsv" else max(_SEPARATORS, key=head.count)
     if sum(map(text.count, (separator, "\r", "\n"))) > MAX_TOKENS:
-        raise DocumentLimitExceeded(f"{name} has more than {MAX_TOKENS:,} cells; accepted: at most this number")
+        raise DocumentLimitExceeded(f"{name} has too many cells; accepted: at most {MAX_TOKENS:,}")
     end = re.escape(separator)
     cells = re.compile(rf'("(?:[^"]++|"")*+(?:"|\Z)|)([^{end}\r\n]*)({end}|\r\n|\r|\n|\Z)')
     document = TextDocument(SegmentList(name, options), encoding)

@@ -222,9 +222,10 @@ class _Placement:
         )
 
     def _reach(self, unit: int, step: int, kinds: set[str], room: range, free: set[int] | range) -> int:
-        """Return the farthest unit of a kind in `kinds` in the punctuation beside `unit`; `unit` if there is none.
+        """Search the punctuation beside `unit`, and return the farthest unit whose kind is in `kinds`.
 
-        `step` is 1 for the run after the unit and -1 for the run before it. At most MAX_RUN characters are searched.
+        If there is none, return `unit`. `step` is 1 to search after the unit, -1 to search before it. At most MAX_RUN
+        characters are searched.
         """
         reached = unit
         for at in range(unit + step, unit + step * (MAX_RUN + 1), step):

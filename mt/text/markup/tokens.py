@@ -85,9 +85,7 @@ def xml_tokens(text: str) -> Iterator[Token]:
 def _counted(tokens: Iterator[Token]) -> Iterator[Token]:
     yield from islice(tokens, MAX_TOKENS)
     if next(tokens, None) is not None:
-        raise DocumentLimitExceeded(
-            f"the markup has more than {MAX_TOKENS:,} tags and texts; accepted: at most this number"
-        )
+        raise DocumentLimitExceeded(f"the markup has too many tags and texts; accepted: at most {MAX_TOKENS:,}")
 
 
 def _html_tokens(text: str) -> Iterator[Token]:

@@ -44,7 +44,7 @@ def with_calibration(folder: Path, outlier: float = 0) -> Path:
             layer.feed_forward.inner.weight[0] = 0
             layer.feed_forward.inner.bias[0] = outlier
             layer.feed_forward.outer.weight[:, 0] = 0
-    save_model(folder, loaded.model.state_dict(), loaded.tokenizer, loaded.description, "# test\n", pairs())
+    save_model(folder, replace(loaded, weights=loaded.model, calibration=tuple(pairs())), "# test\n")
     return folder
 
 

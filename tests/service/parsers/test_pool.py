@@ -62,6 +62,7 @@ def test_exceeded_limits_are_named_and_the_next_operation_works(
             with pytest.raises(ParsingLimitExceeded, match=message):
                 await opened.run("a", operation, argument)
             assert await opened.run("a", identity, 7) == 7
+        assert (opened.counts.operations, opened.counts.exceeded, opened.counts.failed) == (4, 2, 0)
 
     run(test)
 
@@ -80,6 +81,7 @@ def test_failures_do_not_reveal_the_input(operation: Callable[[Any], Any], argum
         with pytest.raises(InvalidDocument, match=r"^the parser failed on this input$"):
             await opened.run("a", operation, argument)
         assert await opened.run("a", identity, 7) == 7
+        assert (opened.counts.operations, opened.counts.exceeded, opened.counts.failed) == (2, 0, 1)
 
     run(test)
 

@@ -94,11 +94,8 @@ class TermIndex:
         self.lengths: dict[str, list[int]] = {}  # by first token: numbers of tokens of terms, in descending order
         self.initials: set[str] = set()  # first characters of terms of one token
 
-    def add(self, number: int, text: str, translation: str | None) -> None:
-        """Add the term `text`. `number` is its position in the glossary."""
-        tokens = list(_TOKEN.finditer(text))
-        term = _Term(len(text), number, tokens[0][0], tokens[-1][0], translation)
-        keys = token_keys(tokens, self.case)
+    def add(self, term: _Term, keys: Sequence[str]) -> None:
+        """Add a term. `keys` are the keys of its tokens."""
         ways = case_variants(term.first) if self.case is _Case.CAPITAL else ()
         for first in {keys[0], *(_SEPARATOR + way for way in ways)}:
             *head, last = [first, *keys[1:]]
@@ -180,8 +177,12 @@ class Terms:
     def _preparation(self) -> Iterator[None]:
         def build() -> Iterator[None]:
             for number, (text, translation) in enumerate(self._entries()):
-                for index in self._indexes.values():
-                    index.add(number, text, translation)
+                tokens = list(_TOKEN.finditer(text))
+                term = _Term(len(text), number, tokens[0][0], tokens[-1][0], translation)
+                keys = token_keys(tokens, _Case.EXACT)
+                folded = [key.casefold() for key in keys]
+                for case, index in self._indexes.items():
+                    index.add(term, folded if case is _Case.IGNORED else keys)
                 yield
 
         return build()

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mt import Translation, Translator
+from mt.bundled import STARTER_MODEL
 from mt.checkpoint import load_model
 from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.scorer import ModelScorer
@@ -89,6 +90,27 @@ def test_a_translation_that_holds_its_terms_is_not_asked_for_again(translator: T
     word = next(word for word in re.findall(r"\w+", found.text) if word.isalpha())
     assert constrained_requests(translator, ["The cat draws the train."], Terms((("cat", word),))) == []
     assert translator.translate("The cat draws the train.", glossary={"cat": word}).text == found.text
+
+
+@pytest.mark.parametrize(
+    ("text", "term", "first", "second"),
+    [
+        ("The house is very old.", ("house", "Hütte"), [(False, 1), (True, 8)], [(True, 8)]),
+        # The word alone is the translation, or unknown: a greedy draft shows the displaced words.
+        ("Where is my car?", ("car", "Karosse"), [(False, 1), (False, 1), (True, 8)], [(False, 1), (True, 8)]),
+    ],
+)
+def test_a_sentence_with_terms_needs_no_beam_search_without_them(
+    text: str, term: tuple[str, str], first: list[tuple[bool, int]], second: list[tuple[bool, int]]
+) -> None:
+    translator = Translator.load(STARTER_MODEL, "cpu")
+    planner = translator.planner(source="en", target="de", terms=Terms((term,)))
+    for expected in (first, second):
+        task = planner.task(text)
+        translator.dispatcher.run([task])
+        assert term[1] in task.translation().text
+        searches = [(request.constraints is not None, request.options.beam_size) for request in task.requests]
+        assert searches == expected
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,14 @@ LIBRETRANSLATE_ROWS = [
         EFFECT,
         lambda world: translated(world, q=[DOG, ""])["translatedText"] == ["Der Hund schläft.", ""],
     ),
-    Row("POST /translate", "q empty", REFUSED, lambda world: bool(translated(world, q=None))),
+    Row("POST /translate", "q missing", REFUSED, lambda world: bool(translated(world, q=None))),
+    Row(
+        "POST /translate",
+        "q of no characters",
+        EFFECT,
+        lambda world: translated(world, q="")["translatedText"] == "",
+        "the translation is empty; LibreTranslate answers 400",
+    ),
     Row(
         "POST /translate",
         "source=auto",

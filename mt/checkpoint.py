@@ -20,19 +20,18 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError, field_validator, model_validator
-from safetensors import safe_open
 
-from mt.arrays import FLOATS, Array, Arrays, check_arrays, load_arrays, save_arrays, write_arrays
+from mt.arrays import FLOATS, Array, Arrays, check_arrays, load_arrays, write_arrays
 from mt.config import DecodingConfig, ModelConfig
 from mt.errors import ModelError, MTError, problems
 from mt.files import atomic_file, atomic_folder
 from mt.kernels import quantization
-from mt.kernels.shortlist import Shortlist, flaws
+from mt.kernels.shortlist import Shortlist, load_shortlist
 from mt.languages import Direction, DirectionSet
 from mt.model.shapes import Shapes, language_model_shapes, transformer_shapes
 from mt.section import Section
 from mt.source_bigrams import SourceBigrams, load_source_bigrams, save_source_bigrams
-from mt.tokenizer import EOS, Tokenizer, load_tokenizer
+from mt.tokenizer import Tokenizer, load_tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -273,7 +272,7 @@ def _load_model(folder: Path, device: str) -> LoadedModel:
         description,
         device,
         _read_calibration(folder / "calibration.json"),
-        _read_shortlist(folder / "shortlist.safetensors", tokenizer),
+        load_shortlist(folder, tokenizer),
         _read_optional(folder / "confidence.json", Confidence, "calibrate"),
         _read_optional(folder / "int8.json", Int8Check, "import"),
         load_source_bigrams(folder, tokenizer),
@@ -314,12 +313,6 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino, status.st_mtime_ns  # the time is necessary because systems reuse inode numbers
-
-
-def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
-    """Write a shortlist of target tokens into a model directory, marked with the digest of `tokenizer`."""
-    with atomic_file(folder / "shortlist.safetensors") as file:
-        save_arrays(file, shortlist.arrays(), {"tokenizer": tokenizer.digest})
 
 
 def save_calibration(folder: Path, pairs: Sequence[CalibrationPair]) -> None:
@@ -430,21 +423,6 @@ def _read_optional(path: Path, kind: type[Optional], verb: str) -> Optional | No
         return None
     except (OSError, ValidationError) as error:
         raise ModelError(f"{path}: not written by `mt-service {verb}`; the file is optional ({error})") from error
-
-
-def _read_shortlist(path: Path, tokenizer: Tokenizer) -> Shortlist | None:
-    if not path.exists():
-        return None
-    arrays = load_arrays(path)
-    wrong = flaws(arrays, len(tokenizer), EOS)
-    with safe_open(path, "np") as file:
-        if (file.metadata() or {}).get("tokenizer") != tokenizer.digest:
-            wrong.append(
-                "the file is for another tokenizer; accepted: a file that `mt-service shortlist` wrote for this model"
-            )
-    if wrong:
-        raise ModelError(problems(f"{path} cannot be used (the file is optional)", wrong))
-    return Shortlist(arrays["always"], arrays["offsets"], arrays["allowed"])
 
 
 def _json(section: Section) -> str:

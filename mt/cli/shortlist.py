@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from mt.checkpoint import load_model, save_shortlist
+from mt.checkpoint import load_model
 from mt.cli.command import CommandParser, command, count, stderr_console
 from mt.cli.prepare import RUNS, prepare_with_progress, recipe_path
 from mt.data.dataset import ParallelDataset, PreparedData
 from mt.data.translation_table import FlatSequences, TranslationTable, learn_translation_table
 from mt.errors import DataError, ModelError
-from mt.kernels.shortlist import Shortlist
+from mt.kernels.shortlist import Shortlist, save_shortlist
 from mt.tokenizer import EOS, Tokenizer
 from mt.training.tuning import read_recipe
 

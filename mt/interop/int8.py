@@ -10,7 +10,6 @@ from mt.checkpoint import (
     load_model,
     save_int8_check,
     save_model,
-    save_shortlist,
 )
 from mt.engine.backends.calibration import accepts
 from mt.engine.backends.int8_check import measure_int8
@@ -18,6 +17,7 @@ from mt.errors import ModelError
 from mt.files import atomic_file
 from mt.interop.output import check_output
 from mt.kernels.library import load_library
+from mt.kernels.shortlist import save_shortlist
 
 HEADING = "## Weights in int8"
 CARD = """\

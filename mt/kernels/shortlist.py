@@ -9,12 +9,18 @@ text can be written.
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import safe_open
 
-from mt.arrays import Array, Arrays
+from mt.arrays import Array, Arrays, load_arrays, save_arrays
+from mt.errors import ModelError, problems
+from mt.files import atomic_file
+from mt.tokenizer import EOS, Tokenizer
 
+FILE = "shortlist.safetensors"
 SPACE = "\u2581"  # SentencePiece's mark at the beginning of a word
 
 
@@ -57,6 +63,32 @@ class Shortlist:
 
     def arrays(self) -> dict[str, Array]:
         return {"always": self.always, "offsets": self.offsets, "allowed": self.allowed}
+
+
+def save_shortlist(folder: Path, shortlist: Shortlist, tokenizer: Tokenizer) -> None:
+    """Write a shortlist into a model directory, marked with the digest of `tokenizer`."""
+    with atomic_file(folder / FILE) as file:
+        save_arrays(file, shortlist.arrays(), {"tokenizer": tokenizer.digest})
+
+
+def load_shortlist(folder: Path, tokenizer: Tokenizer) -> Shortlist | None:
+    """Return the shortlist of a model directory, or None if there is none.
+
+    Raises: ModelError if the file is not a shortlist for `tokenizer`.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return None
+    arrays = load_arrays(path)
+    wrong = flaws(arrays, len(tokenizer), EOS)
+    with safe_open(path, "np") as file:
+        if (file.metadata() or {}).get("tokenizer") != tokenizer.digest:
+            wrong.append(
+                "the file is for another tokenizer; accepted: a file that `mt-service shortlist` wrote for this model"
+            )
+    if wrong:
+        raise ModelError(problems(f"{path} cannot be used (the file is optional)", wrong))
+    return Shortlist(arrays["always"], arrays["offsets"], arrays["allowed"])
 
 
 def twins(piece: str, ids: dict[str, int]) -> Iterator[int]:

@@ -7,10 +7,10 @@ from shutil import copytree
 
 import pytest
 
-from mt.checkpoint import load_model, save_shortlist
+from mt.checkpoint import load_model
 from mt.cli.shortlist import main
 from mt.errors import ModelError
-from mt.kernels.shortlist import Shortlist
+from mt.kernels.shortlist import Shortlist, save_shortlist
 from mt.tokenizer import EOS, Tokenizer
 from tests.conftest import NOUNS, sentences, write_model
 

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from mt import Translator
-from mt.checkpoint import Confidence, load_model, save_confidence, save_shortlist
+from mt.checkpoint import Confidence, load_model, save_confidence
 from mt.cli.export import main
 from mt.errors import ModelError
 from mt.interop.int8 import HEADING, export_int8
-from mt.kernels.shortlist import Shortlist
+from mt.kernels.shortlist import Shortlist, save_shortlist
 from mt.pipeline.results import Translation
 from mt.training.student import shrink
 from mt.weights import load_weights, save_weights

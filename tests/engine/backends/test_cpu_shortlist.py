@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from mt import Translator
-from mt.checkpoint import save_shortlist
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions, SpecialIds
 from mt.decoding.scorer import ModelScorer
@@ -26,7 +25,7 @@ from mt.engine.requests import Request
 from mt.engine.scheduler import Limits
 from mt.errors import ModelError
 from mt.kernels.library import SCORES_ONLY, CpuBatch, CpuModel, CpuShortlist
-from mt.kernels.shortlist import Shortlist
+from mt.kernels.shortlist import Shortlist, save_shortlist
 from mt.tokenizer import EOS, Tokenizer
 from tests.conftest import sentences, write_model
 from tests.decoding.reference import decode

@@ -39,10 +39,10 @@ MULTIPART = "multipart/form-data; boundary=b; charset=punycode"
 FORM = "application/x-www-form-urlencoded"
 
 
-def impact(attack: Callable[[Target], object], start: Start, **settings: str) -> str:
+def impact(attack: Callable[[Target], None], start: Start, **settings: str) -> str:
     """Return the effect of an attack on others."""
     with start(MT_CACHE_CHARACTERS="0", **settings) as target:
-        return describe(measure(target, lambda: attack(target)))
+        return describe(measure(target, partial(attack, target)))
 
 
 def describe(found: Impact) -> str:
@@ -52,19 +52,20 @@ def describe(found: Impact) -> str:
     )
 
 
-def many_terms(target: Target) -> object:
+def many_terms(target: Target) -> None:
     terms = {f"a {number}": "b" for number in range(1000)}
-    return target.translate("a " * 5000, glossary=terms, timeout=SECONDS)
+    target.translate("a " * 5000, glossary=terms, timeout=SECONDS)
 
 
-def punycode_form(target: Target) -> object:
+def punycode_form(target: Target) -> None:
     body = b'--b\r\nContent-Disposition: form-data; name="q-"\r\n\r\n' + b"a" * 200_000 + b"-" + b"a" * 199_000
-    return target.request("POST", "/translate", body + b"\r\n--b--\r\n", {"Content-Type": MULTIPART}, timeout=SECONDS)
+    target.request("POST", "/translate", body + b"\r\n--b--\r\n", {"Content-Type": MULTIPART}, timeout=SECONDS)
 
 
-def many_fields(target: Target) -> object:
+def many_fields(target: Target) -> None:
     query = "&".join(f"a{number}=" for number in range(7000))
-    return [target.request("POST", f"/translate?{query}", timeout=SECONDS) for _ in range(3)]
+    for _ in range(3):
+        target.request("POST", f"/translate?{query}", timeout=SECONDS)
 
 
 def upload(kind: str, size: int, target: Target) -> Response:
@@ -102,8 +103,12 @@ def sigterm(start: Start) -> str:
 def peak(target: Target, attack: Callable[[], object]) -> int:
     """Return by how many bytes the memory exceeds the memory before, at most, during an attack."""
     before, most, stop = target.memory(), 0, threading.Event()
-    thread = threading.Thread(target=lambda: (attack(), stop.set()), daemon=True)
-    thread.start()
+
+    def run() -> None:
+        attack()
+        stop.set()
+
+    threading.Thread(target=run, daemon=True).start()
     while not stop.wait(0.05):
         most = max(most, target.memory() - before)
     return most
@@ -159,8 +164,8 @@ def unread_answers(start: Start) -> str:
         return f"{left} sockets open after 15 s; {describe(found)}"
 
 
-def one_letter_texts(target: Target) -> object:
-    return target.translate(["a"] * 1999, source="auto", timeout=SECONDS)
+def one_letter_texts(target: Target) -> None:
+    target.translate(["a"] * 1999, source="auto", timeout=SECONDS)
 
 
 def locked_database(start: Start) -> str:
@@ -295,10 +300,9 @@ def small_defects(start: Start) -> str:
         return f"long name {name.status} {name.body[:60]!r}, HEAD {head}, broken XML {xml}, empty list {empty}"
 
 
-def six_html_texts(target: Target) -> object:
-    return [
-        target.translate([text] * 6, format="html", timeout=SECONDS) for text in ("<b>" * 512 + "x", "<p>" * 32_000)
-    ]
+def six_html_texts(target: Target) -> None:
+    for text in ("<b>" * 512 + "x", "<p>" * 32_000):
+        target.translate([text] * 6, format="html", timeout=SECONDS)
 
 
 def vanished_text(start: Start) -> str:
@@ -308,10 +312,10 @@ def vanished_text(start: Start) -> str:
         return f"{sum(not text for text in answer)} of {len(texts)} empty; {answer[1]!r}"
 
 
-def busy_caller(target: Target) -> object:
+def busy_caller(target: Target) -> None:
     texts = [sentence(number) for number in range(200)]
     call = partial(target.translate, texts, beam_size=10, alternatives=10, timeout=60)
-    return together(*[call] * 4)
+    together(*[call] * 4)
 
 
 ROWS: dict[str, Callable[[Start], str]] = {

@@ -188,7 +188,7 @@ def running(
     reader.start()
     try:
         if listening:
-            target.port = ports.get(timeout=120)
+            target.port = ports.get(timeout=300)
         if listening and ready:
             deadline = time.monotonic() + 120
             while target.request("GET", "/readyz").status != 200:

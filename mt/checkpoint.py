@@ -6,12 +6,11 @@ A directory holds `config.json`, `model.safetensors`, `tokenizer.model` and `REA
 hold the float weights that they were rounded from.
 
 A directory is written atomically: a reader never sees an incomplete one, even if the writer is killed. Loading runs no
-code: weights are safetensors and metadata is JSON. Both are checked before the model is used. Loading does not import
-torch; `LoadedModel.model` does.
+code, for weights are safetensors and metadata is JSON, and does not import torch; `LoadedModel.model` does.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -42,8 +41,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Optional = TypeVar("Optional", "Confidence", "Int8Check")
 AnyDescription = TypeVar("AnyDescription", "Description", "LanguageModelDescription")
-# Format versions of model directories with float and with int8 weights. CHANGELOG.md says which releases read them.
-FORMAT_VERSION, INT8_VERSION = 1, 2
+FORMAT_VERSION, INT8_VERSION = 1, 2  # with float and with int8 weights; CHANGELOG.md says which releases read them
 
 
 class Description(Section):
@@ -203,10 +201,8 @@ def to_arrays(weights: "Mapping[str, Tensor]") -> dict[str, Array]:
 
 def to_array(weight: "Tensor | Array") -> Array:
     """Return a tensor or an array of floats as a float32 array."""
-    if isinstance(weight, np.ndarray):
-        return weight.astype(np.float32, copy=False)
-    array: Array = weight.detach().float().cpu().numpy()
-    return array
+    array: Array = weight if isinstance(weight, np.ndarray) else weight.detach().cpu().float().numpy()
+    return array.astype(np.float32, copy=False)
 
 
 def save_model(
@@ -230,11 +226,11 @@ def save_model(
     shapes = _shapes(description)
     with atomic_folder(folder) as temporary:
         if int8:
-            rounded = quantization.quantize_weights(_in_float32(weights, shapes))
+            rounded = quantization.quantize_weights((name, to_array(weights[name])) for name in shapes)
             write_arrays(temporary / WEIGHTS, quantization.int8_layout(shapes), rounded)
         if keep_float or not int8:
-            layout = {name: ("float32", shape) for name, shape in shapes.items()}
-            write_arrays(temporary / (FLOAT_WEIGHTS if int8 else WEIGHTS), layout, _in_float32(weights, shapes))
+            layout, path = quantization.float_layout(shapes), temporary / (FLOAT_WEIGHTS if int8 else WEIGHTS)
+            write_arrays(path, layout, ((name, to_array(weights[name])) for name in shapes))
         (temporary / "config.json").write_text(_json(description), encoding="utf-8")
         for name, content in tokenizer.files.items():
             (temporary / name).write_bytes(content)
@@ -247,16 +243,11 @@ def save_model(
             save_source_bigrams(temporary, bigrams, tokenizer)
 
 
-def _in_float32(weights: "Mapping[str, Tensor] | Arrays", names: Iterable[str]) -> Iterator[tuple[str, Array]]:
-    return ((name, to_array(weights[name])) for name in names)
-
-
 def _shapes(description: Description | LanguageModelDescription) -> Shapes:
     """Return the shapes of the weights, by name."""
-    size = description.vocabulary_size
     if isinstance(description, LanguageModelDescription):
-        return language_model_shapes(description.model, size)
-    return transformer_shapes(description.model, size, description.source_vocabulary_size)
+        return language_model_shapes(description.model, description.vocabulary_size)
+    return transformer_shapes(description.model, description.vocabulary_size, description.source_vocabulary_size)
 
 
 def load_model(folder: Path, device: str = "cpu") -> LoadedModel:
@@ -298,8 +289,7 @@ def _load_language_model(folder: Path, device: str) -> LoadedLanguageModel:
     description = _read_config(folder, LanguageModelDescription)
     tokenizer = load_tokenizer(folder)
     _check_sizes(folder, {"vocabulary_size": (len(tokenizer), description.vocabulary_size)})
-    weights = _load_weights(folder / WEIGHTS, _shapes(description))
-    return LoadedLanguageModel(weights, tokenizer, description, device)
+    return LoadedLanguageModel(_load_weights(folder / WEIGHTS, _shapes(description)), tokenizer, description, device)
 
 
 def _load_consistently(folder: Path, load: Callable[[], T]) -> T:

@@ -96,7 +96,7 @@ def write_arrays(
     with written(path), path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name, array in arrays:
-            assert (array.dtype, array.shape) == layout[name], f"{name} does not have the stated type and shape"
+            assert (array.dtype.name, array.shape) == layout[name], f"{name} does not have the stated type and shape"
             file.seek(8 + len(text) + header[name]["data_offsets"][0])
             file.write(np.ascontiguousarray(array).reshape(-1).data)
 

@@ -6,12 +6,11 @@ A directory holds `config.json`, `model.safetensors`, `tokenizer.model` and `REA
 hold the float weights that they were rounded from.
 
 A directory is written atomically: a reader never sees an incomplete one, even if the writer is killed. Loading runs no
-code: weights are safetensors and metadata is JSON. Both are checked before the model is used. Loading does not import
-torch; `LoadedModel.model` does.
+code, for weights are safetensors and metadata is JSON, and does not import torch; `LoadedModel.model` does.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -41,8 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Optional = TypeVar("Optional", "Confidence", "Int8Check")
 AnyDescription = TypeVar("AnyDescription", "Description", "LanguageModelDescription")
-# Format versions of model directories with float and with int8 weights. CHANGELOG.md says which releases read them.
-FORMAT_VERSION, INT8_VERSION = 1, 2
+FORMAT_VERSION, INT8_VERSION = 1, 2  # with float and with int8 weights; CHANGELOG.md says which releases read them
 
 
 class Description(Section):
@@ -222,8 +220,8 @@ def save_model(folder: Path, model: LoadedModel | LoadedLanguageModel, card: str
             rounded = quantization.quantize_weights(_in_float32(arrays, shapes))
             write_arrays(temporary / WEIGHTS, quantization.int8_layout(shapes), rounded)
         if keep_float or not int8:
-            layout = {name: ("float32", shape) for name, shape in shapes.items()}
-            write_arrays(temporary / (FLOAT_WEIGHTS if int8 else WEIGHTS), layout, _in_float32(arrays, shapes))
+            path = temporary / (FLOAT_WEIGHTS if int8 else WEIGHTS)
+            write_arrays(path, quantization.float_layout(shapes), _in_float32(arrays, shapes))
         (temporary / "config.json").write_text(_json(model.description), encoding="utf-8")
         for name, content in model.tokenizer.files.items():
             (temporary / name).write_bytes(content)
@@ -243,10 +241,9 @@ def _in_float32(arrays: Arrays, names: Iterable[str]) -> Iterator[tuple[str, Arr
 
 def _shapes(description: Description | LanguageModelDescription) -> Shapes:
     """Return the shapes of the weights, by name."""
-    size = description.vocabulary_size
     if isinstance(description, LanguageModelDescription):
-        return language_model_shapes(description.model, size)
-    return transformer_shapes(description.model, size, description.source_vocabulary_size)
+        return language_model_shapes(description.model, description.vocabulary_size)
+    return transformer_shapes(description.model, description.vocabulary_size, description.source_vocabulary_size)
 
 
 def load_model(folder: Path, device: str = "cpu") -> LoadedModel:
@@ -288,8 +285,7 @@ def _load_language_model(folder: Path, device: str) -> LoadedLanguageModel:
     description = _read_config(folder, LanguageModelDescription)
     tokenizer = load_tokenizer(folder)
     _check_sizes(folder, {"vocabulary_size": (len(tokenizer), description.vocabulary_size)})
-    weights = _load_weights(folder / WEIGHTS, _shapes(description))
-    return LoadedLanguageModel(weights, tokenizer, description, device)
+    return LoadedLanguageModel(_load_weights(folder / WEIGHTS, _shapes(description)), tokenizer, description, device)
 
 
 def _load_consistently(folder: Path, load: Callable[[], T]) -> T:

@@ -36,6 +36,11 @@ def _quantize_rows(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArr
     return np.rint(weight * inverse[:, None]).astype(np.int8), scale
 
 
+def float_layout(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Return the type and shape of each weight in float32."""
+    return {name: ("float32", shape) for name, shape in shapes.items()}
+
+
 def int8_layout(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, tuple[int, ...]]]:
     """Return the type and shape of each stored array of a model whose weights have these shapes."""
     layout = {}

@@ -1,6 +1,6 @@
 """Print how many sentences GPUs with little memory decode together, from the sizes of their tensors.
 
-    python -m tests.simulated_memory
+python -m tests.simulated_memory
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Count the captures of CUDA graphs in mixed traffic: sentences of natural lengths that arrive at random.
 
-    python -m tests.simulated_traffic [STEPS]
+python -m tests.simulated_traffic [STEPS]
 """
 
 import sys

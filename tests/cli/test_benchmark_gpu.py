@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from mt.cli.benchmark import main
-from mt.cli.benchmarks.gpu import PARTS
+from mt.cli.benchmarks.gpu import PARTS, Sizes
 from mt.cli.train import parse
+from mt.config import ModelConfig
+from mt.recipe import load_recipe
 from tests.simulated_main import simulated_measure
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +39,14 @@ def test_a_part_measures_and_writes(tmp_path: Path, name: str) -> None:
         assert [row["differ"] for row in rows if row["path"] != "graphs, fused search"][:2] == [0, 0]
     if name == "memory":
         assert rows[0]["failed"] == 0
+
+
+@pytest.mark.parametrize("size", ["base", "big"])
+def test_measured_updates_are_those_of_the_recipe(size: str) -> None:
+    """An update of 16,384 tokens is one batch, since a batch holds at most `update_tokens`."""
+    training = load_recipe(ROOT / f"scripts/recipes/{size}.toml").training
+    measured = Sizes(ModelConfig.model_validate({"size": size})).update_tokens
+    assert training.batch_tokens == training.update_tokens == measured[0] == 16_384
 
 
 def script(python: str, output: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -68,7 +68,7 @@ class StaticBeam(SentenceTable):
     special: SpecialIds
     constraints: Constraints
     nth: Tensor  # [B, 1] n_best - 1
-    limits: Tensor  # [B, T + 1, 3] at step t: length penalty, divisors of scores with and without room in `pool`
+    limits: Tensor  # [B, T + 1, 4] at step t: divisor with room in `pool`, length penalty, divisor without, penalty
     progress: Tensor  # [B, 2] steps; 1 until the sentence is finished, then 0
     latest: Tensor  # [B, K] newest tokens
     best: Tensor  # [B, 2K] log-probabilities of the live hypotheses, best first, then of those that end in this step
@@ -88,10 +88,11 @@ class StaticBeam(SentenceTable):
         """Return a search before its first step, on the host."""
         batch, width, double = search.totals.shape
         largest = search.largest_penalty[:, None].expand_as(search.penalty)
-        limits = torch.stack((search.penalty, largest, torch.minimum(search.penalty, largest)), 2)
+        penalty = search.penalty
+        limits = torch.stack((largest, penalty, torch.minimum(penalty, largest), penalty), 2)
         # A live hypothesis keeps a sentence running if its score is above another score. At the last step none is.
         at_last = search.constraints.last[:, None, None].expand(-1, 1, 2)
-        limits[:, :, 1:].scatter_(1, at_last, 0.0)
+        limits[:, :, ::2].scatter_(1, at_last, 0.0)
         made = cls(
             special=search.special,
             constraints=search.constraints,
@@ -143,7 +144,7 @@ class StaticBeam(SentenceTable):
         torch.remainder(continuations, self.size, out=self.latest)
         rows = (continuations // self.size).view(-1)
         self._record(steps, continuations, rows)
-        self._finish(steps, running, alive, ends)
+        self._finish(steps, running, alive)
         return rows
 
     def _advance_by(self, kernel: BeamStep, logits: Tensor) -> Tensor:
@@ -167,16 +168,18 @@ class StaticBeam(SentenceTable):
             self.history.copy_(self.history.flatten(0, 1).index_select(0, rows).view_as(self.history))
             self.history.scatter_(2, at[:, :, :beams].mT, self.latest[:, :, None])
 
-    def _finish(self, steps: Tensor, running: Tensor, alive: Tensor, ends: Tensor) -> None:
+    def _finish(self, steps: Tensor, running: Tensor, alive: Tensor) -> None:
         """Add scores to the pool, and stop sentences. NaN compares as False and stops a sentence."""
-        beams = alive.shape[1]
-        penalty, with_room, without = self.limits.gather(1, steps[:, None, None].expand(-1, 1, 3))[:, 0].split(1, 1)
-        scores = (ends / penalty).masked_fill_(_outranked(self.best, beams), -torch.inf)
+        slots, beams = alive.shape
+        limits = self.limits.gather(1, steps[:, None, None].expand(-1, 1, 4)).view(slots, 2, 2, 1)
+        quotients = self.best.view(slots, 1, 2, beams) / limits
+        scores = quotients[:, 0, 1].masked_fill_(_outranked(self.best, beams), -torch.inf)
         torch.topk(torch.cat((self.pool, scores), 1), beams, out=(self.pool, torch.empty_like(self.latest)))
-        divisor = torch.where(self.pool[:, -1:] == -torch.inf, with_room, without)
-        promising = alive[:, :1] / divisor > self.pool.gather(1, self.nth)
+        with_room, without = quotients[:, :, 0, 0].unbind(1)
+        leading = torch.where(self.pool[:, -1] == -torch.inf, with_room, without)
         steps.add_(running)  # finished sentences write to a column that is never read
-        running.mul_(promising[:, 0])
+        # A sentence that has stopped stays stopped: totals only fall, and the scores in `pool` only rise.
+        torch.gt(leading, self.pool.gather(1, self.nth)[:, 0], out=running)
 
     def hypotheses(
         self, record: Tables, steps: Sequence[int], last: Sequence[int], options: Sequence[SearchOptions]

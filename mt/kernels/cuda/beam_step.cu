@@ -92,13 +92,13 @@ extern "C" __global__ void beam_step(
     Candidate union_[MAX_BEAMS], finished[MAX_BEAMS];
     for (int k = 0; k < K; k++) union_[k] = finished[k] = {NONE, 0x7fffffff};
     for (int i = 0; i < 2 * K; i++) insert(union_, K, {alive[i], i});
-    const float cutoff = union_[K - 1].total, *limit = limits + (long long)slot * limits_stride + step * 3;
+    const float cutoff = union_[K - 1].total, *limit = limits + (long long)slot * limits_stride + step * 4;
     for (int k = 0; k < K; k++) {
         insert(finished, K, {pool[slot * K + k], k});
-        insert(finished, K, {ends[k] < cutoff ? NONE : ends[k] / limit[0], K + k});
+        insert(finished, K, {ends[k] < cutoff ? NONE : ends[k] / limit[1], K + k});
     }
     for (int k = 0; k < K; k++) pool[slot * K + k] = finished[k].total;
-    const float divisor = finished[K - 1].total == NONE ? limit[1] : limit[2];
+    const float divisor = finished[K - 1].total == NONE ? limit[0] : limit[2];
     const bool promising = alive[0] / divisor > finished[nth[slot * nth_stride]].total;
     progress[2 * slot] = step + running;
     progress[2 * slot + 1] = running && promising;

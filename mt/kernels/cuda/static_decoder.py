@@ -6,7 +6,7 @@ L layers; H heads, D d_model, d_k = D / H, V vocabulary.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
@@ -20,6 +20,7 @@ from mt.model.transformer import Decoder, Transformer
 
 # Excluded: cuDNN's attention, torch's default on Hopper GPUs, makes a plan for each shape; flash attention has no mask.
 ATTENTION = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+WIDER = 8  # numbers by which a layer is wider for a bias: products of bfloat16 need multiples of 8
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,16 @@ class Affine:
         """Return the map that adds `shift` to the result."""
         return Affine(self.weight, self.bias + shift)
 
+    def of_joined_bias(self, scale: Tensor) -> "Affine":
+        """Return the matrix without bias that has the same results if its input has `WIDER` numbers `scale` [] more."""
+        columns = self.weight.new_zeros(len(self.weight), WIDER)
+        columns[:, 0] = self.bias / scale
+        return Affine(torch.cat((self.weight, columns), 1), torch.zeros_like(self.bias))
+
+    def of_more_ones(self) -> "Affine":
+        """Return the matrix whose results are followed by `WIDER` ones."""
+        return Affine(F.pad(self.weight, (0, 0, 0, WIDER)), F.pad(self.bias, (0, WIDER), value=1.0))
+
     def linear(self, x: Tensor) -> Tensor:
         return F.linear(x, self.weight, self.bias)
 
@@ -118,13 +129,14 @@ class SublayerEnd:
     norm: Affine
     epsilon: float
     pre: bool
+    in_place: bool  # x or h contains the bias of the matrix: the residual connection is a matrix product in place
 
     def __call__(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         """Add the result of the sublayer, from h [R, .], to x [R, D]. Return the next x and the next sublayer's input.
 
-        With post-norm, x is overwritten and already contains the bias of the matrix.
+        x may be overwritten.
         """
-        x = x + self.outer.linear(h) if self.pre else x.addmm_(h, self.outer.weight.t())
+        x = x.addmm_(h, self.outer.weight.t()) if self.in_place else x + self.outer.linear(h)
         normed = F.layer_norm(x, x.shape[1:], self.norm.weight, self.norm.bias, self.epsilon)
         return (x if self.pre else normed), normed
 
@@ -152,7 +164,8 @@ def static_layers(decoder: Decoder, post: bool) -> tuple[list[StaticLayer], Tens
     """Return the layers, and a vector [D] to add to the input of the first layer.
 
     With post-norm, each sublayer's input has the bias of the sublayer's last matrix added to it: the residual
-    connection is then a matrix product in place. The matrices that read the input subtract its effect.
+    connection is then a matrix product in place. The matrices that read the input subtract its effect. With pre-norm,
+    the inner layer of a feed-forward network returns ones, too, with which the last matrix multiplies its bias.
     """
     sublayers = [
         end
@@ -168,22 +181,26 @@ def static_layers(decoder: Decoder, post: bool) -> tuple[list[StaticLayer], Tens
     norms = [norm for norm, _ in sublayers]
     following = norms if post else [*norms[1:], cast(nn.LayerNorm, decoder.norm)]
     ends = [
-        SublayerEnd(Affine.of(outer), Affine.of(norm).plus(shift), norm.eps, not post)
+        SublayerEnd(Affine.of(outer), Affine.of(norm).plus(shift), norm.eps, not post, in_place=post)
         for (_, outer), norm, shift in zip(sublayers, following, shifts[1:], strict=True)
     ]
     layers = []
     for index, layer in enumerate(decoder.layers):
         own, at = layer.self_attention, slice(3 * index, 3 * index + 3)
         (own_shift, cross_shift, inner_shift), (after_own, after_cross, after_inner) = shifts[at], ends[at]
+        inner, activation = Affine.of(layer.feed_forward.inner).of_shifted(inner_shift), layer.feed_forward.activation
+        if not post:
+            inner, one = inner.of_more_ones(), activation(torch.ones_like(inner.bias[0]))
+            after_inner = replace(after_inner, outer=after_inner.outer.of_joined_bias(one), in_place=True)
         layers.append(
             StaticLayer(
                 own=Affine.joined(own.query, own.key, own.value).of_shifted(own_shift),
                 after_own=after_own,
                 query=Affine.of(_cross(layer).query).of_shifted(cross_shift),
                 after_cross=after_cross,
-                inner=Affine.of(layer.feed_forward.inner).of_shifted(inner_shift),
+                inner=inner,
                 after_inner=after_inner,
-                activation=layer.feed_forward.activation,
+                activation=activation,
             )
         )
     return layers, shifts[0]

@@ -10,7 +10,7 @@ code, for weights are safetensors and metadata is JSON, and does not import torc
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module

@@ -103,7 +103,7 @@ class ConnectionLimiter:
             address = by_address.most_common(1)[0][0]
             largest = max((one for one in unread if one.address == address), key=unread.__getitem__)
             by_address[address] -= unread.pop(largest)
-            largest.abort()
+            largest.reset()
 
     def remove(self, closed: "TimedConnection") -> None:
         """Remove a closed connection from the counts; a second call has no effect."""
@@ -216,11 +216,15 @@ class TimedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def abort(self) -> None:
-        """Close the connection at once, without sending the rest of the answer, also of the part in the kernel."""
+        """Close the connection at once, without sending the rest of the answer."""
         self._limiter.remove(self)  # not in `connection_lost`, which the event loop calls later
+        self.transport.abort()
+
+    def reset(self) -> None:
+        """Close the connection of a client that does not read, and drop the part of the answer in the kernel."""
         connection = self.transport.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
-        self.transport.abort()
+        self.abort()
 
     def _update(self) -> None:
         """Update `waiting` and the timer after an event. More bytes of the same head do not restart the timer.
@@ -261,6 +265,6 @@ class TimedConnection(H11Protocol):
     def _check_writing(self, before: int) -> None:
         self._write_timer = None
         if 0 < before <= self.transport.get_write_buffer_size():
-            self.abort()
+            self.reset()
         else:
             self._watch_writing()

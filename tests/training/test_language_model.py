@@ -154,7 +154,7 @@ def test_a_resumed_run_is_the_run_that_was_not_stopped(make_trainer: Callable[..
 
 
 @pytest.mark.parametrize(
-    ("losses", "origin"), [([2.0, 3.0], "checkpoint of update 12"), ([3.0, 2.0], "checkpoint of update 3")]
+    ("losses", "origin"), [([2.0, 3.0], "checkpoint of update 3"), ([3.0, 2.0], "checkpoint of update 12")]
 )
 def test_the_lowest_perplexity_is_the_best(
     make_trainer: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch, losses: list[float], origin: str

@@ -19,8 +19,12 @@ export function describe(quality, unfamiliar = false) {
   return `Confidence ${Math.round(quality)} of 100${words[level(quality)]}`;
 }
 
-/** Returns the service's value for the text, or the mean of its sentences, weighted by length. */
+/**
+ * Returns the service's value for the text, or the mean of its sentences, weighted by length. A text without sentences,
+ * such as a text that is in the target language already, has none: nothing was translated.
+ */
 export function overall(answer) {
+  if (!answer.sentences.length) return null;
   if (answer.quality !== null) return answer.quality;
   const known = answer.sentences.filter(({ quality }) => quality !== null);
   const length = ({ target }) => target[1] - target[0];

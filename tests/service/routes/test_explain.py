@@ -53,9 +53,9 @@ def test_what_is_refused(client: httpx.Client, fields: dict[str, Any], message: 
 
 def test_access_is_that_of_translate(in_thread: Callable[..., Any], tmp_path: Path) -> None:
     url = in_thread(require_key=True, database=tmp_path / "service.db").url
-    for body in (SENTENCE, {**SENTENCE, "api_key": "wrong"}):
-        response = httpx.post(f"{url}/explain", json=body, trust_env=False)
-        assert (response.status_code, response.json()["code"]) == (403, "invalid_key")
+    for key, refused in (({}, (400, "missing_key")), ({"api_key": "wrong"}, (403, "invalid_key"))):
+        response = httpx.post(f"{url}/explain", json={**SENTENCE, **key}, trust_env=False)
+        assert (response.status_code, response.json()["code"]) == refused
 
 
 def page(model: Path, limits: ExplanationLimits, caller: str = "") -> Coroutine[Any, Any, str]:

@@ -14,7 +14,7 @@ from service.workers.fleet import FleetConfig
 @pytest.mark.parametrize(
     ("direction", "text", "translation"),
     [
-        ("en-de", "He forgot his keys at the office.", "Er hat seine Schlüssel im Büro vergessen."),
+        ("en-de", "He forgot his keys at the office.", "Er vergaß seine Schlüssel im Büro."),
         ("de-en", "Meine Mutter arbeitet in einem Krankenhaus.", "My mother works in a hospital."),
         ("en-fr", "Where can I park the car?", "Où puis-je garer la voiture ?"),
         ("fr-en", "Ma voiture ne démarre pas.", "My car doesn't start."),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum, auto
 from heapq import heapify, heappop, heappush
 from itertools import count
+from typing import NamedTuple
 
 from mt.engine.memory import MemoryUse
 from mt.engine.requests import Request
@@ -46,8 +47,7 @@ class Limits:
         return cls(rows=36 * scale, source_tokens=256 * scale, free_part=36)
 
 
-@dataclass(frozen=True)
-class BatchKind:
+class BatchKind(NamedTuple):
     """Properties that are equal for all requests of a batch: the rows per sentence and the search.
 
     `constrained` is true for requests with TermConstraints. `cost` is the time of a row's step relative to the fastest
@@ -85,8 +85,7 @@ LIGHT_PART = 8
 """A caller has little work with at most this part of `Limits.rows`, or one sentence."""
 
 
-@dataclass(frozen=True)
-class WaitingRequest:
+class WaitingRequest(NamedTuple):
     """Request in the queue of its caller."""
 
     tag: float

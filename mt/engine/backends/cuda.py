@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import torch
@@ -108,7 +108,7 @@ class GraphDecoder:
 
     def kind(self, request: Request) -> BatchKind:
         kind = BatchKind.of(request)
-        return replace(kind, cost=REFERENCE_COST) if kind.constrained else kind
+        return kind._replace(cost=REFERENCE_COST) if kind.constrained else kind
 
     @torch.inference_mode()
     def begin(self, requests: Sequence[Request]) -> Batch:

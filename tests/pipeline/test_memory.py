@@ -68,12 +68,12 @@ def test_an_exact_match_keeps_protected_ranges_or_is_not_used(translator: Transl
 
 def test_a_fuzzy_match_is_repaired(translator: Translator) -> None:
     planner = translator.planner(source="en", target="de")
-    table = "The server stores the data in a table."
+    text = "The server stores the data in a list."
     match = ("The server stores the data in a file.", "Der Server legt die Daten in einer Datei ab.")
-    plain = translated(planner, translator, table)
-    guided = translated(planner, translator, table, MemoryMatch(table, *match, 0.88))
-    assert (plain.text, plain.sentences[0].match) == ("Der Server speichert die Daten in einer Tabelle.", None)
-    assert (guided.text, guided.sentences[0].match) == ("Der Server legt die Daten in einer Tabelle ab.", 0.88)
+    plain = translated(planner, translator, text)
+    guided = translated(planner, translator, text, MemoryMatch(text, *match, 0.88))
+    assert (plain.text, plain.sentences[0].match) == ("Der Server speichert die Daten in einer Liste.", None)
+    assert (guided.text, guided.sentences[0].match) == ("Der Server legt die Daten in einer Liste ab.", 0.88)
 
 
 def test_a_number_of_the_sentence_replaces_that_of_the_match(translator: Translator) -> None:

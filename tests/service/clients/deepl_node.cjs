@@ -7,7 +7,7 @@ const deepl = require('deepl-node');
 const [url, key, memory, folder] = process.argv.slice(2);
 const client = new deepl.DeepLClient(key, { serverUrl: url, maxRetries: 0 });
 
-const KEYS = 'Do you have the keys? I saw your dog.';
+const KEYS = 'I saw your dog. You can select your files.';
 const LINES = 'The dog sleeps.\nThe cat\neats.';
 const XML = '<doc><title>The dog sleeps</title><p>The cat <i>eats</i>. <keep>The house</keep> is red.</p></doc>';
 const SPLIT = '<p>The cat <x>eats</x> fish</p>';

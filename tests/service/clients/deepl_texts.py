@@ -10,7 +10,7 @@ from tests.service.capitals import single
 from tests.service.clients.rows import EFFECT, NONE, Row, World
 from tests.service.clients.stored import UNIT, glossary
 
-KEYS = "Do you have the keys? I saw your dog."
+KEYS = "I saw your dog. You can select your files."  # the model writes du in one, Sie in the other
 LINES = "The dog sleeps.\nThe cat\neats."
 XML = "<doc><title>The dog sleeps</title><p>The cat <i>eats</i>. <keep>The house</keep> is red.</p></doc>"
 MARKUP = "<p>The cat <b>eats</b>.</p>"

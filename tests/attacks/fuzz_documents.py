@@ -84,7 +84,7 @@ def unpacked_size(content: bytes) -> int:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return max(len(content), sum(info.file_size for info in archive.infolist()))
-    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+    except Exception:  # zipfile raises errors of many kinds for damaged archives
         return len(content)
 
 

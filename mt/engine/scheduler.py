@@ -18,13 +18,15 @@ class Limits:
 
     `rows` limits the decoder rows of all bulk batches together, `source_tokens` the padded source tokens that are
     encoded between two decoder steps. Waiting requests join when at least 1 / `free_part` of the rows are free. A
-    smaller `free_part` calls the encoder less often. `cells` limits the memory of all batches together, as MemoryUse
-    counts it; None is no limit.
+    smaller `free_part` calls the encoder less often. A step with less than 1 / `few_part` of the rows takes about as
+    long as a step with this number. `cells` limits the memory of all batches together, as MemoryUse counts it; None is
+    no limit.
     """
 
     rows: int = 320
     source_tokens: int = 8192
     free_part: int = 4
+    few_part: int = 4
     cells: int | None = None
 
     @classmethod
@@ -40,11 +42,12 @@ class Limits:
         """Return limits for the compiled CPU kernels. `width` is decoder layers times d_model.
 
         36 rows suffice for a large model; 20 rows are slower, and more are not faster. A small model has more rows,
-        because steps with few rows would be so short that threads wait for each other. The encoder's work per token
-        grows with the model, and 256 tokens suffice for its speed; more would delay the rows that run.
+        because steps with few rows would be so short that threads wait for each other. A step with one row takes about
+        as long as one with nine. The encoder's work per token grows with the model, and 256 tokens suffice for its
+        speed; more would delay the rows that run.
         """
         scale = min(max(768 // width, 1), 4)
-        return cls(rows=36 * scale, source_tokens=256 * scale, free_part=36)
+        return cls(rows=36 * scale, source_tokens=256 * scale, free_part=36, few_part=4 * scale)
 
 
 class BatchKind(NamedTuple):

@@ -59,9 +59,12 @@ class CompiledBatch:
     """Search inside the kernels, equal to `SearchBatch`."""
 
     batch: CpuBatch
+    steps: int = 0
 
-    def advance(self) -> list[int]:
-        return self.batch.advance(1)[1]
+    def advance(self, steps: int = 1) -> list[int]:
+        taken, finished = self.batch.advance(steps)
+        self.steps += taken
+        return finished
 
     def results(self, indices: Sequence[int]) -> list[list[Hypothesis]]:
         return [[Hypothesis(*fields) for fields in self.batch.results(index)] for index in indices]

@@ -176,9 +176,13 @@ class GraphBatch:
         self._occupants: dict[int, SlotState] = {}  # of the slots
         self._poll: Poll | None = None
 
+    @property
+    def steps(self) -> int:
+        return self._steps
+
     @torch.inference_mode()
-    def advance(self) -> list[int]:
-        """Queue one step. Return the indices of the sentences that had finished before it.
+    def advance(self, steps: int = 1) -> list[int]:
+        """Queue one step, whatever `steps` is. Return the indices of the sentences that had finished before it.
 
         While the host reads the progress of the previous step, the device takes this one.
         """

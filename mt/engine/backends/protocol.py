@@ -19,11 +19,15 @@ class Batch(Protocol):
     A sentence is identified by its index in the batch.
     """
 
-    def advance(self) -> list[int]:
-        """Decode one token for every row. Return the indices of finished sentences.
+    @property
+    def steps(self) -> int:
+        """Steps taken so far."""
 
-        A backend may return a finished sentence some steps late, and more than once. A finished sentence stays in the
-        batch until `select` removes it.
+    def advance(self, steps: int = 1) -> list[int]:
+        """Decode a token for every row, up to `steps` times until a sentence finishes. Return the finished indices.
+
+        A backend may take fewer steps. It may return a finished sentence some steps late, and more than once. A
+        finished sentence stays in the batch until `select` removes it.
         """
 
     def results(self, indices: Sequence[int]) -> list[list[Hypothesis]]:

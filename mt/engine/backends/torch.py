@@ -34,7 +34,8 @@ class SearchBatch(Generic[State]):
     steps: int = 0
 
     @torch.inference_mode()
-    def advance(self) -> list[int]:
+    def advance(self, steps: int = 1) -> list[int]:
+        """Take one step, whatever `steps` is: between two steps of torch, nothing is gained."""
         rows = self.search.advance(self.scorer.step(self.state, self.search.tokens))
         if rows is not None:
             self.state.reorder(rows)

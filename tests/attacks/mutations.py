@@ -84,7 +84,7 @@ class Mutator:
         return self.scale * max(1, int(most ** self.random.random()))
 
     def bounded(self, count: int, size: int) -> int:
-        """Return `count`, or the number of repetitions of `size` characters that MAX_REPEATED allows if it is smaller."""
+        """Return `count`, or the smaller number of repetitions of `size` characters that MAX_REPEATED allows."""
         return min(count, self.scale * max(1, MAX_REPEATED // max(1, size)))
 
     def note(self, step: str, *details: object) -> None:

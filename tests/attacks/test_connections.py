@@ -105,10 +105,11 @@ def send_all(target: Target, message: bytes, count: int) -> None:
     [
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 800_000, 4),  # 0.5 s for each packet
         (HEAD + b"a:\r\n" * 16_000 + b"\r\n", 60),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"a:\r\n" * 16_000 + b"\r\n", 60),
         (b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20, 400),
         (b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 5, 400),
     ],
-    ids=["chunks of a byte", "headers", "/livez", "/metrics"],
+    ids=["chunks of a byte", "headers", "trailers", "/livez", "/metrics"],
 )
 def test_what_arrives_at_once_is_parsed_in_turns(message: bytes, count: int) -> None:
     with running(MT_CACHE_CHARACTERS="0") as target:

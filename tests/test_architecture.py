@@ -84,11 +84,15 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@pytest.fixture(scope="module")
-def sources() -> dict[str, str]:
-    paths = [path for room in ("mt", "service", "scripts") for path in sorted((ROOT / room).rglob("*.py"))]
+def read_sources(*rooms: str) -> dict[str, str]:
+    paths = [path for room in rooms for path in sorted((ROOT / room).rglob("*.py"))]
     assert paths
     return {module_name(path): path.read_text(encoding="utf-8") for path in paths}
+
+
+@pytest.fixture(scope="module")
+def sources() -> dict[str, str]:
+    return read_sources("mt", "service", "scripts")
 
 
 def within(module: str, room: str) -> bool:
@@ -265,6 +269,25 @@ def neighbours_named(sources: Sources) -> list[str]:
     return [module for module, source in sources.items() if "../shared" in source]
 
 
+def asserts(node: ast.AST) -> bool:
+    """Return whether a node is an assertion or calls a function that is named as one."""
+    match node:
+        case ast.Assert():
+            return True
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name in ("raises", "warns", "fail") or name.startswith(("expect", "assert_", "check_"))
+    return False
+
+
+def silent_tests(sources: Sources) -> list[str]:
+    return [
+        f"{module}.{function.name}, line {function.lineno}"
+        for module, source in sources.items()
+        for function in functions(source)
+        if function.name.startswith("test_") and not any(map(asserts, ast.walk(function)))
+    ]
+
+
 def unexpected_top_level(names: set[str]) -> list[str]:
     return sorted(name for name in names if name not in TOP_LEVEL and not name.startswith("."))
 
@@ -322,6 +345,7 @@ def test_the_house_keeps_the_law(rule: Callable[[Sources], list[str]], sources: 
         (shared_type_names, {"mt.a": "class Thing: ...", "service.b": "class Thing: ..."}),
         (shared_type_names, {"mt.a": "Thing = list[int] | str", "service.b": "class Thing: ..."}),
         (neighbours_named, {"mt.a": "path = '../shared/data'"}),
+        (silent_tests, {"tests.a": "def test_f():\n    if f() == 1:\n        check()"}),
     ],
 )
 def test_each_rule_can_be_broken(rule: Callable[[Sources], list[str]], bad: Sources) -> None:
@@ -348,10 +372,20 @@ def test_each_rule_can_be_broken(rule: Callable[[Sources], list[str]], bad: Sour
         (shared_type_names, {"mt.a": "T = TypeVar('T')\nWIDTH = A | B", "mt.b": "T = TypeVar('T')\nWIDTH = A | B"}),
         (long_functions, {"mt.a": 'def f():\n    """\n' + "    words\n" * 90 + '    """\n' + "    x = 1\n" * 50}),
         (wide_signatures, {"mt.a": "class A:\n    def f(self, a, b, c, d, e, f, g, *, h, i): ..."}),
+        (silent_tests, {"tests.a": "def test_f():\n    assert f() == 1\ndef helper(): ..."}),
+        (silent_tests, {"tests.a": "async def test_f():\n    with pytest.raises(E):\n        f()"}),
+        (
+            silent_tests,
+            {"tests.a": "class TestA:\n    def test_f(self):\n        expect(page).to_be(1)"},
+        ),
     ],
 )
 def test_no_rule_forbids_what_is_allowed(rule: Callable[[Sources], list[str]], good: Sources) -> None:
     assert rule(good) == []
+
+
+def test_every_test_asserts_something() -> None:
+    assert silent_tests(read_sources("tests")) == []
 
 
 def test_serving_and_the_command_line_import_no_plotting() -> None:

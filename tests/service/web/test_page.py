@@ -59,9 +59,9 @@ class Visit:
     def type(self, text: str, translation: str | None = None) -> None:
         self.page.fill("#source-text", text)
         if translation is not None:
-            self.translated(translation)
+            self.expect_translation(translation)
 
-    def translated(self, text: str) -> None:
+    def expect_translation(self, text: str) -> None:
         expect(self.page.locator("#output")).to_have_text(text, use_inner_text=True)
 
     def stored(self, name: str) -> Any:
@@ -116,7 +116,7 @@ def visit(browser: Any, url: str) -> Iterator[Callable[..., Visit]]:
 def test_typing_translates(visit: Callable[..., Visit], double: Double) -> None:
     seen = visit()
     seen.page.locator("#source-text").press_sequentially("The dog sleeps.", delay=20)
-    seen.translated("der Hund schläft.")
+    seen.expect_translation("der Hund schläft.")
     assert len(double.asked) < len("The dog sleeps.")  # a pause, not every key, sends the text
     assert double.asked[-1]["q"] == "The dog sleeps."
     expect(seen.page.locator("#result")).to_have_text("der Hund schläft.")  # what a screen reader says
@@ -129,7 +129,7 @@ def test_an_older_answer_never_replaces_a_newer_one(visit: Callable[..., Visit],
     expect(seen.page.locator("#target-pane")).to_have_attribute("aria-busy", "true")
     seen.type("The cat", "der Katze")
     seen.page.wait_for_timeout(1500)
-    seen.translated("der Katze")
+    seen.expect_translation("der Katze")
     assert [body["q"] for body in double.asked] == ["SLOW dog", "The cat"]
 
 
@@ -150,7 +150,7 @@ def test_swapping(visit: Callable[..., Visit]) -> None:
     seen.type("The dog sleeps.", "der Hund schläft.")
     seen.page.click("#swap")
     assert seen.page.input_value("#source-text") == "der Hund schläft."
-    seen.translated("the dog sleeps.")
+    seen.expect_translation("the dog sleeps.")
     assert seen.page.url.endswith("#de/en")
     seen.page.keyboard.press("Alt+s")
     assert seen.page.url.endswith("#en/de")
@@ -214,7 +214,7 @@ def test_copy_and_clear(visit: Callable[..., Visit]) -> None:
     expect(seen.page.locator("#result")).to_have_text("Copied.")
     assert seen.page.evaluate("navigator.clipboard.readText()") == "hallo"
     seen.page.click("#clear")
-    seen.translated("")
+    seen.expect_translation("")
     assert seen.page.evaluate("document.activeElement.id") == "source-text"
 
 
@@ -228,14 +228,14 @@ def test_alternatives(visit: Callable[..., Visit], double: Double) -> None:
     expect(choices).to_have_count(4)
     assert double.asked[-1]["q"] == "A man runs on the beach." and double.asked[-1]["alternatives"] > 1
     choices.nth(1).click()
-    seen.translated("Nun: ein Mann läuft auf der Strand. der Hund schläft.")
+    seen.expect_translation("Nun: ein Mann läuft auf der Strand. der Hund schläft.")
     expect(popover).not_to_be_visible()
     seen.page.hover("#output .piece >> nth=1")  # what stands behind the new wording has moved along
     expect(seen.page.locator("#readout")).to_have_text("dog → Hund")
     seen.page.keyboard.press("Enter")  # the sentence has the focus again
     expect(choices.nth(1)).to_have_attribute("aria-pressed", "true")
     choices.nth(0).click()
-    seen.translated(TRANSLATION)
+    seen.expect_translation(TRANSLATION)
 
 
 def test_a_reader_improves_a_translation(visit: Callable[..., Visit], double: Double) -> None:
@@ -251,7 +251,7 @@ def test_a_reader_improves_a_translation(visit: Callable[..., Visit], double: Do
     expect(seen.page.locator("#suggestion-note")).to_have_text("Slowdown: 500 per 1 day")
     field.fill(" Der Hund schläft. ")
     seen.page.click("#suggestion button")
-    seen.translated("ein Mann läuft auf der Strand. Der Hund schläft.")
+    seen.expect_translation("ein Mann läuft auf der Strand. Der Hund schläft.")
     assert double.suggested == [{"q": "The dog sleeps.", "s": "Der Hund schläft.", "source": "en", "target": "de"}]
     expect(seen.page.locator("#alternatives")).not_to_be_visible()
 
@@ -278,7 +278,7 @@ def test_alternatives_by_keyboard(visit: Callable[..., Visit]) -> None:
     expect(seen.page.locator("#alternatives li button")).to_have_count(4)
     keys.press("ArrowDown")
     keys.press("Enter")
-    seen.translated("ein Mann läuft auf der Strand. Nun: der Hund schläft.")
+    seen.expect_translation("ein Mann läuft auf der Strand. Nun: der Hund schläft.")
     keys.press("Enter")
     keys.press("Escape")
     expect(seen.page.locator("#alternatives")).not_to_be_visible()
@@ -390,7 +390,7 @@ def test_glossary(visit: Callable[..., Visit], double: Double) -> None:
     seen.page.fill("#terms input >> nth=1", "Köter")
     seen.page.fill("#kept-word", "beach")
     seen.page.press("#kept-word", "Enter")
-    seen.translated("ein Mann läuft auf der beach. der Köter schläft.")
+    seen.expect_translation("ein Mann läuft auf der beach. der Köter schläft.")
     assert double.asked[-1]["glossary"] == {"dog": "Köter"} and double.asked[-1]["do_not_translate"] == ["beach"]
     expect(seen.page.locator("#glossary-badge")).to_have_text("2")
     seen.page.reload()
@@ -398,7 +398,7 @@ def test_glossary(visit: Callable[..., Visit], double: Double) -> None:
     seen.page.click("text=Glossary")
     seen.page.click("[aria-label='Remove the term dog']")
     seen.page.click("[aria-label='Translate beach again']")
-    seen.translated(TRANSLATION)
+    seen.expect_translation(TRANSLATION)
     assert "glossary" not in double.asked[-1] and "do_not_translate" not in double.asked[-1]
 
 
@@ -434,7 +434,7 @@ def test_history(visit: Callable[..., Visit]) -> None:
     assert [entry["text"] for entry in seen.stored("history")] == ["A cat", "The dog sleeps"]
     seen.page.click("text=History")
     seen.page.click("#past button >> nth=1")
-    seen.translated("der Hund schläft")
+    seen.expect_translation("der Hund schläft")
     seen.page.click("#history-clear")
     assert seen.stored("history") is None
     seen.page.click("text=Keep a history")
@@ -484,7 +484,7 @@ def test_busy_is_tried_again(visit: Callable[..., Visit], double: Double) -> Non
     seen.refusals = True
     seen.type("BUSY dog")
     expect(seen.page.locator("#trouble")).to_contain_text("The service is busy. Trying again.")
-    seen.translated("BUSY Hund")
+    seen.expect_translation("BUSY Hund")
     expect(seen.page.locator("#trouble")).not_to_be_visible()
     assert len(double.asked) == 2
 
@@ -507,7 +507,7 @@ def test_offline(visit: Callable[..., Visit]) -> None:
     seen.type("The dog")
     expect(seen.page.get_by_role("alert")).to_contain_text("No network")
     seen.page.context.set_offline(False)
-    seen.translated("der Hund")
+    seen.expect_translation("der Hund")
 
 
 def test_long_texts_come_sentence_by_sentence(visit: Callable[..., Visit], double: Double) -> None:
@@ -515,7 +515,7 @@ def test_long_texts_come_sentence_by_sentence(visit: Callable[..., Visit], doubl
     seen.type("The 😀 dog sleeps.\n" * 60)
     expect(seen.page.locator("#output .sentence")).to_have_count(60)
     assert double.asked[-1]["stream"] is True
-    seen.translated("der 😀 Hund schläft.\n" * 60)
+    seen.expect_translation("der 😀 Hund schläft.\n" * 60)
 
 
 class TestWithKeys:
@@ -530,7 +530,7 @@ class TestWithKeys:
         expect(seen.page.get_by_role("alert")).to_contain_text("Invalid API key")
         seen.page.fill("#key", KEY)
         seen.page.press("#key", "Enter")
-        seen.translated("der Hund")
+        seen.expect_translation("der Hund")
         assert KEY not in seen.page.evaluate("JSON.stringify(localStorage)")
 
 
@@ -546,7 +546,7 @@ class TestWithoutExtensions:
         expect(seen.page.locator("[aria-controls=files]")).not_to_be_visible()
         seen.page.click("#output .sentence")
         seen.page.click("#alternatives li button >> nth=2")
-        seen.translated(f"Also: {TRANSLATION}")
+        seen.expect_translation(f"Also: {TRANSLATION}")
         seen.page.click("text=Look inside")
         expect(seen.page.locator("#inside-note")).to_have_text("This service does not show its attention.")
 
@@ -617,7 +617,7 @@ class TestWithTheRealService:
         with seen.page.expect_response("**/translate") as answered:
             seen.type("The dog sees the cat.\nThe cat follows the dog.")
         answer = answered.value.json()
-        seen.translated(answer["translatedText"])
+        seen.expect_translation(answer["translatedText"])
         expect(seen.page.locator("#output .sentence")).to_have_count(2)
         seen.page.hover("#output .piece >> nth=0")
         assert seen.page.locator("#mirror .lit").count() and seen.page.locator("#output .lit").count()

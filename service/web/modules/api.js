@@ -75,6 +75,12 @@ export class Service {
     });
   }
 
+  /** Returns the languages of a text, the likeliest first: `{language, confidence}` with a confidence from 0 to 100. */
+  async detect(text, signal) {
+    const headers = { "Content-Type": "application/json" };
+    return this.#json("detect", { method: "POST", headers, body: JSON.stringify(this.#withKey({ q: text })), signal });
+  }
+
   /** Sends a better translation of a text to POST /suggest. */
   async suggest(body) {
     const headers = { "Content-Type": "application/json" };

@@ -63,6 +63,9 @@ class Double:
     def translate(self, text: str, body: dict[str, Any]) -> dict[str, Any]:
         """The answer to one text."""
         source = body["source"] if body["source"] != "auto" else detected(text)
+        if source == body["target"] and not self.plain:  # nothing is translated
+            language = {"language": source, "confidence": 97}
+            return {"translatedText": text, "detectedLanguage": language, "quality": 100.0, "segments": []}
         segments, translation, read = [], "", 0
         for found in re.finditer(r"[^\s.!?][^.!?\n]*[.!?]*", text):
             translation += text[read : found.start()]
@@ -191,6 +194,10 @@ def create_double(double: Double) -> FastAPI:
         if body.get("stream") and not double.plain:
             return StreamingResponse(streamed(body["q"], answer), media_type="text/event-stream")
         return JSONResponse(answer)
+
+    @app.post("/detect")
+    async def detect(request: Request) -> list[dict[str, Any]]:
+        return [{"language": detected((await request.json())["q"]), "confidence": 97.0}]
 
     @app.post("/suggest")
     async def suggest(request: Request) -> Response:

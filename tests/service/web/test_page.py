@@ -173,6 +173,29 @@ def test_detection(visit: Callable[..., Visit]) -> None:
     assert seen.page.url.endswith("#en/de")
 
 
+def test_text_in_another_language_than_the_selected_one_is_reported(visit: Callable[..., Visit]) -> None:
+    seen = visit("#en/de")
+    seen.type("The dog sleeps.", "der Hund schläft.")
+    expect(seen.page.locator("#result")).to_have_text("der Hund schläft.")
+    expect(seen.page.locator("#other-language")).to_be_hidden()
+    seen.type("Der Hund schläft. Der Hund läuft.")
+    expect(seen.page.locator("#other-language-text")).to_have_text("This text looks like German.")
+    seen.page.get_by_role("button", name="Translate from German").click()
+    seen.translated("the dog sleeps. the dog runs.")
+    assert seen.page.url.endswith("#de/en")
+    expect(seen.page.locator("#other-language")).to_be_hidden()
+
+
+def test_text_in_the_target_language_is_reported(visit: Callable[..., Visit]) -> None:
+    seen = visit("#auto/de")
+    seen.type("Der Hund schläft.", "Der Hund schläft.")
+    expect(seen.page.locator("#other-language-text")).to_have_text("This text is in German already.")
+    expect(seen.page.locator("#confidence")).to_be_hidden()  # nothing was translated
+    seen.page.get_by_role("button", name="Translate into English").click()
+    seen.translated("the dog sleeps.")
+    expect(seen.page.locator("#other-language")).to_be_hidden()
+
+
 def test_what_the_model_was_trained_on(visit: Callable[..., Visit]) -> None:
     seen = visit("#en/de")
     expect(seen.page.locator("#about-model")).to_have_text("This model was trained on phrases.")
@@ -340,6 +363,10 @@ def test_text_unlike_the_training_text_has_no_value_and_no_colour(visit: Callabl
     assert seen.page.evaluate(marker) == "none"
     sentence = seen.page.locator("#output .sentence")
     assert seen.page.locator(f"#{sentence.get_attribute('aria-describedby')}").text_content() == unknown
+    seen.type("The dog sleeps. The mortgage sleeps.", "der Hund schläft. der mortgage schläft.")
+    expect(seen.page.locator("#confidence")).to_have_text("Confidence 88 of 100, unknown for 1 of 2 sentences")
+    expect(seen.page.locator("#output .sentence").nth(1)).to_have_class("sentence unfamiliar")
+    expect(seen.page.locator("#legend")).to_have_text("confidence unknown", use_inner_text=True)
 
 
 def test_attention(visit: Callable[..., Visit]) -> None:

@@ -212,7 +212,7 @@ class StaticEncoder:
         self._executor, self._inputs, self._encoded = executor, inputs, encoded
 
     def __call__(self, inputs: Tensor, count: int) -> Tensor:
-        """Return the keys and values [count, S, L, 2, H, d_k] of host `inputs` [2, B, S]: ids, and 1 on tokens."""
+        """Return the keys and values [count, S, L, A, d_k] of host `inputs` [2, B, S]: ids, and 1 on tokens."""
         self._executor.send(inputs, into=self._inputs)
         self._program.replay()
         return self._encoded[:count].clone()
@@ -275,7 +275,7 @@ class StaticPool:
         return self.programs[static, key]
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Tensor:
-        """Return the cross-attention keys and values [B, S', L, 2, H, d_k] of sources, for the longest S <= S'."""
+        """Return the cross-attention keys and values [B, S', L, A, d_k] of sources, for the longest S <= S'."""
         count, width = rung(len(sources)), power(max(map(len, sources)), READ)
         graph = count * width <= GRAPH_TOKENS
         inputs = torch.full((2, count if graph else len(sources), width), self.special.pad)

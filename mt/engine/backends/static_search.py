@@ -23,6 +23,9 @@ from mt.decoding.search_state import SentenceTable
 from mt.kernels.cuda.fused import MAX_BEAMS, BeamStep
 
 BLOCK = 64
+HALF = 32
+TOKEN = (1 << HALF) - 1
+"""The bits of a continuation that are its token."""
 
 Tables = Mapping[str, Tensor]
 Table = TypeVar("Table", bound=SentenceTable)
@@ -56,13 +59,14 @@ def with_tables(table: Table, tensors: Tables, prefix: str = "") -> Table:
 class StaticBeam(SentenceTable):
     """Beam search over B slots with K beams each: `BeamSearch` with about half as many kernels in a step.
 
-    The K best continuations of a sentence are in the K blocks of `BLOCK` scores with the highest maxima. A continuation
-    is the number (slot * K + beam) * V + token, for V rounded up to blocks. Whether a hypothesis that ended is one of
-    the K best of its step is not recorded: the host repeats the comparison when it reads the results.
+    The K best continuations of a row are in the K blocks of `BLOCK` scores with the highest maxima. A continuation is
+    an int64 with a token in its lower half and the row that it continues in its upper half, so that both are views.
+    Whether a hypothesis that ended is one of the K best of its step is not recorded: the host repeats the comparison
+    when it reads the results.
     """
 
     RECORD: ClassVar = ("totals", "continuations")
-    LOOSE: ClassVar = ("latest", "best", "pool", "progress")
+    LOOSE: ClassVar = ("newest", "best", "pool", "progress")
     SCRATCH: ClassVar = ("history",)
 
     special: SpecialIds
@@ -70,7 +74,7 @@ class StaticBeam(SentenceTable):
     nth: Tensor  # [B, 1] n_best - 1
     limits: Tensor  # [B, T + 1, 4] at step t: divisor with room in `pool`, length penalty, divisor without, penalty
     progress: Tensor  # [B, 2] steps; 1 until the sentence is finished, then 0
-    latest: Tensor  # [B, K] newest tokens
+    newest: Tensor  # [B, K] newest continuations
     best: Tensor  # [B, 2K] log-probabilities of the live hypotheses, best first, then of those that end in this step
     pool: Tensor  # [B, K] the scores of finished hypotheses, best first
     totals: Tensor  # [B, T + 1, 2K] at step t: `best`
@@ -99,7 +103,7 @@ class StaticBeam(SentenceTable):
             nth=search.nth,
             limits=limits,
             progress=torch.stack((search.steps, search.running), 1),
-            latest=search.alive_tokens,
+            newest=search.alive_tokens,
             best=torch.cat((search.alive_totals, torch.full_like(search.alive_totals, -torch.inf)), 1),
             pool=search.pool,
             totals=search.totals,
@@ -109,64 +113,68 @@ class StaticBeam(SentenceTable):
         made.reference = search
         return made
 
+    @property
+    def latest(self) -> Tensor:
+        """Newest tokens, int32 [B, K]."""
+        return self.newest.view(torch.int32)[:, ::2]
+
+    @property
+    def rows(self) -> Tensor:
+        """The row that each row continues, int32 [R]."""
+        return self.newest.view(torch.int32)[:, 1::2].flatten()
+
     def place(self, vocabulary: int) -> None:
-        """Compute the continuations of the first block of each slot [B, 1, BLOCK]."""
-        slots, beams = self.latest.shape
-        self.size = -(-vocabulary // BLOCK) * BLOCK
-        first = torch.arange(slots, device=self.latest.device) * (beams * self.size)
-        self.places = first[:, None, None] + torch.arange(BLOCK, device=first.device)
+        """Compute the continuations of the first block of each row [R, 1, BLOCK]."""
+        self.padding = -vocabulary % BLOCK
+        rows = torch.arange(self.newest.numel(), device=self.newest.device)
+        self.places = (rows << HALF)[:, None, None] + torch.arange(BLOCK, device=rows.device)
 
     def advance(self, logits: Tensor) -> Tensor | None:
-        """Take one step with logits [R, V] of the next tokens. Return the row that each row continues, int64 [R]."""
-        slots, beams = self.latest.shape
+        """Take one step with logits [R, V] of the next tokens. Return the row that each row continues, int32 [R]."""
+        slots, beams = self.newest.shape
         if self.kernel is not None and beams <= MAX_BEAMS and not self.constraints.features.used:
-            return self._advance_by(self.kernel, logits)
+            self._advance_by(self.kernel, logits)
+            return self.rows
         steps, running = self.progress.unbind(1)
         alive, ends = self.best.split(beams, 1)
         log_probs = torch.log_softmax(logits, 1, dtype=torch.float32)
         torch.add(log_probs[:, self.special.eos].view(slots, beams), alive, out=ends)
         self.constraints.forbid_early_ends(ends, steps)
         log_probs = self.constraints.apply(log_probs, self.never, steps, self.history)
-        if missing := self.size - log_probs.shape[1]:
-            log_probs = F.pad(log_probs, (0, missing), value=-torch.inf)
+        if self.padding:
+            log_probs = F.pad(log_probs, (0, self.padding), value=-torch.inf)
 
-        blocks = log_probs.view(slots, beams, -1, BLOCK)
-        each = blocks.shape[2]
-        chosen = (
-            (blocks.amax(3) + alive[:, :, None]).flatten(1).topk(beams, sorted=False).indices
-        )  # [B, K] of [B, K * N]
-        inside = blocks.flatten(1, 2).gather(1, chosen[:, :, None].expand(-1, -1, BLOCK))
-        candidates = inside + alive.gather(1, chosen // each)[:, :, None]  # [B, K, BLOCK]
-        picked = torch.empty_like(self.latest)
+        blocks = log_probs.view(slots * beams, -1, BLOCK)
+        maxima = blocks.amax(2)
+        chosen = maxima.topk(min(beams, maxima.shape[1]), sorted=False).indices[:, :, None]  # [R, K, 1]
+        inside = blocks.gather(1, chosen.expand(-1, -1, BLOCK))  # [R, K, BLOCK]
+        candidates = inside.view(slots, beams, -1) + alive[:, :, None]
+        picked = torch.empty_like(self.newest)
         torch.topk(candidates.flatten(1), beams, out=(alive, picked))
-        numbers = torch.add(self.places, chosen[:, :, None], alpha=BLOCK)
-        continuations = numbers.flatten(1).gather(1, picked)
-        torch.remainder(continuations, self.size, out=self.latest)
-        rows = (continuations // self.size).view(-1)
-        self._record(steps, continuations, rows)
+        numbers = torch.add(self.places, chosen, alpha=BLOCK)
+        torch.gather(numbers.view(slots, -1), 1, picked, out=self.newest)
+        self._record(steps)
         self._finish(steps, running, alive)
-        return rows
+        return self.rows
 
-    def _advance_by(self, kernel: BeamStep, logits: Tensor) -> Tensor:
+    def _advance_by(self, kernel: BeamStep, logits: Tensor) -> None:
         """Take one step in one kernel."""
-        slots, beams = self.latest.shape
-        rows = torch.empty(slots * beams, dtype=torch.int64, device=logits.device)
-        tables = (self.best, self.pool, self.latest, self.progress, rows)
+        slots, beams = self.newest.shape
+        tables = (self.best, self.pool, self.newest, self.progress)
         strided: list[Tensor | int] = []
         for table in (self.limits, self.nth, self.totals, self.continuations):
             strided += (table, table.stride(0))
         special = (self.special.pad, self.special.unk, self.special.bos, self.special.eos)
-        kernel(slots, (logits, *tables, *strided, beams, logits.shape[1], self.size, *special))
-        return rows
+        kernel(slots, (logits, *tables, *strided, beams, logits.shape[1], *special))
 
-    def _record(self, steps: Tensor, continuations: Tensor, rows: Tensor) -> None:
-        slots, beams = continuations.shape
+    def _record(self, steps: Tensor) -> None:
+        slots, beams = self.newest.shape
         at = steps[:, None, None].expand(slots, 1, 2 * beams)
         self.totals.scatter_(1, at, self.best[:, None])
-        self.continuations.scatter_(1, at[:, :, :beams], continuations[:, None])
+        self.continuations.scatter_(1, at[:, :, :beams], self.newest[:, None])
         if self.constraints.features.history:
-            self.history.copy_(self.history.flatten(0, 1).index_select(0, rows).view_as(self.history))
-            self.history.scatter_(2, at[:, :, :beams].mT, self.latest[:, :, None])
+            self.history.copy_(self.history.flatten(0, 1).index_select(0, self.rows).view_as(self.history))
+            self.history.scatter_(2, at[:, :, :beams].mT, self.latest[:, :, None].long())
 
     def _finish(self, steps: Tensor, running: Tensor, alive: Tensor) -> None:
         """Add scores to the pool, and stop sentences. NaN compares as False and stops a sentence."""
@@ -174,7 +182,7 @@ class StaticBeam(SentenceTable):
         limits = self.limits.gather(1, steps[:, None, None].expand(-1, 1, 4)).view(slots, 2, 2, 1)
         quotients = self.best.view(slots, 1, 2, beams) / limits
         scores = quotients[:, 0, 1].masked_fill_(_outranked(self.best, beams), -torch.inf)
-        torch.topk(torch.cat((self.pool, scores), 1), beams, out=(self.pool, torch.empty_like(self.latest)))
+        torch.topk(torch.cat((self.pool, scores), 1), beams, out=(self.pool, torch.empty_like(self.newest)))
         with_room, without = quotients[:, :, 0, 0].unbind(1)
         leading = torch.where(self.pool[:, -1] == -torch.inf, with_room, without)
         steps.add_(running)  # finished sentences write to a column that is never read
@@ -194,7 +202,7 @@ class StaticBeam(SentenceTable):
         search = copy(self.reference)
         search.steps = torch.tensor(steps)
         search.totals = totals
-        search.links = torch.cat((continuations // self.size % beams, continuations % self.size), 2)
+        search.links = torch.cat(((continuations >> HALF) % beams, continuations & TOKEN), 2)
         search.penalty = length_penalties(options, until)
         search.nth = torch.tensor([[sentence.n_best - 1] for sentence in options])
         return search.results(range(len(steps)))

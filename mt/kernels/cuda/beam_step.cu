@@ -46,9 +46,9 @@ __device__ float reduce(float value, float* shared, bool sum) {
 
 // Strides of tables are in elements of the table. blockDim.x is a power of 2. At most 16 beams.
 extern "C" __global__ void beam_step(
-    const float* logits, float* best, float* pool, long long* latest, long long* progress, long long* rows,
+    const float* logits, float* best, float* pool, long long* newest, long long* progress,
     const float* limits, int limits_stride, const long long* nth, int nth_stride, float* totals, int totals_stride,
-    long long* continuations, int continuations_stride, int K, int V, int size, int pad, int unk, int bos, int eos) {
+    long long* continuations, int continuations_stride, int K, int V, int pad, int unk, int bos, int eos) {
     __shared__ float shared[THREADS];
     __shared__ Candidate kept[THREADS * MAX_BEAMS];
     const int slot = blockIdx.x, thread = threadIdx.x, threads = blockDim.x;
@@ -84,9 +84,8 @@ extern "C" __global__ void beam_step(
         const bool none = own[k].place == 0x7fffffff;
         const long long row = (long long)slot * K + (none ? 0 : beam);
         alive[k] = own[k].total;
-        latest[slot * K + k] = none ? 0 : token;
-        rows[slot * K + k] = row;
-        continuations[(long long)slot * continuations_stride + step * K + k] = row * size + latest[slot * K + k];
+        newest[slot * K + k] = row << 32 | (none ? 0 : token);
+        continuations[(long long)slot * continuations_stride + step * K + k] = newest[slot * K + k];
         total[k] = alive[k], total[K + k] = ends[k];
     }
     Candidate union_[MAX_BEAMS], finished[MAX_BEAMS];

@@ -2,11 +2,16 @@
 
 Shapes: B slots, one sentence each; K rows a sentence; R = B * K; C columns, one a target token; S source tokens;
 L layers; H heads, D d_model, d_k = D / H, V vocabulary.
+
+A residual connection is one matrix product in place, x += h W, and the bias of W must be part of x or of h W. With
+post-norm, the LayerNorm before the sublayer adds it to x. With pre-norm, h ends with ones, by which W multiplies its
+bias: a feed-forward network returns ones, and attention has one more head, whose values are ones. A token has A vectors
+[d_k] of keys and values: 2H with post-norm, 2H + 1 with pre-norm.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import torch
@@ -53,9 +58,9 @@ class DecoderMemory:
     layer.
     """
 
-    written: Tensor  # [B, L, C, K, 2, H, d_k] keys and values of the rows' tokens
+    written: Tensor  # [B, L, C, K, A, d_k] keys and values of the rows' tokens
     paths: Tensor  # [B, K, C, K] attention bias of row k: 0 for the row that wrote column c of its path, else -inf
-    cross: Tensor  # [B, S, L, 2, H, d_k] keys and values of the source
+    cross: Tensor  # [B, S, L, A, d_k] keys and values of the source
     source: Tensor  # [B, S] attention bias: 0 on tokens, -inf on padding
 
     def clear(self, slots: Tensor) -> None:
@@ -95,7 +100,7 @@ class Affine:
         return cls(module.weight, module.bias)
 
     @classmethod
-    def joined(cls, *modules: nn.Linear) -> "Affine":
+    def joined(cls, *modules: "nn.Linear | Affine") -> "Affine":
         """Return the matrix that computes the results of several matrices, one behind the other."""
         return cls(torch.cat([m.weight for m in modules]), torch.cat([m.bias for m in modules]))
 
@@ -107,15 +112,16 @@ class Affine:
         """Return the map that adds `shift` to the result."""
         return Affine(self.weight, self.bias + shift)
 
-    def of_joined_bias(self, scale: Tensor) -> "Affine":
-        """Return the matrix without bias that has the same results if its input has `WIDER` numbers `scale` [] more."""
-        columns = self.weight.new_zeros(len(self.weight), WIDER)
-        columns[:, 0] = self.bias / scale
-        return Affine(torch.cat((self.weight, columns), 1), torch.zeros_like(self.bias))
+    def with_bias_in_weight(self, count: int, value: Tensor) -> Tensor:
+        """Return the matrix with the same results without bias if its input is followed by `count` times `value` []."""
+        columns = self.weight.new_zeros(len(self.weight), count)
+        if count:
+            columns[:, 0] = self.bias / value
+        return torch.cat((self.weight, columns), 1)
 
-    def of_more_ones(self) -> "Affine":
-        """Return the matrix whose results are followed by `WIDER` ones."""
-        return Affine(F.pad(self.weight, (0, 0, 0, WIDER)), F.pad(self.bias, (0, WIDER), value=1.0))
+    def followed_by(self, value: float, count: int) -> "Affine":
+        """Return the map whose results are followed by `count` times `value`."""
+        return Affine(F.pad(self.weight, (0, 0, 0, count)), F.pad(self.bias, (0, count), value=value))
 
     def linear(self, x: Tensor) -> Tensor:
         return F.linear(x, self.weight, self.bias)
@@ -125,18 +131,17 @@ class Affine:
 class SublayerEnd:
     """Last matrix of a sublayer, its residual connection, and the next LayerNorm."""
 
-    outer: Affine
+    outer: Tensor  # [D, .]
     norm: Affine
     epsilon: float
     pre: bool
-    in_place: bool  # x or h contains the bias of the matrix: the residual connection is a matrix product in place
 
     def __call__(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         """Add the result of the sublayer, from h [R, .], to x [R, D]. Return the next x and the next sublayer's input.
 
-        x may be overwritten.
+        x is overwritten.
         """
-        x = x.addmm_(h, self.outer.weight.t()) if self.in_place else x + self.outer.linear(h)
+        x = x.addmm_(h, self.outer.t())
         normed = F.layer_norm(x, x.shape[1:], self.norm.weight, self.norm.bias, self.epsilon)
         return (x if self.pre else normed), normed
 
@@ -145,7 +150,7 @@ class SublayerEnd:
 class StaticLayer:
     """Weights of a decoder layer. Query, key and value matrices are joined."""
 
-    own: Affine  # [3D, D]
+    own: Affine  # [D + A * d_k, D]
     after_own: SublayerEnd
     query: Affine  # of the cross-attention
     after_cross: SublayerEnd
@@ -160,47 +165,45 @@ class StaticLayer:
         return self.activation(self.inner.linear(h))
 
 
-def static_layers(decoder: Decoder, post: bool) -> tuple[list[StaticLayer], Tensor]:
+def static_layers(decoder: Decoder, post: bool, more: int) -> tuple[list[StaticLayer], Tensor]:
     """Return the layers, and a vector [D] to add to the input of the first layer.
 
-    With post-norm, each sublayer's input has the bias of the sublayer's last matrix added to it: the residual
-    connection is then a matrix product in place. The matrices that read the input subtract its effect. With pre-norm,
-    the inner layer of a feed-forward network returns ones, too, with which the last matrix multiplies its bias.
+    With post-norm, the input of each sublayer has the bias of the sublayer's last matrix added to it. The matrices that
+    read the input subtract its effect. With pre-norm, attention has `more` ones in its result.
     """
+    one, wider = decoder.layers[0].self_attention.output.bias.new_ones(()), 0 if post else WIDER
     sublayers = [
         end
         for layer in decoder.layers
         for end in (
-            (layer.around_self_attention.norm, layer.self_attention.output),
-            (layer.around_cross_attention.norm, _cross(layer).output),
-            (layer.around_feed_forward.norm, layer.feed_forward.outer),
+            (layer.around_self_attention.norm, layer.self_attention.output, more, one),
+            (layer.around_cross_attention.norm, _cross(layer).output, more, one),
+            (layer.around_feed_forward.norm, layer.feed_forward.outer, wider, layer.feed_forward.activation(one)),
         )
     ]
     none = torch.zeros_like(sublayers[0][1].bias)
-    shifts = [*(outer.bias if post else none for _, outer in sublayers), none]
-    norms = [norm for norm, _ in sublayers]
+    shifts = [*(outer.bias if post else none for _, outer, _, _ in sublayers), none]
+    norms = [norm for norm, *_ in sublayers]
     following = norms if post else [*norms[1:], cast(nn.LayerNorm, decoder.norm)]
     ends = [
-        SublayerEnd(Affine.of(outer), Affine.of(norm).plus(shift), norm.eps, not post, in_place=post)
-        for (_, outer), norm, shift in zip(sublayers, following, shifts[1:], strict=True)
+        SublayerEnd(
+            Affine.of(outer).with_bias_in_weight(count, value), Affine.of(norm).plus(shift), norm.eps, pre=not post
+        )
+        for (_, outer, count, value), norm, shift in zip(sublayers, following, shifts[1:], strict=True)
     ]
     layers = []
     for index, layer in enumerate(decoder.layers):
         own, at = layer.self_attention, slice(3 * index, 3 * index + 3)
         (own_shift, cross_shift, inner_shift), (after_own, after_cross, after_inner) = shifts[at], ends[at]
-        inner, activation = Affine.of(layer.feed_forward.inner).of_shifted(inner_shift), layer.feed_forward.activation
-        if not post:
-            inner, one = inner.of_more_ones(), activation(torch.ones_like(inner.bias[0]))
-            after_inner = replace(after_inner, outer=after_inner.outer.of_joined_bias(one), in_place=True)
         layers.append(
             StaticLayer(
-                own=Affine.joined(own.query, own.key, own.value).of_shifted(own_shift),
+                own=Affine.joined(own.query, own.key, own.value).of_shifted(own_shift).followed_by(1, more),
                 after_own=after_own,
-                query=Affine.of(_cross(layer).query).of_shifted(cross_shift),
+                query=Affine.of(_cross(layer).query).of_shifted(cross_shift).followed_by(0, more),
                 after_cross=after_cross,
-                inner=inner,
+                inner=Affine.of(layer.feed_forward.inner).of_shifted(inner_shift).followed_by(1, wider),
                 after_inner=after_inner,
-                activation=activation,
+                activation=layer.feed_forward.activation,
             )
         )
     return layers, shifts[0]
@@ -219,10 +222,12 @@ class StaticDecoder:
         self.vocabulary = model.vocabulary_size
         self.heads = config.heads
         self.head_size = config.d_model // config.heads
+        self.vectors = 2 * config.heads + (0 if post else 1)  # A
+        more = 0 if post else self.head_size
         with torch.no_grad():
-            cross = [m for layer in model.decoder.layers for m in (_cross(layer).key, _cross(layer).value)]
-            self.cross = Affine.joined(*cross)  # [L * 2 * D, D]
-            self.layers, shift = static_layers(model.decoder, post)
+            cross = [Affine.joined(_cross(layer).key, _cross(layer).value) for layer in model.decoder.layers]
+            self.cross = Affine.joined(*(affine.followed_by(1, more) for affine in cross))  # [L * A * d_k, D]
+            self.layers, shift = static_layers(model.decoder, post, more)
             self._positions = model.embedding.position_vectors(model.target_input)
             norm = None if model.target_input is None else model.target_input.norm
             self._embedding_norm = None if norm is None else Affine.of(norm).plus(shift)
@@ -238,18 +243,17 @@ class StaticDecoder:
 
     def memory(self, shape: Shape) -> DecoderMemory:
         """Return memory without sentences."""
-        per_head = (2, self.heads, self.head_size)
-        depth, new = len(self.layers), self.cross.weight.new_zeros
+        depth, vectors, new = len(self.layers), (self.vectors, self.head_size), self.cross.weight.new_zeros
         return DecoderMemory(
-            written=new(shape.slots, depth, shape.columns, shape.rows, *per_head),
+            written=new(shape.slots, depth, shape.columns, shape.rows, *vectors),
             paths=new(shape.slots, shape.rows, shape.columns, shape.rows).fill_(-math.inf),
-            cross=new(shape.slots, shape.width, depth, *per_head),
+            cross=new(shape.slots, shape.width, depth, *vectors),
             source=new(shape.slots, shape.width),  # without padding, since attention over no token would give NaN
         )
 
     def bytes(self, shape: Shape) -> int:
         """Return the size of `memory`."""
-        keys = 2 * len(self.layers) * self.heads * self.head_size * (shape.rows * shape.columns + shape.width)
+        keys = self.vectors * len(self.layers) * self.head_size * (shape.rows * shape.columns + shape.width)
         biases = shape.rows * shape.columns * shape.rows + shape.width
         return shape.slots * (keys + biases) * self.cross.weight.element_size()
 
@@ -262,10 +266,10 @@ class StaticDecoder:
         return StepConstants(torch.cat((table[: shape.columns], beyond)), own)
 
     def encode(self, source: Tensor, mask: Tensor) -> Tensor:
-        """Return the cross-attention keys and values [B, S, L, 2, H, d_k] of source and mask, each [B, S]."""
+        """Return the cross-attention keys and values [B, S, L, A, d_k] of source and mask, each [B, S]."""
         with sdpa_kernel(ATTENTION):
             memory = self.model.encode(source, mask)
-        return self.cross.linear(memory).view(*source.shape, len(self.layers), 2, self.heads, self.head_size)
+        return self.cross.linear(memory).view(*source.shape, len(self.layers), self.vectors, self.head_size)
 
     def step(
         self, memory: DecoderMemory, tokens: Tensor, steps: Tensor, columns: int, constants: StepConstants
@@ -283,9 +287,9 @@ class StaticDecoder:
         x, h = self._embed(tokens, F.embedding(steps, constants.positions))
         with sdpa_kernel(ATTENTION):
             for index, layer in enumerate(self.layers):
-                written = memory.written[:, index]  # [B, C, K, 2, H, d_k]
-                query, new = layer.own.linear(h).tensor_split((h.shape[1],), 1)
-                new = new.view(slots, 1, rows, -1)
+                written = memory.written[:, index]  # [B, C, K, A, d_k]
+                query = layer.own.linear(h)  # followed by keys and values
+                new = query[:, h.shape[1] :].view(slots, 1, rows, -1)
                 written.flatten(3).scatter_(1, steps[:, None, None, None].expand_as(new), new)  # into a view
                 h = self._attend(query, written[:, :columns].flatten(1, 2), written_bias)
                 x, h = layer.after_own(x, h)
@@ -303,11 +307,13 @@ class StaticDecoder:
         return x, (x if self._first_norm is None else self._first_norm(x))
 
     def _attend(self, query: Tensor, seen: Tensor, bias: Tensor) -> Tensor:
-        """Attend from query [R, D] to keys and values `seen` [B, T, 2, H, d_k]. Return [R, D].
+        """Attend from query [R, .] to keys and values `seen` [B, T, A, d_k]. Return [R, (A - H) d_k].
 
-        `bias` is [B, 1, 1, T] or [B, 1, K, T].
+        `bias` is [B, 1, 1, T] or [B, 1, K, T]. The head of ones has the vectors that follow the other queries and keys
+        as query and key, since its result does not depend on its scores.
         """
-        heads = query.view(seen.shape[0], -1, self.heads, self.head_size).transpose(1, 2)
-        keys, values = seen.unbind(2)
-        out = F.scaled_dot_product_attention(heads, keys.transpose(1, 2), values.transpose(1, 2), attn_mask=bias)
+        heads = self.vectors - self.heads
+        queries = query[:, : heads * self.head_size].view(len(seen), -1, heads, self.head_size).transpose(1, 2)
+        keys, values = (part.transpose(1, 2) for part in (seen[:, :, :heads], seen[:, :, self.heads :]))
+        out = F.scaled_dot_product_attention(queries, keys, values, attn_mask=bias)
         return out.transpose(1, 2).flatten(2).flatten(0, 1)

@@ -238,7 +238,7 @@ def test_scores_that_are_no_numbers_stay_with_their_sentence(decoders: Callable[
     encode = decoder.decoder.encode
 
     def poisoned(source: Tensor, mask: Tensor) -> Tensor:
-        return encode(source, mask).masked_fill((source == poison).any(1)[:, None, None, None, None, None], torch.nan)
+        return encode(source, mask).masked_fill((source == poison).any(1)[:, None, None, None, None], torch.nan)
 
     decoder.decoder.encode = poisoned  # type: ignore[method-assign]
     found = run(decoder, [requests[:2], requests[2:3], requests[3:]], gap=9)  # the third takes the slot

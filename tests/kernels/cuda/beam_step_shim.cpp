@@ -16,17 +16,17 @@ static void __syncthreads() { barrier.arrive_and_wait(); }
 
 #include "kernel.cu"
 
-extern "C" void run(int slots, const float* logits, float* best, float* pool, long long* latest, long long* progress,
-                    long long* rows, const float* limits, int limits_stride, const long long* nth, int nth_stride,
+extern "C" void run(int slots, const float* logits, float* best, float* pool, long long* newest, long long* progress,
+                    const float* limits, int limits_stride, const long long* nth, int nth_stride,
                     float* totals, int totals_stride, long long* continuations, int continuations_stride, int K, int V,
-                    int size, int pad, int unk, int bos, int eos) {
+                    int pad, int unk, int bos, int eos) {
     for (int slot = 0; slot < slots; slot++) {
         std::vector<std::thread> threads;
         for (int i = 0; i < THREADS; i++)
             threads.emplace_back([=] {
                 threadIdx = {i}, blockIdx = {slot};
-                beam_step(logits, best, pool, latest, progress, rows, limits, limits_stride, nth, nth_stride, totals,
-                          totals_stride, continuations, continuations_stride, K, V, size, pad, unk, bos, eos);
+                beam_step(logits, best, pool, newest, progress, limits, limits_stride, nth, nth_stride, totals,
+                          totals_stride, continuations, continuations_stride, K, V, pad, unk, bos, eos);
             });
         for (auto& thread : threads) thread.join();
     }

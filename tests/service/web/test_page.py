@@ -99,7 +99,7 @@ def visit(browser: Any, url: str) -> Iterator[Callable[..., Visit]]:
 
     def open_page(fragment: str = "", **options: Any) -> Visit:
         context = browser.new_context(**{"reduced_motion": "reduce", **options})
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(30_000)
         visit = Visit(context.new_page(), url)
         visits.append(visit)
         visit.watch()

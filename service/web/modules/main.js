@@ -18,6 +18,7 @@ import { Models } from "./models.js";
 import { OtherLanguage } from "./other-language.js";
 import { OutputPane } from "./output.js";
 import { withRetries } from "./retry.js";
+import { Sentences } from "./sentences.js";
 import { startShortcuts } from "./shortcuts.js";
 import { SourcePane, tick } from "./source.js";
 import { Suggestion } from "./suggestion.js";
@@ -96,7 +97,8 @@ class Page {
     );
     this.glossary = new Glossary(this.languages, () => this.translate(this.#pause));
     this.history = new History(this.languages, (entry) => this.#recall(entry));
-    this.files = new Files({ service: this.service, languages: this.languages, tools: this.tools });
+    const sentences = new Sentences(this.service);
+    this.files = new Files({ service: this.service, languages: this.languages, tools: this.tools, sentences });
     this.live = new LiveTranslation((job, signal, onPart) => this.#send(job, signal, onPart), {
       begun: () => this.#busy(true),
       part: (job, part) => this.#partly(job, part),

@@ -99,7 +99,7 @@ def visit(browser: Any, url: str) -> Iterator[Callable[..., Visit]]:
 
     def open_page(fragment: str = "", **options: Any) -> Visit:
         context = browser.new_context(**{"reduced_motion": "reduce", **options})
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(30_000)
         visit = Visit(context.new_page(), url)
         visits.append(visit)
         visit.watch()
@@ -453,6 +453,71 @@ def test_files_by_drop_and_by_button(visit: Callable[..., Visit]) -> None:
     expect(seen.page.locator("#jobs li")).to_have_count(1)
 
 
+def open_sentences(seen: Visit, text: str) -> Any:
+    """The view of the sentences of a file."""
+    expect(seen.page.locator("#count")).to_contain_text("/")
+    seen.page.set_input_files("#file-input", {"name": "n.txt", "mimeType": "text/plain", "buffer": text.encode()})
+    seen.page.get_by_role("button", name="Sentences n.txt").click()
+    view = seen.page.locator("#sentences")
+    expect(view.get_by_role("heading")).to_be_focused()
+    return view
+
+
+def downloaded(seen: Visit, button: Any) -> tuple[str, str]:
+    """Name and content of the file that a button saves."""
+    with seen.page.expect_download() as download:
+        button.click()
+    return download.value.suggested_filename, download.value.path().read_text()
+
+
+def test_a_file_is_edited_sentence_by_sentence(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit()
+    seen.refusals = True
+    view = open_sentences(seen, f"The dog runs on the beach. {TEXT} A mortgage.")
+    assert view.locator(".pair-source").all_inner_texts()[:2] == [
+        "The dog runs on the beach.",
+        "A man runs on the beach.",
+    ]
+    states = view.locator(".pair-state").all_inner_texts()
+    assert states == ["less sure", "Memory: 87% match, less sure", "", "confidence unknown"]
+    first, second = (view.get_by_label(f"Translation of sentence {number}") for number in (1, 2))
+    first.fill("Der Hund läuft am\nStrand.")
+    first.press("Enter")
+    expect(second).to_be_focused()
+    expect(view.locator("li").first).to_contain_text("Edited")
+    expect(first).to_have_value("Der Hund läuft am Strand.")
+    expect(seen.page.locator("#result")).to_have_text("Sentence 1 is saved.")
+    second.press("Shift+Enter")
+    expect(first).to_be_focused()
+    first.fill("falsch")
+    first.press("Escape")
+    expect(first).to_have_value("Der Hund läuft am Strand.")
+    second.fill("FAIL")
+    view.get_by_role("button", name="Download TMX").click()  # a sentence that is not saved is not lost
+    expect(view.locator("li").nth(1)).to_contain_text("Not saved: The disk of the service is full")
+    expect(second).to_be_focused()
+    second.fill("Ein Mann rennt.")  # not saved yet
+    whole = "Der Hund läuft am Strand. Ein Mann rennt. der Hund schläft. ein mortgage."
+    assert downloaded(seen, view.get_by_role("button", name="Download TMX")) == ("n.txt.tmx", whole)
+    assert downloaded(seen, view.get_by_role("button", name="Download the document")) == ("n.txt.file", whole)
+    assert downloaded(seen, seen.page.locator("#jobs a")) == ("n.txt.file", whole)  # with the edits
+    view.get_by_role("button", name="Close").click()
+    expect(seen.page.get_by_role("button", name="Sentences n.txt")).to_be_focused()
+
+
+def test_many_sentences_come_in_pages(visit: Callable[..., Visit], double: Double) -> None:
+    double.page_size = 2
+    seen = visit()
+    view = open_sentences(seen, "The dog. The cat. A man.")
+    expect(view.locator("#sentences-range")).to_have_text("1 to 2 of 3")
+    view.get_by_label("Translation of sentence 2").fill("die Katze.")
+    view.get_by_role("button", name="Next").click()
+    expect(view.locator("#sentences-range")).to_have_text("3 to 3 of 3")
+    assert double.sentences[1]["target"] == "die Katze."
+    view.get_by_role("button", name="Previous").click()
+    expect(view.get_by_label("Translation of sentence 2")).to_have_value("die Katze.")
+
+
 def test_history(visit: Callable[..., Visit]) -> None:
     seen = visit()
     for text, translation in (("The dog", "der Hund"), ("The dog sleeps", "der Hund schläft"), ("A cat", "ein Katze")):
@@ -493,6 +558,8 @@ def test_nothing_sticks_out(visit: Callable[..., Visit], width: int) -> None:
     seen.page.wait_for_selector("#output .sentence")
     for panel in PANELS:
         seen.page.click(f"[aria-controls={panel}]")
+        if panel == "files":
+            open_sentences(seen, f"{'x' * 200}. The dog.")
         seen.page.wait_for_timeout(100)
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -618,6 +685,8 @@ def test_accessibility(visit: Callable[..., Visit], scheme: str, width: int) -> 
             for name in ("a.txt", "b.exe"):
                 seen.page.set_input_files("#file-input", {"name": name, "mimeType": "text/plain", "buffer": b"The dog"})
             seen.page.wait_for_selector("#jobs a")
+            seen.page.get_by_role("button", name="Sentences a.txt").click()
+            seen.page.wait_for_selector("#sentences textarea")
         check(panel)
     seen.page.click("#output .sentence >> nth=0", position={"x": 2, "y": 5})
     expect(seen.page.locator("#alternatives li button")).to_have_count(4)
@@ -659,6 +728,14 @@ class TestWithTheRealService:
         with seen.page.expect_download() as download:
             seen.page.click("#jobs a")
         assert download.value.path().read_text().strip()
+        seen.page.get_by_role("button", name="Sentences a.txt").click()
+        field = seen.page.get_by_label("Translation of sentence 1")
+        field.fill("Ein Hund & eine Katze.")
+        view = seen.page.locator("#sentences")
+        name, content = downloaded(seen, view.get_by_role("button", name="Download the document"))
+        assert (name, content) == ("a_de.txt", "Ein Hund & eine Katze.")
+        name, content = downloaded(seen, view.get_by_role("button", name="Download TMX"))
+        assert name == "a_de.tmx" and "<seg>Ein Hund &amp; eine Katze.</seg>" in content
 
     def test_a_long_text_comes_in_parts_and_ends_the_same(self, visit: Callable[..., Visit]) -> None:
         seen = visit("#en/de")

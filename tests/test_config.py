@@ -127,7 +127,7 @@ VALIDATION = "data: data.valid and data.split_validation: {} given; accepted: ex
         ("data.split_validation=9", VALIDATION.format("both are")),
         (
             "data={split_validation=9, directions=['en-de'], train=[{path='a.{language}', variants=0.1}]}",
-            "data: variants with data.split_validation would train on validation text; accepted: data.valid",
+            "data: variants with data.split_validation would repeat validation text in training; accepted: data.valid",
         ),
         ("tuning={model='m', watch='w.{language}'}", "tuning.watch has a new name; accepted: tuning.monitor"),
         (

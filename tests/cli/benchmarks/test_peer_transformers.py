@@ -29,7 +29,7 @@ class RecordingModel:
 
 def test_padding_is_masked() -> None:
     peer, model = MarianPeer.__new__(MarianPeer), RecordingModel()
-    peer._model, peer._special = model, {PAD}  # type: ignore[assignment]
+    peer._model, peer._special = model, {PAD}
     assert peer.translate([[5, 3], [4, 5, 6, 3]], PeerSearch(2, Batching(2))) == [[5, 3], [4, 5, 6, 3]]
     assert model.arguments["input_ids"].tolist() == [[4, 5, 6, 3], [5, 3, PAD, PAD]]
     assert model.arguments["attention_mask"].tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]

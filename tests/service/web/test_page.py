@@ -181,7 +181,7 @@ def test_text_in_another_language_than_the_selected_one_is_reported(visit: Calla
     seen.type("Der Hund schläft. Der Hund läuft.")
     expect(seen.page.locator("#other-language-text")).to_have_text("This text looks like German.")
     seen.page.get_by_role("button", name="Translate from German").click()
-    seen.translated("the dog sleeps. the dog runs.")
+    seen.expect_translation("the dog sleeps. the dog runs.")
     assert seen.page.url.endswith("#de/en")
     expect(seen.page.locator("#other-language")).to_be_hidden()
 
@@ -192,7 +192,7 @@ def test_text_in_the_target_language_is_reported(visit: Callable[..., Visit]) ->
     expect(seen.page.locator("#other-language-text")).to_have_text("This text is in German already.")
     expect(seen.page.locator("#confidence")).to_be_hidden()  # nothing was translated
     seen.page.get_by_role("button", name="Translate into English").click()
-    seen.translated("the dog sleeps.")
+    seen.expect_translation("the dog sleeps.")
     expect(seen.page.locator("#other-language")).to_be_hidden()
 
 

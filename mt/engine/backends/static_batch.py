@@ -22,14 +22,14 @@ from mt.kernels.cuda.graphs import Executor, Program
 from mt.kernels.cuda.packed_tables import PackedTables, common_part
 from mt.kernels.cuda.static_decoder import DecoderMemory, Shape, StaticDecoder
 
-SLOTS = (1, 8, 32, 64)  # then twice as many; few numbers of slots, because each needs programs of its own
-READ = 32  # least number of columns and width that a program reads
+SLOTS = (1, 8, 32, 64)  # larger numbers are powers of 2; few numbers, because each one needs its own programs
+READ = 32  # smallest number of target columns, and of source columns, that a program reads
 GRAPH_TOKENS = 2048  # padded source tokens up to which the encoder's kernels take less time than their launches
 MAX_ENCODERS = 16
 
 
 def rung(count: int) -> int:
-    """Return the number of slots of a program for `count` sentences."""
+    """Return the number of slots that the program for `count` sentences decodes."""
     return next((slots for slots in SLOTS if slots >= count), power(count))
 
 
@@ -49,9 +49,8 @@ def bucket(size: int, least: int) -> int:
 class GraphLimits:
     """Limits of a `StaticPool`.
 
-    `bytes` limits the memory of idle static batches. Below this limit, a new static batch is also larger than
-    necessary, so that sentences can join without a move. `rows` is the number of decoder rows that usually run
-    together.
+    `bytes` limits the memory of idle static batches. While less memory is in use, a new static batch has room for
+    `rows` decoder rows, so that more sentences can join without a move. `programs` limits the number of programs.
     """
 
     bytes: int = 1 << 30
@@ -60,13 +59,13 @@ class GraphLimits:
 
     @classmethod
     def of(cls, device: torch.device) -> Self:
-        """Return limits for a quarter of a GPU's free memory."""
+        """Return limits for a device. On a GPU, `bytes` is a quarter of the free memory."""
         return cls() if device.type == "cpu" else cls(torch.cuda.mem_get_info(device)[0] // 4)
 
 
 @dataclass(frozen=True)
 class ProgramKey:
-    """Numbers that, with the static batch, determine the operations of a step."""
+    """Numbers that determine the operations of a step over a given static batch."""
 
     slots: int
     columns: int
@@ -78,9 +77,9 @@ class ProgramKey:
 class StaticBatch:
     """Static memory for sentences of one kind, with the work of a decoder step.
 
-    A program steps the first `slots` slots and reads a part of the columns and of the width. A slot without a sentence
-    takes part with initial values or the values of an earlier sentence. Its search ends at the end of its tables at the
-    latest, and its results are not read.
+    A program decodes the first `slots` slots and reads only as many target and source columns as necessary. A slot
+    without a sentence is decoded too, with initial values or the values of an earlier sentence. Its results are not
+    read, and its search ends at the end of its tables at the latest.
     """
 
     def __init__(
@@ -100,7 +99,7 @@ class StaticBatch:
         scratch = {name: tables.pop(name) for name in self._search.SCRATCH}
         loose = {name: tables.pop(name) for name in self._search.LOOSE}
         self._record_layout, self._layout = PackedTables(record), PackedTables(tables)
-        # What is sent for a sentence: its slot, packed tables, and tables whose views would not be contiguous.
+        # Sent to the device for each sentence: slot, packed tables, and tables that cannot be contiguous views.
         source = torch.zeros(1, shape.width, dtype=self._memory.source.dtype)
         self._sent = PackedTables({"slot": torch.zeros(1, dtype=torch.int64), **tables, **loose, "source": source})
         rows = executor.send(self._sent.pack({"slot": torch.zeros(1), **tables, **loose, "source": source}))
@@ -124,7 +123,7 @@ class StaticBatch:
 
     @property
     def progress(self) -> Tensor:
-        """Steps of each slot, and 1 until its sentence is finished, then 0: [B, 2]."""
+        """For each slot, the number of steps, and 1 until the sentence is finished, then 0: [B, 2]."""
         return self._loose["progress"]
 
     def step(self, key: ProgramKey) -> Callable[[], None]:
@@ -149,7 +148,7 @@ class StaticBatch:
         return work
 
     def join(self, search: BeamSearch | Sampling, cross: Tensor, lengths: Sequence[int], slots: Sequence[int]) -> None:
-        """Begin sentences in these slots, with their source lengths and the keys and values `cross` of the sources."""
+        """Copy new sentences into these slots: search, source lengths, and keys and values `cross` of the sources."""
         static = StaticBeam.of(search) if isinstance(search, BeamSearch) else StaticSampling.of(search)
         source = torch.zeros(len(slots), self.shape.width, dtype=self._memory.source.dtype)
         source.masked_fill_(torch.arange(self.shape.width) >= torch.tensor(lengths)[:, None], -math.inf)
@@ -164,7 +163,7 @@ class StaticBatch:
         self._memory.cross[:, : cross.shape[1]].index_copy_(0, at, cross)
 
     def move(self, other: Self, old: Sequence[int], new: Sequence[int]) -> None:
-        """Copy the sentences in slots `old` of a static batch, which may be this one, to the free slots `new`."""
+        """Copy the sentences in slots `old` of `other` to the free slots `new`. `other` may be this batch."""
         source, target = self.executor.send(torch.tensor([old, new])).unbind(0)
         self._memory.clear(target)
         pairs = [(table, getattr(self._memory, name)) for name, table in vars(other._memory).items()]
@@ -182,14 +181,14 @@ class StaticBatch:
         return self._search.hypotheses(record, steps, last, options)
 
     def _tables(self, slots: int) -> dict[str, Tensor]:
-        """Return the tables of the search for the first slots."""
+        """Return the tables of the search, limited to the first `slots` slots."""
         record = self._record_layout.views(self._record[:slots])
         loose = {name: table[:slots] for name, table in {**self._loose, **self._scratch}.items()}
         return {**self._layout.views(self._packed[:slots]), **record, **loose}
 
 
 def _empty_search(shape: Shape, beams: bool, special: SpecialIds) -> StaticBeam | StaticSampling:
-    """Return a search with one slot, on the host. Its tables are as wide as the columns, as any options need."""
+    """Return a search with one slot on the host. Its tables are wide enough for any options."""
     length = shape.columns - 1
     common = SearchOptions(max_length=length, max_length_offset=length, max_length_factor=0.0, repetition_penalty=2.0)
     prefix = (special.unk,) * (length - 1)
@@ -207,22 +206,22 @@ class StaticEncoder:
     def __init__(self, decoder: StaticDecoder, batch: int, width: int, executor: Executor) -> None:
         inputs = torch.zeros(2, batch, width, dtype=torch.int64, device=executor.device)
         encoded = decoder.memory(Shape(batch, 1, 0, width)).cross
-        # The work must not refer to `self`: in a reference cycle, memory would wait for the garbage collector.
+        # The work must not refer to `self`: a reference cycle would keep the memory until a garbage collection.
         self._program = executor.program(lambda: encoded.copy_(decoder.encode(inputs[0], inputs[1].bool())))
         self._executor, self._inputs, self._encoded = executor, inputs, encoded
 
     def __call__(self, inputs: Tensor, count: int) -> Tensor:
-        """Return the keys and values [count, S, L, 2, H, d_k] of host `inputs` [2, B, S]: ids, and 1 on tokens."""
+        """Encode `inputs` [2, B, S] (ids, mask) of the host. Return keys and values [count, S, L, 2, H, d_k]."""
         self._executor.send(inputs, into=self._inputs)
         self._program.replay()
         return self._encoded[:count].clone()
 
 
 class StaticPool:
-    """Pool of static batches, encoders and their programs, which are reused. Owned by one thread.
+    """Pool that reuses static batches, encoders and their programs. Only one thread may use it.
 
-    The pool has weak references to borrowers: the static batch of a borrower that no longer exists, for example because
-    its step raised an exception, is reclaimed.
+    The pool has weak references to borrowers. If a borrower no longer exists, for example because its step raised an
+    exception, the pool takes its static batch back.
     """
 
     def __init__(self, decoder: StaticDecoder, special: SpecialIds, executor: Executor, limits: GraphLimits) -> None:
@@ -230,7 +229,7 @@ class StaticPool:
         self.special = special
         self.executor = executor
         self.limits = limits
-        self.beam_step: BeamStep | None = None  # fused kernel to use for steps of beam search
+        self.beam_step: BeamStep | None = None  # fused kernel for steps of beam search; None: plain torch
         self.programs: OrderedDict[tuple[StaticBatch, ProgramKey], Program] = OrderedDict()
         self.idle: list[StaticBatch] = []  # least recently used first
         self.lent: list[tuple[ReferenceType[object], StaticBatch]] = []
@@ -241,9 +240,10 @@ class StaticPool:
         return sum(static.bytes for static in self.idle)
 
     def lend(self, borrower: object, needed: Shape, beams: bool) -> StaticBatch:
-        """Return a static batch that fits `needed` sentences. The pool reclaims it when the borrower no longer exists.
+        """Return a static batch of at least the shape `needed`, from the pool or new.
 
-        A new static batch has slots for all rows that usually run together, if memory suffices.
+        The pool takes the batch back when the borrower no longer exists. If memory suffices, a new batch has slots for
+        all rows that usually run together.
         """
         self._reclaim()
         fitting = [static for static in self.idle if static.beams == beams and static.shape.contains(needed)]
@@ -265,7 +265,7 @@ class StaticPool:
         self._evict(self.limits.bytes)
 
     def program(self, static: StaticBatch, key: ProgramKey) -> Program:
-        """Return the program of a step from the cache, or a new program."""
+        """Return the program of a step. Create it if it is not in the cache."""
         if (static, key) not in self.programs:
             if len(self.programs) >= self.limits.programs:
                 self.executor.finish()
@@ -275,7 +275,10 @@ class StaticPool:
         return self.programs[static, key]
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Tensor:
-        """Return the cross-attention keys and values [B, S', L, 2, H, d_k] of sources, for the longest S <= S'."""
+        """Return the cross-attention keys and values [B, S', L, 2, H, d_k] of sources.
+
+        S' is at least the length of the longest source.
+        """
         count, width = rung(len(sources)), power(max(map(len, sources)), READ)
         graph = count * width <= GRAPH_TOKENS
         inputs = torch.full((2, count if graph else len(sources), width), self.special.pad)
@@ -305,7 +308,7 @@ class StaticPool:
         return needed
 
     def _reclaim(self) -> None:
-        """Return the static batches of borrowers that no longer exist to the pool."""
+        """Take back the static batches of borrowers that no longer exist."""
         for borrower, static in list(self.lent):
             if borrower() is None:
                 self.give_back(static)

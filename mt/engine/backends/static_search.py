@@ -1,7 +1,7 @@
-"""Searches over the tables of a static batch, for many sentences in few kernels.
+"""Searches over the tables of a static batch: few GPU kernels take a step of many sentences.
 
-`StaticBeam` finds what `BeamSearch` finds. `StaticSampling` is `Sampling`. Both fill `progress`, which the host reads
-after each step.
+`StaticBeam` finds the same hypotheses as `BeamSearch`, `StaticSampling` the same as `Sampling`. Both fill `progress`,
+which the host reads after each step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ Table = TypeVar("Table", bound=SentenceTable)
 
 
 def tables_of(table: SentenceTable, prefix: str = "") -> dict[str, Tensor]:
-    """Return the tensors of a table and of the tables in it, by name."""
+    """Return the tensors of a table and of its nested tables, by name."""
     tensors = {}
     for field in fields(table):
         value = getattr(table, field.name)
@@ -41,7 +41,7 @@ def tables_of(table: SentenceTable, prefix: str = "") -> dict[str, Tensor]:
 
 
 def with_tables(table: Table, tensors: Tables, prefix: str = "") -> Table:
-    """Return a copy of a table that holds these tensors. Reads no tensor, unlike the constructor."""
+    """Return a copy of `table` with these tensors instead. Unlike the constructor, read no tensor."""
     made = copy(table)
     for field in fields(table):
         value = getattr(table, field.name)
@@ -57,8 +57,9 @@ class StaticBeam(SentenceTable):
     """Beam search over B slots with K beams each: `BeamSearch` with about half as many kernels in a step.
 
     The K best continuations of a sentence are in the K blocks of `BLOCK` scores with the highest maxima. A continuation
-    is the number (slot * K + beam) * V + token, for V rounded up to blocks. Whether a hypothesis that ended is one of
-    the K best of its step is not recorded: the host repeats the comparison when it reads the results.
+    is the number (slot * K + beam) * V + token, with V rounded up to a multiple of `BLOCK`. The tables do not record
+    whether a finished hypothesis is one of the K best of its step: the host computes this again when it reads the
+    results.
     """
 
     RECORD: ClassVar = ("totals", "continuations")
@@ -68,7 +69,7 @@ class StaticBeam(SentenceTable):
     special: SpecialIds
     constraints: Constraints
     nth: Tensor  # [B, 1] n_best - 1
-    limits: Tensor  # [B, T + 1, 4] at step t: divisor with room in `pool`, length penalty, divisor without, penalty
+    limits: Tensor  # [B, T + 1, 4] at step t: divisor and length penalty with room in `pool`, both without room
     progress: Tensor  # [B, 2] steps; 1 until the sentence is finished, then 0
     latest: Tensor  # [B, K] newest tokens
     best: Tensor  # [B, 2K] log-probabilities of the live hypotheses, best first, then of those that end in this step
@@ -90,7 +91,8 @@ class StaticBeam(SentenceTable):
         largest = search.largest_penalty[:, None].expand_as(search.penalty)
         penalty = search.penalty
         limits = torch.stack((largest, penalty, torch.minimum(penalty, largest), penalty), 2)
-        # A live hypothesis keeps a sentence running if its score is above another score. At the last step none is.
+        # # A sentence runs on while the best live score exceeds a score in the pool. Divisor 0 (score -inf) ends it at
+        # its last step.
         at_last = search.constraints.last[:, None, None].expand(-1, 1, 2)
         limits[:, :, ::2].scatter_(1, at_last, 0.0)
         made = cls(
@@ -110,7 +112,7 @@ class StaticBeam(SentenceTable):
         return made
 
     def place(self, vocabulary: int) -> None:
-        """Compute the continuations of the first block of each slot [B, 1, BLOCK]."""
+        """Compute the numbers of the continuations in the first block of each slot, [B, 1, BLOCK]."""
         slots, beams = self.latest.shape
         self.size = -(-vocabulary // BLOCK) * BLOCK
         first = torch.arange(slots, device=self.latest.device) * (beams * self.size)
@@ -201,7 +203,7 @@ class StaticBeam(SentenceTable):
 
 
 def _outranked(best: Tensor, beams: int) -> Tensor:
-    """Return bool [..., K], true for hypotheses that end but are not among the K best of `best` [..., 2K]."""
+    """Return bool [..., K]: True for a hypothesis that ends but is not one of the K best in `best` [..., 2K]."""
     return best[..., beams:] < best.topk(beams).values[..., -1:]
 
 
@@ -228,7 +230,7 @@ class StaticSampling(Sampling):
         return made
 
     def place(self, vocabulary: int) -> None:
-        """Do nothing; see `StaticBeam.place`."""
+        """Do nothing. `StaticBeam.place` is the counterpart."""
 
     def advance(self, logits: Tensor) -> Tensor | None:
         super().advance(logits)

@@ -1,7 +1,7 @@
 """Decoder step over static memory, equal to `Transformer.decode_step`. It can be captured as a CUDA graph.
 
-Shapes: B slots, one sentence each; K rows a sentence; R = B * K; C columns, one a target token; S source tokens;
-L layers; H heads, D d_model, d_k = D / H, V vocabulary.
+Shapes: B slots with one sentence each, K rows per sentence, R = B * K rows, C columns with one target token each, S
+source tokens, L layers, H heads, D d_model, d_k = D / H, V vocabulary.
 """
 
 import math
@@ -20,12 +20,12 @@ from mt.model.transformer import Decoder, Transformer
 
 # Excluded: cuDNN's attention, torch's default on Hopper GPUs, makes a plan for each shape; flash attention has no mask.
 ATTENTION = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-WIDER = 8  # numbers by which a layer is wider for a bias: products of bfloat16 need multiples of 8
+WIDER = 8  # number of inputs that carry a bias: matrix products in bfloat16 need a multiple of 8
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Size of static memory: `slots` B, each with `rows` K, `columns` C, and source `width` S."""
+    """Size of static memory: `slots` B, each with `rows` K, `columns` C and source `width` S."""
 
     slots: int
     rows: int
@@ -33,19 +33,20 @@ class Shape:
     width: int
 
     def contains(self, other: "Shape") -> bool:
-        """Return whether sentences that need `other` fit."""
+        """Return whether this shape has room for sentences that need the shape `other`."""
         fits = other.slots <= self.slots and other.columns <= self.columns and other.width <= self.width
         return fits and other.rows == self.rows
 
 
 @dataclass
 class DecoderMemory:
-    """Keys and values of a decoder between steps for B slots, with one entry for each slot in dimension 0.
+    """Keys and values that the decoder keeps between steps. Dimension 0 of each tensor is the slot.
 
     Column 0 of a slot is the first token of its sentence, so that a sentence can join without moving the others.
-    Reordering of beams does not move keys or values: each row of a sentence attends to the keys of all its rows, and a
-    bias hides the keys that are not on the row's own path. Each key is read once, since the rows are queries of one
-    matrix product, and a step has three additional small kernels for any number of layers.
+    Reordering beams does not move keys or values: each row of a sentence attends to the keys of all rows of the
+    sentence, and a bias hides the keys that are not on the row's own path. Each key is read once, because the rows of a
+    sentence are queries of one matrix product. A step has three additional small kernels, whatever the number of
+    layers.
 
     The alternatives cost more. In a base model (6 layers, d_model 512, bf16), 64 sentences with 4 beams and 64 columns
     have 200 MB of keys and values, which an H200 (4 TB/s) reads in 50 microseconds. Copying to a second buffer takes
@@ -61,8 +62,7 @@ class DecoderMemory:
     def clear(self, slots: Tensor) -> None:
         """Remove the sentences of these slots.
 
-        A mask does not hide a NaN: without this method, a NaN of one sentence would spread to the next sentence in its
-        slot.
+        A mask does not hide a NaN: otherwise a NaN of one sentence would spread to the next sentence in the slot.
         """
         self.written.index_fill_(0, slots, 0)
         self.paths.index_fill_(0, slots, -math.inf)
@@ -70,7 +70,7 @@ class DecoderMemory:
         self.source.index_fill_(0, slots, -math.inf)
 
     def reorder(self, rows: Tensor, columns: int) -> None:
-        """Replace the path of each row r, up to `columns`, by that of row rows[r], for rows [R]."""
+        """Replace the path of each row r by the path of row rows[r], for `rows` [R]. Only the first `columns` count."""
         paths = self.paths[:, :, :columns]
         paths.copy_(paths.flatten(0, 1).index_select(0, rows).view_as(paths))
 
@@ -96,25 +96,25 @@ class Affine:
 
     @classmethod
     def joined(cls, *modules: nn.Linear) -> "Affine":
-        """Return the matrix that computes the results of several matrices, one behind the other."""
+        """Return one matrix that computes the results of several matrices and concatenates them."""
         return cls(torch.cat([m.weight for m in modules]), torch.cat([m.bias for m in modules]))
 
     def of_shifted(self, shift: Tensor) -> "Affine":
-        """Return the matrix with the same results if `shift` [D] has been added to its input."""
+        """Return the matrix that gives the same results for an input to which `shift` [D] has been added."""
         return Affine(self.weight, (self.bias.float() - self.weight.float() @ shift.float()).to(self.bias.dtype))
 
     def plus(self, shift: Tensor) -> "Affine":
-        """Return the map that adds `shift` to the result."""
+        """Return the matrix that adds `shift` to the results."""
         return Affine(self.weight, self.bias + shift)
 
     def of_joined_bias(self, scale: Tensor) -> "Affine":
-        """Return the matrix without bias that has the same results if its input has `WIDER` numbers `scale` [] more."""
+        """Return a matrix without bias, equal in results if `scale` [] is appended `WIDER` times to its input."""
         columns = self.weight.new_zeros(len(self.weight), WIDER)
         columns[:, 0] = self.bias / scale
         return Affine(torch.cat((self.weight, columns), 1), torch.zeros_like(self.bias))
 
     def of_more_ones(self) -> "Affine":
-        """Return the matrix whose results are followed by `WIDER` ones."""
+        """Return the matrix that appends `WIDER` ones to the results."""
         return Affine(F.pad(self.weight, (0, 0, 0, WIDER)), F.pad(self.bias, (0, WIDER), value=1.0))
 
     def linear(self, x: Tensor) -> Tensor:
@@ -129,10 +129,10 @@ class SublayerEnd:
     norm: Affine
     epsilon: float
     pre: bool
-    in_place: bool  # x or h contains the bias of the matrix: the residual connection is a matrix product in place
+    in_place: bool  # x or h already contains the bias of `outer`, so that one matrix product adds h to x in place
 
     def __call__(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
-        """Add the result of the sublayer, from h [R, .], to x [R, D]. Return the next x and the next sublayer's input.
+        """Apply `outer` to h [R, .] and add it to x [R, D]. Return the next x and the input of the next sublayer.
 
         x may be overwritten.
         """
@@ -143,7 +143,7 @@ class SublayerEnd:
 
 @dataclass(frozen=True)
 class StaticLayer:
-    """Weights of a decoder layer. Query, key and value matrices are joined."""
+    """Weights of a decoder layer. The query, key and value matrices of self-attention are joined."""
 
     own: Affine  # [3D, D]
     after_own: SublayerEnd
@@ -154,7 +154,7 @@ class StaticLayer:
     activation: Callable[[Tensor], Tensor]
 
     def activated(self, h: Tensor) -> Tensor:
-        """Return the activations of the feed-forward network for h [R, D]."""
+        """Return the hidden activations of the feed-forward network for h [R, D]."""
         if isinstance(self.activation, nn.ReLU):
             return torch._addmm_activation(self.inner.bias, h, self.inner.weight.t())
         return self.activation(self.inner.linear(h))
@@ -163,9 +163,10 @@ class StaticLayer:
 def static_layers(decoder: Decoder, post: bool) -> tuple[list[StaticLayer], Tensor]:
     """Return the layers, and a vector [D] to add to the input of the first layer.
 
-    With post-norm, each sublayer's input has the bias of the sublayer's last matrix added to it: the residual
-    connection is then a matrix product in place. The matrices that read the input subtract its effect. With pre-norm,
-    the inner layer of a feed-forward network returns ones, too, with which the last matrix multiplies its bias.
+    A matrix product in place computes the last matrix of a sublayer and its residual connection. The bias of this
+    matrix is therefore added elsewhere. With post-norm, it is added to the input of the sublayer, and the matrices that
+    read this input subtract its effect. With pre-norm, the inner layer of the feed-forward network also returns ones,
+    and the outer matrix has columns that multiply these ones by the bias.
     """
     sublayers = [
         end
@@ -211,7 +212,7 @@ def _cross(layer: DecoderLayer) -> MultiHeadAttention:
 
 
 class StaticDecoder:
-    """Decoder with the weights of a model, which must not change later."""
+    """Decoder over static memory. The weights of the model must not change later."""
 
     def __init__(self, model: Transformer) -> None:
         config, post = model.config, model.config.norm == "post"
@@ -237,24 +238,24 @@ class StaticDecoder:
         return self.cross.weight.device
 
     def memory(self, shape: Shape) -> DecoderMemory:
-        """Return memory without sentences."""
+        """Allocate memory of this shape, without sentences."""
         per_head = (2, self.heads, self.head_size)
         depth, new = len(self.layers), self.cross.weight.new_zeros
         return DecoderMemory(
             written=new(shape.slots, depth, shape.columns, shape.rows, *per_head),
             paths=new(shape.slots, shape.rows, shape.columns, shape.rows).fill_(-math.inf),
             cross=new(shape.slots, shape.width, depth, *per_head),
-            source=new(shape.slots, shape.width),  # without padding, since attention over no token would give NaN
+            source=new(shape.slots, shape.width),  # no padding, because attention to no token at all would give NaN
         )
 
     def bytes(self, shape: Shape) -> int:
-        """Return the size of `memory`."""
+        """Return the size of the memory of this shape in bytes."""
         keys = 2 * len(self.layers) * self.heads * self.head_size * (shape.rows * shape.columns + shape.width)
         biases = shape.rows * shape.columns * shape.rows + shape.width
         return shape.slots * (keys + biases) * self.cross.weight.element_size()
 
     def constants(self, shape: Shape) -> StepConstants:
-        """Return the constants of steps over memory of this shape."""
+        """Return the tensors that every step over memory of this shape reads."""
         table = self._positions
         beyond = table[-1:].expand(max(shape.columns - len(table), 0), -1)
         own = table.new_full((shape.rows, 1, shape.rows), -math.inf)
@@ -262,7 +263,7 @@ class StaticDecoder:
         return StepConstants(torch.cat((table[: shape.columns], beyond)), own)
 
     def encode(self, source: Tensor, mask: Tensor) -> Tensor:
-        """Return the cross-attention keys and values [B, S, L, 2, H, d_k] of source and mask, each [B, S]."""
+        """Encode sources [B, S] with `mask` [B, S]. Return the cross-attention keys and values [B, S, L, 2, H, d_k]."""
         with sdpa_kernel(ATTENTION):
             memory = self.model.encode(source, mask)
         return self.cross.linear(memory).view(*source.shape, len(self.layers), 2, self.heads, self.head_size)
@@ -270,10 +271,10 @@ class StaticDecoder:
     def step(
         self, memory: DecoderMemory, tokens: Tensor, steps: Tensor, columns: int, constants: StepConstants
     ) -> Tensor:
-        """Append the newest token of each row, tokens [B, K]. Return the logits [R, V] of the next token.
+        """Append the newest token of each row, `tokens` [B, K]. Return the logits [R, V] of the next tokens.
 
-        Slot b writes to column steps[b]. Columns below `columns` are read, so the logits of slot b are valid if
-        steps[b] < columns.
+        Slot b writes to column steps[b]. The step reads only the first `columns` columns, so the logits of slot b are
+        valid if steps[b] < columns.
         """
         slots, rows = tokens.shape
         at = steps[:, None, None, None].expand(slots, rows, 1, rows)
@@ -295,7 +296,7 @@ class StaticDecoder:
         return self.model.embedding.project(h)
 
     def _embed(self, tokens: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the input of the decoder [R, D] and of its first sublayer, from tokens [B, K], positions [B, D]."""
+        """Embed tokens [B, K] at positions [B, D]. Return the inputs of decoder and first sublayer, [R, D] each."""
         embedding = self.model.embedding
         x = torch.add(positions[:, None], embedding.tokens(tokens), alpha=embedding.scale).flatten(0, 1)
         if (norm := self._embedding_norm) is not None:

@@ -11,7 +11,7 @@ NO_HYPOTHESES = "the model's scores are not finite, or no hypothesis meets the s
 
 
 class RunningBatch:
-    """A batch with its requests."""
+    """Batch with the requests of its sentences."""
 
     def __init__(self, batch: Batch, requests: Sequence[Request]) -> None:
         self._batch = batch
@@ -71,10 +71,9 @@ class RunningBatch:
 class Engine:
     """Decodes many requests together. Requests join and leave running batches between decoder steps.
 
-    Requests of one kind form a batch, and the batches take turns after each decoder step. Interactive batches and all
-    other batches take turns by amount of work. One thread owns an engine and calls `step` while the engine is `busy`.
-    If a batch raises an exception, each of its requests runs again alone, so that only the request that causes the
-    exception fails.
+    Requests of one kind form a batch, and batches take turns. Interactive batches together get as much work as the
+    other batches together. One thread owns an engine and calls `step` while the engine is `busy`. If a batch raises an
+    exception, each of its requests runs again alone, so that only the request that causes the exception fails.
     """
 
     def __init__(self, decoder: BatchDecoder, limits: Limits | None = None) -> None:
@@ -82,7 +81,7 @@ class Engine:
         self.scheduler = Scheduler(limits or Limits(), decoder.kind)
         self.steps = 0  # decoder steps so far
         self.rows = 0  # sum of the decoder rows of all steps
-        self._batches: dict[BatchKey, RunningBatch] = {}  # the batch that was stepped last is last
+        self._batches: dict[BatchKey, RunningBatch] = {}  # the batch with the latest turn is last
         self._balance = 0  # work that interactive batches may do before the next step of another batch
 
     @property
@@ -111,15 +110,15 @@ class Engine:
             self._release(key, self._batches[key].cancel(running))
 
     def step(self) -> list[Result]:
-        """Admit waiting requests and take a step of one batch, or several of an interactive batch.
+        """Admit waiting requests, then take one step of one batch, or several steps of an interactive batch.
 
-        Returns the finished requests.
+        Returns the results of the finished requests.
         """
         results: list[Result] = []
         for key, requests in self.scheduler.admit().items():
             try:
                 self._join(key, requests)
-            except Exception as error:  # a model can raise any exception, such as out of memory
+            except Exception as error:  # a model can raise any exception, for example when memory runs out
                 results += self._fail(key, requests, error)
         if self._batches:
             key, running = self._next_turn()
@@ -147,8 +146,8 @@ class Engine:
             self._batches[key] = RunningBatch(batch, requests)
 
     def _next_turn(self) -> tuple[BatchKey, RunningBatch]:
-        """Choose the batch of the next step, and move it behind the other batches. Return its key and the batch."""
-        if len(self._batches) == 1:  # the usual case; the hashes of the key would take most of the time
+        """Choose the next batch and move it behind the other batches. Return its key and the batch."""
+        if len(self._batches) == 1:  # the usual case; hashing the key would take most of the time
             return next(iter(self._batches.items()))
         interactive = [key for key in self._batches if key[0] is Share.INTERACTIVE]
         others = [key for key in self._batches if key[0] is not Share.INTERACTIVE]
@@ -167,8 +166,8 @@ class Engine:
     def _count(self, key: BatchKey, rows: int, steps: int) -> None:
         """Count the steps of a turn.
 
-        After a step of another batch, the interactive batches may do as much work as this step. What they do in excess,
-        at most one step, is deducted afterwards.
+        After a step of another batch, interactive batches may do as much work as this step. If they do more, by at most
+        one step, the excess is deducted from their next turn.
         """
         self.steps += steps
         self.rows += steps * rows
@@ -179,13 +178,14 @@ class Engine:
             self._balance = min(self._balance, 0) + work
 
     def _work(self, key: BatchKey, rows: int) -> int:
-        """Return the work of a step. A step with few rows counts as more, because it takes hardly less time."""
+        """Return the work of one step: rows times cost. A step with few rows counts as more, as it is hardly faster."""
         return key[1].cost * max(rows, self.max_rows // self.scheduler.limits.few_part)
 
     def _fail(self, key: BatchKey, joining: Sequence[Request], error: Exception) -> list[Result]:
-        """Drop a batch that raised an exception. If it and `joining` have several requests together, isolate them.
+        """Drop a batch that raised an exception. Return the failure of its only request, or let each request run alone.
 
-        Raises: `error` if the accelerator has failed; the process must be replaced.
+        `joining` are requests that were about to join the batch. Raises `error` itself if the accelerator has failed,
+        because the process must then be replaced.
         """
         if device_failed(error):
             raise error

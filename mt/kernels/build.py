@@ -1,7 +1,7 @@
-"""Build of the compiled kernels: in advance for a package, or at the first use into a cache folder.
+"""Build of the compiled kernels: in advance for a package, or into a cache folder when they are first used.
 
-`python -m mt.kernels.build [DIRECTORY]` builds the targets that this machine's compiler supports, for a wheel or an
-image.
+`python -m mt.kernels.build [DIRECTORY]` builds, for a wheel or an image, every target that this machine's compiler
+supports.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Target:
-    """An instruction set with the processor flags that it needs (names of /proc/cpuinfo) and its compiler options."""
+    """Instruction set: the processor flags that it needs (names as in /proc/cpuinfo) and its compiler options."""
 
     name: str
     machine: str  # as platform.machine() returns it; "" for every machine
@@ -118,7 +118,7 @@ def _fingerprint() -> bytes:
 
 
 def _is_sound(path: Path) -> bool:
-    """Return whether a file is a complete library of these sources. Loading a truncated file can crash the process."""
+    """Return whether a file is a complete library of these sources. A truncated library can crash the process."""
     expected = _fingerprint()
     try:
         with path.open("rb") as file:

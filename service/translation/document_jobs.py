@@ -172,8 +172,8 @@ class DocumentJobs:
 
         Raises: NotFound if the id, the key or the owner is wrong.
         """
+        task = self._tasks.get(handle.id)  # before the state is read, because the task may end meanwhile
         state = await self._state(owner, handle)
-        task = self._tasks.get(handle.id)
         if state.settled or task is None or not patience:
             return state
         await asyncio.wait([task], timeout=patience)

@@ -6,13 +6,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from rich.console import Console
 
 from mt.cli.benchmark import BENCHMARKS, main
-from mt.cli.benchmarks import train, train_ours
+from mt.cli.benchmarks import policies, train, train_ours
 from mt.cli.benchmarks.contender import Contender, ContenderError, Launch
 from mt.cli.benchmarks.decode import COLUMNS, DecodeRow, cells
 from mt.cli.benchmarks.grid import best_variant, known_variant
@@ -348,6 +349,16 @@ def test_static_batches_are_of_like_length_and_within_both_limits() -> None:
     assert [[r.id for r in batch] for batch in cut(requests, 2, 100)] == [[1, 2], [4, 0], [3]]
     assert [[r.id for r in batch] for batch in cut(requests, 9, 10)] == [[1], [2, 4], [0, 3]]
     assert cut([], 9, 10) == []
+
+
+def test_idle_threads_share_the_waiting_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policies, "Thread", lambda **_: SimpleNamespace(start=lambda: None))
+    monkeypatch.setattr(policies, "Engine", lambda *_: None)
+    server = policies.StaticBatches(None, threads=2, early=False)  # type: ignore[arg-type]
+    for place in range(5):
+        server.submit(place, Request(place, (1, 2), SearchOptions()))
+    server.close()
+    assert [len(server._next()) for _ in range(3)] == [3, 2, 0]
 
 
 def test_a_sample_takes_equal_shares_and_is_always_the_same(tmp_path: Path) -> None:

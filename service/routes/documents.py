@@ -25,7 +25,6 @@ from service.errors import (
     InvalidDocument,
     NotFound,
     ParsingLimitExceeded,
-    StorageFull,
     Unavailable,
     error_responses,
     well_formed,
@@ -102,7 +101,7 @@ async def segments(
 
 @router.put(
     "/segments/{number}",
-    responses=error_responses(*ACCESS, NotFound, StorageFull),
+    responses=error_responses(*ACCESS, NotFound),
     response_model_exclude_none=True,
     openapi_extra=documented_body(EditRequest),
 )

@@ -19,7 +19,7 @@ from service.access.control import KEY_PREFIX
 from service.access.database import Database
 from service.access.eviction import evicted
 from service.access.memories import clean_text
-from service.errors import InvalidRequest, NotFound, StorageFull, StorageUnavailable, shorten
+from service.errors import InvalidRequest, NotFound, StorageUnavailable, shorten
 from service.translation.document_sentences import DocumentSentence
 from service.translation.documents import DocumentFile, DocumentTranslation
 
@@ -139,8 +139,7 @@ class EditableDocuments:
 
         Raises:
             NotFound: also if the document has no sentence of this number.
-            InvalidRequest: if the translation is too long.
-            StorageFull: if the document is larger than the limits then.
+            InvalidRequest: if the translation is too long, or the document would exceed the limits.
         """
         if len(target) > MAX_TARGET_LENGTH:
             most = f"accepted: at most {MAX_TARGET_LENGTH}"
@@ -161,7 +160,8 @@ class EditableDocuments:
             update = "UPDATE editable_documents SET bytes = bytes + ?, changed = ? WHERE number = ?"
             connection.execute(update, (len(after) - len(before), time.time(), document.number))
             if not self._make_room(connection, document.owner, id):
-                raise StorageFull
+                most = f"accepted: at most {self._limits.bytes_per_caller:,}"
+                raise InvalidRequest.listing([f"the translation makes the document too large in bytes; {most}"])
             return edited
 
         return await self._database.write(write, caller)

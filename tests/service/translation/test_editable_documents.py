@@ -8,7 +8,7 @@ import pytest
 
 from mt.text.documents import DocumentOptions
 from service.access.database import Database
-from service.errors import InvalidRequest, NotFound, StorageFull
+from service.errors import InvalidRequest, NotFound
 from service.translation import editable_documents
 from service.translation.document_sentences import DocumentSentence
 from service.translation.documents import DocumentFile, DocumentTranslation
@@ -189,7 +189,7 @@ def test_edits_count(database: Database, monkeypatch: pytest.MonkeyPatch) -> Non
         documents = EditableDocuments(database, limits, DocumentOptions())
         id = await put(documents, *"ab")
         await documents.edit(KEY, id, 0, "x" * DOCUMENT_BYTES)
-        with pytest.raises(StorageFull):
+        with pytest.raises(InvalidRequest, match=f"too large in bytes; accepted: at most {3 * DOCUMENT_BYTES:,}"):
             await documents.edit(KEY, id, 1, "x" * DOCUMENT_BYTES)
         assert await targets_of(documents, id) == ["x" * DOCUMENT_BYTES, "b"]
         await documents.edit(KEY, id, 0, "x")

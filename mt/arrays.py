@@ -1,4 +1,4 @@
-"""Files of named arrays as safetensors, read and written without torch. Reading runs no code of the file."""
+"""Reading and writing of named arrays as safetensors files, without torch. Reading never runs code from the file."""
 
 import json
 import math
@@ -28,17 +28,18 @@ TYPES = {
     "I32": "<i4",
     "I64": "<i8",
 }
-"""Types of numpy that hold the bytes of an array, by the type's name in a file."""
+"""Numpy type that holds the bytes of an array, for each type name of the safetensors format."""
 NAMES = {np.dtype(kind): name for name, kind in TYPES.items() if name != BFLOAT16}
 
 Layout = Mapping[str, tuple[str, tuple[int, ...]]]
-"""Type of numpy and shape of each array of a file, by the array's name."""
+"""Name of the numpy type, and shape, of each array of a file, by the array's name."""
 
 
 def load_arrays(path: Path) -> dict[str, Array]:
     """Return the arrays of a safetensors file. Arrays in bfloat16, which numpy lacks, become float32.
 
-    Other arrays are mapped: they take memory only where a caller changes them, and a change does not reach the file.
+    Other arrays are memory-mapped: they take memory only where a caller changes them, and changes are not written to
+    the file.
 
     Raises: ModelError if the file is missing, truncated or of another format, or has arrays of another type.
     """
@@ -54,12 +55,12 @@ def load_arrays(path: Path) -> dict[str, Array]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[None]:
-    """Convert the errors of reading a safetensors file into ModelError."""
+    """Convert errors of reading the safetensors file `path` in the block into ModelError."""
     try:
         yield
     except FileNotFoundError as error:
-        reason = "this user may not read it" if path.exists() else "there is no such file"
-        raise ModelError(f"{path}: {reason}; accepted: the weights of a model, as safetensors") from error
+        reason = "permission denied" if path.exists() else "there is no such file"
+        raise ModelError(f"{path}: {reason}; accepted: a safetensors file with the weights of a model") from error
     except (SafetensorError, OSError) as error:
         kind = "a pickle, which could run code" if _is_pickle(path) else f"not a complete safetensors file ({error})"
         raise ModelError(f"{path}: {kind}; accepted: the safetensors file that training wrote") from error
@@ -67,7 +68,10 @@ def opened(path: Path) -> Iterator[None]:
 
 @contextmanager
 def written(path: Path) -> Iterator[None]:
-    """Convert the errors of writing a safetensors file into ModelError. The file gets the access mode of its folder."""
+    """Convert errors of writing the safetensors file `path` in the block into ModelError.
+
+    After the block, the file gets the access permissions of its folder.
+    """
     try:
         yield
     except (SafetensorError, OSError) as error:
@@ -84,7 +88,10 @@ def save_arrays(path: Path, arrays: Arrays, metadata: dict[str, str] | None = No
 def write_arrays(
     path: Path, layout: Layout, arrays: Iterable[tuple[str, Array]], metadata: dict[str, str] | None = None
 ) -> None:
-    """Write named arrays to a safetensors file one after the other, so that only one is in memory at a time."""
+    """Write named arrays to a safetensors file one after the other, so that only one is in memory at a time.
+
+    `layout` states the type and the shape of every array in `arrays`.
+    """
     header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
     end = 0
     for name in sorted(layout, key=lambda name: (-np.dtype(layout[name][0]).itemsize, name)):  # aligns all numbers
@@ -104,7 +111,7 @@ def write_arrays(
 def check_arrays(
     arrays: Arrays, shapes: Mapping[str, tuple[int, ...]], path: Path, types: Sequence[str] = FLOATS
 ) -> None:
-    """Check the weights of a model, which were read from `path`. `types` are the accepted types.
+    """Check arrays that were read from `path`: the names and shapes must be those of `shapes`, the types among `types`.
 
     Raises: ModelError with a list of all arrays that are missing, unknown, not finite, or of a wrong shape or type.
     """
@@ -128,14 +135,14 @@ def _is_finite(array: Array) -> bool:
 
 
 def _decode(content: NDArray[np.uint8], fields: Mapping[str, Any]) -> Array:
-    """Return the array with these fields of a header. bfloat16 is the upper half of float32."""
+    """Return the array that a header describes by `fields`. A bfloat16 number is the upper half of a float32 number."""
     begin, end = fields["data_offsets"]
     array = np.require(content[begin:end].view(TYPES[fields["dtype"]]), requirements="A").reshape(fields["shape"])
     return (array.astype(np.uint32) << 16).view(np.float32) if fields["dtype"] == BFLOAT16 else array
 
 
 def _is_pickle(path: Path) -> bool:
-    """Return whether a file begins like a pickle, or like the zip archive with a pickle that torch.save writes."""
+    """Return whether a file begins like a pickle, or like a zip archive. torch.save writes pickles in zip archives."""
     try:
         with path.open("rb") as file:
             begin = file.read(2)

@@ -6,7 +6,8 @@ A directory holds `config.json`, `model.safetensors`, `tokenizer.model` and `REA
 hold the float weights that they were rounded from.
 
 A directory is written atomically: a reader never sees an incomplete one, even if the writer is killed. Loading runs no
-code, for weights are safetensors and metadata is JSON, and does not import torch; `LoadedModel.model` does.
+code from the directory, because weights are safetensors and metadata is JSON. Loading does not import torch; the
+property `LoadedModel.model` does.
 """
 
 import json
@@ -49,7 +50,7 @@ class Description(Section):
     format_version: int = FORMAT_VERSION
     name: str
     about: str = ""
-    """What the model was trained on, in a sentence for its users."""
+    """One sentence that tells users what the model was trained on."""
     directions: DirectionSet
     vocabulary_size: int
     source_vocabulary_size: int | None = None
@@ -108,18 +109,18 @@ class CalibrationPair(Section):
 
 
 class Confidence(Section):
-    """`confidence.json`: parameters of an estimate of chrF / 100 of a translation (mt/scoring/confidence.py).
+    """`confidence.json`: parameters of a formula that estimates chrF / 100 of a translation (mt/scoring/confidence.py).
 
     intercept + slope * (mean token probability) + token_length * ln(characters of the translation per token)
 
-    It was fitted to the translations of `sentences` sentences on which the model was not trained.
+    The parameters were fitted to translations of `sentences` sentences that the model was not trained on.
     """
 
     slope: float = Field(ge=0)
     intercept: float
     token_length: float = 0.0
     max_novelty: float = Field(1.0, ge=0, le=1)
-    """Novelty of a source (SourceBigrams) above which there is no estimate, because nothing like it was fitted."""
+    """Largest novelty of a source (see SourceBigrams) with an estimate. The fit had few sources of higher novelty."""
     sentences: int = Field(ge=1)
 
 
@@ -210,8 +211,9 @@ def save_model(folder: Path, model: LoadedModel | LoadedLanguageModel, card: str
     """Write a model directory with the text of its README.md (`card`), or replace it.
 
     If `model.description.weights` is int8, the float weights are rounded to int8. With `keep_float`, the float weights
-    are written, too. Each weight is read, converted and written before the next one, so that the mapping
-    `model.weights` may compute them. `save_shortlist` and `save_int8_check` write the shortlist and the check of int8.
+    are written, too. Each weight is read, converted and written before the next one is read, so that `model.weights`
+    may be a mapping that computes a weight on access. The shortlist and `int8.json` are not written; see
+    `save_shortlist` and `save_int8_check`.
     """
     int8 = isinstance(model, LoadedModel) and model.description.weights == "int8"
     arrays, shapes = model.arrays(), _shapes(model.description)
@@ -303,7 +305,7 @@ def _load_consistently(folder: Path, load: Callable[[], T]) -> T:
 
 
 def _identity(folder: Path) -> tuple[int, int, int] | None:
-    """Return (device, inode, modification time) of a folder, which changes if the folder is replaced, or None."""
+    """Return (device, inode, modification time) of a folder, or None. The result changes if the folder is replaced."""
     try:
         status = folder.stat()
     except OSError:
@@ -360,12 +362,13 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
     language = values.get("language")
     if kind is Description and language is not None:
         raise ModelError(
-            f"{folder}: a language model of {language!r}, which cannot translate; accepted: a translation "
-            "model. Language models are used by `mt-service generate`, `evaluate --text` and `rerank --language-model`"
+            f"{folder} is a language model of {language!r}, but a translation model is needed. Language models can "
+            "be used with `mt-service generate`, `evaluate --text` and `rerank --language-model`"
         )
     if kind is LanguageModelDescription and language is None:
         raise ModelError(
-            f"{folder} is a translation model; accepted: a language model, which a recipe with data.language trains"
+            f"{folder} is a translation model, but a language model is needed (train one with a recipe that sets "
+            "data.language)"
         )
     try:
         return kind.model_validate(values)
@@ -375,7 +378,7 @@ def _read_config(folder: Path, kind: type[AnyDescription]) -> AnyDescription:
 
 
 def _load_weights(path: Path, shapes: Shapes, int8: bool = False) -> Arrays:
-    """Return the weights of a file. If `int8` is true, they may be int8, and become floats when they are read.
+    """Return the weights of a file. If `int8` is true, stored int8 weights become floats when they are read.
 
     Raises: ModelError if the file is not valid.
     """
@@ -391,7 +394,11 @@ def _load_weights(path: Path, shapes: Shapes, int8: bool = False) -> Arrays:
 
 
 def _check_sizes(folder: Path, sizes: Mapping[str, tuple[int, int]]) -> None:
-    """Raise ModelError if the two numbers of a key differ: pieces of the tokenizer, and the size in config.json."""
+    """Raise ModelError if a size in config.json is wrong.
+
+    `sizes` maps each key of config.json to (number of pieces of the tokenizer, value of the key). The two must be
+    equal.
+    """
     for name, (pieces, size) in sizes.items():
         if pieces != size:
             raise ModelError(
@@ -407,18 +414,21 @@ def _read_calibration(path: Path) -> tuple[CalibrationPair, ...]:
         return ()
     except (OSError, ValidationError) as error:
         raise ModelError(
-            f"{path}: not a list of objects with direction, source and target; the file is optional ({error})"
+            f"{path}: not a list of objects with direction, source and target ({error}); correct or remove this file, "
+            "which is optional"
         ) from error
 
 
 def _read_optional(path: Path, kind: type[Optional], verb: str) -> Optional | None:
-    """Return the content of an optional file, or None if it does not exist. The verb `verb` writes this file."""
+    """Return the content of an optional file, or None if it does not exist. `mt-service` writes the file by `verb`."""
     try:
         return kind.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:
-        raise ModelError(f"{path}: not written by `mt-service {verb}`; the file is optional ({error})") from error
+        raise ModelError(
+            f"{path}: not a file that `mt-service {verb}` wrote ({error}); write it again or remove it: it is optional"
+        ) from error
 
 
 def _json(section: Section) -> str:

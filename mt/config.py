@@ -20,12 +20,13 @@ TokenizerKind = Literal["bpe", "character", "byte"]
 SIZES: dict[Size, dict[str, Any]] = {
     "tiny": {"encoder_layers": 4, "decoder_layers": 4, "d_model": 128, "d_ff": 256, "heads": 4},
     "small": {"encoder_layers": 3, "decoder_layers": 3, "d_model": 256, "d_ff": 1024, "heads": 4},
-    # Vaswani et al. 2017, table 3: 63.1M and 214.2M parameters with 37,000 tied embeddings. The paper: 65M and 213M.
+    # Sizes of Vaswani et al. 2017, table 3. With 37,000 tied embeddings, they have 63.1M and 214.2M parameters; the
+    # paper states 65M and 213M.
     "base": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 512, "d_ff": 2048, "heads": 8},
     "big": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3},
 }
 
-LONGEST_NAME = 100  # limit for the directions in a folder's name; file systems allow 255 characters for the name
+LONGEST_NAME = 100  # maximum length of the directions in a folder's name; file systems allow 255 characters in total
 
 
 class ModelConfig(Section):
@@ -48,15 +49,15 @@ class ModelConfig(Section):
     activation: Literal["relu", "gelu", "swish"] = "relu"
     """Activation of the feed-forward networks. `swish` is x sigmoid(x), or SiLU (Ramachandran et al. 2017)."""
     positions: Literal["interleaved", "concatenated", "tensor2tensor", "learned"] = "interleaved"
-    """Position encoding. `interleaved` alternates sines and cosines (section 3.5); `concatenated` has all sines first
-    (transformers), as has `tensor2tensor`, with frequencies from 1 to 1/10000 (Marian, fairseq). `learned` is a table
-    of parameters for source and target each (mBART)."""
+    """Position encoding. `interleaved` alternates sines and cosines (section 3.5). `concatenated` has all sines before
+    all cosines (transformers). `tensor2tensor` does too, with frequencies from 1 to exactly 1/10000 (Marian, fairseq).
+    `learned` has a table of parameters for the source and another one for the target (mBART)."""
     first_position: int = Field(0, ge=0)
     """Position of the first token in the position encoding; in fairseq, the id of the padding token plus 1."""
     scale_embedding: bool = True
     """Multiply token embeddings by sqrt(d_model) (section 3.4)."""
     embedding_norm: bool = False
-    """Apply a LayerNorm to the sum of token embeddings and positions, one for each side (mBART)."""
+    """Apply a LayerNorm to the sum of token embeddings and positions, separate for source and target (mBART)."""
     tie_source: bool = True
     """Share one embedding matrix between source and target (section 3.4). Must be false for separate vocabularies."""
     tie_output: bool = True
@@ -93,7 +94,8 @@ class TokenizerConfig(Section):
     """The SentencePiece tokenizer, which source and target share."""
 
     kind: TokenizerKind = "bpe"
-    """Unit of the vocabulary: pieces of words (`bpe`), characters, or bytes. Other characters are encoded as bytes."""
+    """Unit of the vocabulary: pieces of words (`bpe`), characters, or bytes. Characters that the vocabulary lacks are
+    encoded as bytes."""
     vocabulary_size: int = Field(8000, ge=300)
     """Number of pieces, including special tokens and 256 bytes. A small corpus gives fewer pieces."""
     nfkc: bool = False
@@ -101,9 +103,10 @@ class TokenizerConfig(Section):
     dropout: float = Field(0.0, ge=0, lt=1)
     """BPE-dropout rate of the training text (Provilkov et al. 2020)."""
     training_sentences: int = Field(2_000_000, ge=1)
-    """Maximum number of sentences on which the tokenizer is trained; they are evenly spaced in the corpora."""
+    """Maximum number of sentences to train the tokenizer on, evenly spaced in the corpora."""
     source_tags: tuple[str, ...] = ()
-    """Source tags of the vocabulary in addition to those of `data.train`, for corpora of later models."""
+    """Source tags to add to the vocabulary besides those of `data.train`, so that later models can use them for
+    corpora."""
     model: Path | None = None
     """Folder of an existing tokenizer to use instead of training one. All other keys except `dropout` are ignored."""
 
@@ -115,7 +118,7 @@ class TrainingConfig(Section):
     """The training of a model: limits, learning rate, optimizer, regularisation and checkpoints."""
 
     batch_tokens: int = Field(4096, ge=16)
-    """Maximum number of source tokens and of target tokens of a batch, including padding. Limits the memory."""
+    """Maximum number of source tokens and of target tokens in a batch, including padding; limits the memory."""
     update_tokens: int = Field(4096, ge=16)
     """Approximate number of target tokens of an update, over all its batches and all processes."""
     max_updates: int = Field(100_000, ge=1)
@@ -123,7 +126,7 @@ class TrainingConfig(Section):
     max_minutes: float | None = Field(None, gt=0)
     """Minutes after which training ends, including those before a resume."""
     schedule: Literal["noam", "inverse_sqrt"] = "inverse_sqrt"
-    """Learning rate schedule: `noam`, equation 3 of the paper, or `inverse_sqrt`, the same curve given by its peak."""
+    """Learning rate schedule. `noam` is equation 3 of the paper; `inverse_sqrt` has the same shape and a given peak."""
     learning_rate: float | None = Field(None, gt=0)
     """Peak of `inverse_sqrt`, or factor of `noam` (1 in the paper). Left out: 1 with `noam`; otherwise
     0.034 / sqrt(d_model) with muon and 1e-3 with adam."""
@@ -161,15 +164,16 @@ class TrainingConfig(Section):
     validate_sentences: int = Field(1000, ge=1)
     """Maximum number of validation sentences that are translated for BLEU. The loss is computed on all sentences."""
     patience: int = Field(10, ge=1)
-    """Number of consecutive validations without a better BLEU (language model: perplexity) that end training."""
+    """Training ends after this number of validations in a row without a better BLEU (language model: perplexity)."""
     save_every: int = Field(500, ge=1)
     """Number of updates between checkpoints. Each validation also writes a checkpoint."""
     keep_checkpoints: int = Field(5, ge=1)
-    """Number of latest checkpoints that are kept. The best checkpoint is kept in any case."""
+    """Number of latest checkpoints to keep. The best checkpoint is kept in any case."""
     average_checkpoints: int = Field(5, ge=1)
-    """Number of latest kept checkpoints whose averaged weights are a candidate for the final model."""
+    """Number of latest checkpoints to average. The averaged weights are a candidate for the final model."""
     ema_decay: float | None = Field(None, gt=0, lt=1)
-    """Decay of an exponential moving average of the weights, another candidate for the final model. Left out: none."""
+    """Decay of an exponential moving average of the weights, another candidate for the final model. Left out: no
+    average."""
     max_skipped_updates: int = Field(5, ge=0)
     """Maximum number of consecutive updates that may be skipped because of a non-finite loss or a lack of memory."""
 
@@ -190,7 +194,8 @@ class DecodingConfig(Section):
     length_penalty: float = Field(1.0, ge=0)
     """Exponent of the length normalisation; 0 switches it off."""
     normalization: Literal["length", "gnmt"] = "length"
-    """Divisor of the score of n tokens: n ** length_penalty, or ((5 + n) / 6) ** length_penalty (Wu et al. 2016)."""
+    """Divisor of the score of n tokens: `length` is n ** length_penalty, `gnmt` ((5 + n) / 6) ** length_penalty (Wu et
+    al. 2016)."""
     no_repeat_ngram: int = Field(0, ge=0)
     """Length of token sequences that may not occur twice in a translation; 0 allows all."""
     max_length_factor: float = Field(2.0, ge=0)
@@ -200,7 +205,7 @@ class DecodingConfig(Section):
 
 
 class TuningConfig(Section):
-    """Fine-tuning: the trained model with which training begins, and the parameters that are trained.
+    """Fine-tuning: the trained model to begin with, and the parameters to train.
 
     The new model keeps architecture and tokenizer. With this section, `[model]` may only set dropout rates,
     `[tokenizer]` may only set `dropout`, and the defaults of `[decoding]` are those of the trained model.
@@ -209,7 +214,7 @@ class TuningConfig(Section):
     model: Path
     """Directory of a model that was trained here or imported."""
     directions: DirectionSet = DirectionSet()
-    """Directions of the trained model, which are read from its directory."""
+    """Directions of the trained model, read from the model's directory."""
     frozen: tuple[str, ...] = ()
     """Names of parameters that are not trained. `*` matches any text, as in ["encoder.*", "embedding.*"]."""
     adapter_rank: int = Field(0, ge=0)
@@ -218,7 +223,7 @@ class TuningConfig(Section):
     adapter_scale: float = Field(1.0, gt=0)
     """Factor of the adapters' output, alpha / r in the paper."""
     monitor: HeldOutCorpora = ()
-    """Corpora, such as text of the former domain, whose loss each validation reports."""
+    """Corpora, such as text of the former domain. Each validation reports the loss on each of these corpora."""
 
 
 class Recipe(Section):
@@ -229,7 +234,7 @@ class Recipe(Section):
     seed: int = Field(1, ge=0)
     """Seed of the initial weights, of dropout, of BPE-dropout and of the order of the data."""
     about: str = Field("", max_length=500)
-    """What the model is trained on, in a sentence that the service shows to its users."""
+    """One sentence about the training data. The service shows it to users."""
     data: DataConfig
     cleaning: CleaningConfig = CleaningConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()
@@ -249,7 +254,7 @@ class Recipe(Section):
 
     @property
     def directions(self) -> DirectionSet:
-        """Directions of the final model: of the model that is fine-tuned, then new directions of the data."""
+        """Directions of the final model: those of the model that is fine-tuned, then the new directions of the data."""
         before, trained = self.tuning.directions if self.tuning else DirectionSet(), self.data.directions
         if not len(before):
             return trained

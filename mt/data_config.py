@@ -38,11 +38,11 @@ class CorpusConfig(Section):
     """Name of a token that is put before each source of a training corpus, such as "bt" for back-translated text. The
     token lets the model distinguish such text from text that people wrote (Caswell et al. 2019)."""
     variants: float = Field(0.0, ge=0, le=1)
-    """Share of the pairs of a training corpus that are repeated as people often type: in lower case, in capitals, or
-    without the final punctuation."""
+    """Share of the pairs of a training corpus to repeat in a form that people often type: in lower case, in capitals,
+    or without the final punctuation."""
     directions: DirectionSet = DirectionSet()
     """Directions for which a training corpus is used. Back-translated text, for example, is best used only into its
-    original language. Left out: all directions of which the corpus has both languages."""
+    original language. Left out: all directions between two languages of the corpus."""
 
     @model_validator(mode="after")
     def _is_aligned_or_tabular(self) -> Self:
@@ -65,7 +65,7 @@ class CorpusConfig(Section):
         return self
 
     def may_have(self, direction: Direction) -> bool:
-        """Return whether the corpus may have both languages: it has no columns, or a column for each language."""
+        """Return whether the corpus may have both languages of `direction`: it has no columns, or one for each."""
         return not self.columns or {direction.source, direction.target} <= {*self.columns}
 
     def file(self, root: Path, language: str) -> Path:
@@ -90,7 +90,11 @@ def _check_held_out(corpora: tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ..
 
 
 def _expand_corpora(value: Any, info: ValidationInfo) -> Any:
-    """Return the corpora of paths or tables. A plain file for a language model gets the language as its column."""
+    """Return a list of tables in place of a path, a table, or a list of both; leave values of other types unchanged.
+
+    The language of a language model becomes the column of each path that is neither a translation memory nor has
+    `{language}`.
+    """
     if isinstance(value, str | Mapping):
         value = [value]
     if not isinstance(value, Sequence):
@@ -152,23 +156,24 @@ class DataConfig(Section):
     """Directions that the model translates, such as ["en-de", "en-pt-BR"], or {source = ["en"], target = ["de", "fr"]}
     for each source with each target. If there are several, a tag of the target language precedes each source text."""
     language: Annotated[str, AfterValidator(_check_tag)] | None = None
-    """Language of the text on which a language model is trained. Given in place of `directions`."""
+    """Language of the training text of a language model. Given in place of `directions`."""
     train: Corpora = Field(min_length=1)
     """Training corpora."""
     valid: HeldOutCorpora = ()
-    """Corpora of the validation set, by which the best checkpoint is chosen."""
+    """Corpora of the validation set. Training chooses the checkpoint with the best score on this set."""
     split_validation: int = Field(0, ge=0)
-    """Number of pairs of each direction, selected by `seed` among corpora without a source tag, that are moved into the
-    validation set, in place of `valid`. Training pairs with a source sentence of the validation set are dropped."""
+    """Number of training pairs of each direction to move into the validation set, in place of `valid`. The pairs are
+    selected by `seed` from corpora without a source tag. Other training pairs that contain one of their source
+    sentences are dropped."""
     test: HeldOutCorpora = ()
-    """Corpora of the test set, on which the final model is scored."""
+    """Corpora of the test set. The final model is scored on this set."""
     temperature: float = Field(1.0, ge=1)
     """Sampling temperature of directions. A direction with a share p of all pairs gets a share of each epoch that is
     proportional to p ** (1 / temperature) (Arivazhagan et al. 2019, section 3.1). 1 keeps the shares."""
     max_tokens: int = Field(200, ge=1)
     """Maximum length of a training source or target in tokens, including end token, language tag and source tag."""
     block_tokens: int = Field(0, ge=0)
-    """Number of tokens of each block of text on which a language model is trained. A block may span several lines;
+    """Number of tokens in each block of text that a language model is trained on. A block may span several lines;
     blocks are cut at random offsets. 0 trains on single lines."""
 
     @field_validator("directions", mode="before")
@@ -186,7 +191,9 @@ class DataConfig(Section):
                 given = "both are" if getattr(self, one) else "neither is"
                 raise ValueError(f"data.{one} and data.{other}: {given} given; accepted: exactly one of them")
         if self.split_validation and any(corpus.variants for corpus in self.train):
-            raise ValueError("variants with data.split_validation would train on validation text; accepted: data.valid")
+            raise ValueError(
+                "variants with data.split_validation would repeat validation text in training; accepted: data.valid"
+            )
         wrong = [
             f"{corpus.path} has the direction {direction}"
             for corpus in self.train

@@ -42,8 +42,8 @@ class World:
 def spawn_ranks(command: Sequence[str], processes: int) -> Iterator[None]:
     """Start `command` as ranks 1, 2, ... on this machine, and make this process rank 0, as torchrun would.
 
-    If this process fails, the other ranks are terminated. The other ranks print the same as rank 0. Their output is
-    shown only if one of them failed first.
+    If this process fails, the other ranks are terminated. The other ranks print the same as rank 0, so their output is
+    shown only if one of them failed before rank 0.
     """
     if processes == 1:
         yield

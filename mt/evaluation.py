@@ -182,7 +182,7 @@ def resolve_tokenizer(tokenize: str | None, target_language: str) -> str:
     except (RuntimeError, OSError) as error:  # a package that is not installed, a model that cannot be fetched
         reason = " ".join(str(error).split())
         raise DataError(
-            f"tokenize {tokenize!r} cannot be used here: {reason}; accepted: another one, such as char"
+            f"tokenize {tokenize!r} cannot be used here: {reason}; accepted: another tokenizer, such as char"
         ) from error
     return tokenize
 
@@ -280,7 +280,7 @@ def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str], *, targe
 
 
 def expected_chrf(candidates: Sequence[str]) -> list[float]:
-    """Return for each candidate the mean of its chrF2, from 0 to 100, with each other candidate as reference.
+    """Return the mean chrF2 (0 to 100) of each candidate against every other candidate as the reference.
 
     The scores equal means of `sentence_chrf`, but the n-grams of each candidate are counted only once. A single
     candidate scores 0.

@@ -29,7 +29,7 @@ _STANDARD = dict(
     for entry in """als sq|arb ar|ayr ay|azj az|cmn zh|dik din|ekk et|fuv ff|gaz om|khk mn|kmr ku|knc kr|lvs lv|npi ne
 ns nso|ory or|pbt ps|pes fa|plt mg|pob pt-BR|prs fa-AF|quy qu|swh sw|tgl tl|tl tl|twi tw|uzn uz|ydd yi
 zsm ms""".replace("\n", "|").split("|")
-)  # codes of translation models; most are members of macrolanguages, whose tags stand for these members
+)  # codes of translation models, each with its tag; most codes are members of the macrolanguage that the tag names
 
 
 def parse_tag(text: str) -> str:

@@ -73,7 +73,7 @@ def validate_recipe(
 
 
 def _language_model_problems(recipe: Recipe) -> Iterator[str]:
-    """Yield a problem for each key that only the recipe of the other kind, translation or language model, may have."""
+    """Yield a problem for each key that does not fit a language model, or that only a language model may have."""
     data, blocks = recipe.data, recipe.data.block_tokens
     for key, wrong in (
         ("tuning", recipe.tuning is not None),
@@ -81,7 +81,7 @@ def _language_model_problems(recipe: Recipe) -> Iterator[str]:
         ("model.tie_source = false", not recipe.model.tie_source),
     ):
         if data.language and wrong:
-            yield f"{key} does not apply to a language model (data.language); accepted: none"
+            yield f"{key} does not apply to a language model (data.language); remove it"
     kind, dropout = recipe.tokenizer.kind, recipe.tokenizer.dropout
     if kind != "bpe" and dropout:
         yield f"tokenizer.dropout is {dropout} and tokenizer.kind is {kind!r}; accepted: dropout 0, or kind 'bpe'"
@@ -101,7 +101,7 @@ def _language_model_problems(recipe: Recipe) -> Iterator[str]:
 def save_recipe(recipe: Recipe, path: Path) -> None:
     """Write a recipe with its defaults spelt out, so that it keeps its meaning if a default changes."""
     values = recipe.model_dump(mode="json", exclude_none=True)
-    if recipe.tuning:  # the other keys of the section are those of the model that is tuned
+    if recipe.tuning:  # all other keys of [tokenizer] are taken from the model that is tuned
         values["tokenizer"] = {"dropout": recipe.tokenizer.dropout}
     path.write_text(tomli_w.dumps(values), encoding="utf-8")
 

@@ -1,7 +1,7 @@
 """The pairs of neighbouring source tokens that occur in the training text of a model.
 
-A source with many other pairs is unlike the training text: another domain, another language, or noise. How probable a
-model finds its translation then says little about the quality of the translation.
+A source with many pairs that are not in this set is unlike the training text: it is from another domain, in another
+language, or noise. The probability that the model gives to its translation then says little about quality.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,11 +20,11 @@ from mt.tokenizer import EOS, Tokenizer
 
 MAX_TOKENS = 20_000_000  # tokens of the training text that are read; the texts are evenly spaced in the corpora
 MIN_COUNT = 2  # occurrences of a pair in the training text; a single one may be an error
-BITS_PER_PAIR = 8  # at least; a pair that is not in the set is then taken for a member at most once in eight times
+BITS_PER_PAIR = 8  # at least, so that at most one in eight pairs outside the set is taken for a member
 MIN_BITS, MAX_BITS = 1 << 12, 1 << 24
 FILE = "source_bigrams.safetensors"
 
-# Multipliers of a multiply-shift hash of 64 bits (Dietzfelbinger et al. 1997): any odd numbers without a pattern.
+# Multipliers of a multiply-shift hash of 64 bits (Dietzfelbinger et al. 1997): arbitrary odd numbers.
 LANGUAGE, FIRST, SECOND, MIX = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93
 ALL_ONES = (1 << 64) - 1
 
@@ -61,7 +61,7 @@ class SourceBigrams:
         return cls(bits)
 
     def novelty(self, language: str, tokens: Sequence[int]) -> float:
-        """Return the share of the pairs of a text, without tags and EOS, that are not in the set."""
+        """Return the share of the token pairs of a text that are not in the set. `tokens` has neither tags nor EOS."""
         bits, shift = self._bytes, 64 - (8 * len(self.bits)).bit_length() + 1
         first, unknown = EOS, 0
         salt = _salt(language)
@@ -74,7 +74,7 @@ class SourceBigrams:
 
     @property
     def _bytes(self) -> memoryview:
-        return self.bits.data  # elements of a memoryview are ints of Python, which are faster here than those of numpy
+        return self.bits.data  # a memoryview gives Python ints, which are faster here than numpy's
 
 
 def save_source_bigrams(folder: Path, bigrams: SourceBigrams, tokenizer: Tokenizer) -> None:
@@ -96,7 +96,7 @@ def load_source_bigrams(folder: Path, tokenizer: Tokenizer) -> SourceBigrams | N
         digest = (file.metadata() or {}).get("tokenizer")
     wrong = []
     if bits is None or bits.dtype != np.uint8 or bits.ndim != 1 or len(bits) & (len(bits) - 1) or not len(bits):
-        wrong.append("bits is missing or invalid; accepted: a 1-D array of uint8, whose length is a power of two")
+        wrong.append("bits is missing or invalid; accepted: a 1-D array of uint8 with a power of two as its length")
     if digest != tokenizer.digest:
         wrong.append("the file is for another tokenizer; accepted: a file that training wrote for this model")
     if wrong or bits is None:
@@ -109,7 +109,7 @@ def _salt(language: str) -> int:
 
 
 def _frequent_keys(texts: TextsOfTokens, directions: Array, languages: Sequence[str]) -> Iterator[NDArray[np.uint64]]:
-    """Yield the mixed 64-bit keys of the pairs that occur at least MIN_COUNT times, language by language."""
+    """Yield, language by language, the 64-bit hashes of the pairs that occur at least MIN_COUNT times."""
     step = max(1, -(-sum(len(texts[index]) for index in range(0, len(texts), 100)) * 100 // MAX_TOKENS))
     eos = np.array([EOS], np.uint64)
     for language in dict.fromkeys(languages):

@@ -37,7 +37,7 @@ SHOWN = 5  # maximum number of problems of a vocabulary that an error lists
 _TAG, _MARK = "<2", "<from:"  # how language tags and source tags begin
 _CONTROL = re.compile(r"<[^<>]+>")  # matches special pieces, tags and bytes such as <0x20>
 _PRIVATE_USE = range(0xE000, 0xF8FF)
-_BY_TEXT = -1  # stands for an id: the piece must be looked up by its text
+_BY_TEXT = -1  # marks a piece without an id, which must be looked up by its text
 
 
 def language_tag(language: str) -> str:
@@ -112,7 +112,8 @@ class Tokenizer:
     """A trained SentencePiece model. Callers of `encode` add BOS, EOS and tags."""
 
     tags_each_side = False
-    """True if a source begins with the tag of its own language, and a translation with the tag of its language."""
+    """True if a source begins with the tag of the source language, and a translation with the tag of the target
+    language."""
 
     def __init__(self, serialised: bytes, name: str = "tokenizer") -> None:
         """Raise TokenizerError unless `serialised` is a SentencePiece model with the ids PAD, UNK, BOS and EOS."""
@@ -245,14 +246,14 @@ class Tokenizer:
         return Tokenizer(proto.SerializeToString())
 
     def source_prefix(self, source: str, target: str, directions: Sized) -> list[int]:
-        """Return the ids that precede a source: the tag of the language `target` if there are several directions.
+        """Return the ids that precede a source: the tag of language `target` if there are several `directions`.
 
         Raises: TokenizerError if the model has no tag of this language.
         """
         return [self.tag_id(target)] if len(directions) > 1 else []
 
     def target_prefix(self, target: str) -> list[int]:
-        """Return the ids with which a translation into the language `target` begins.
+        """Return the first ids of every translation into the language `target`; empty for most models.
 
         Raises: TokenizerError if the model has no tag of this language.
         """
@@ -295,10 +296,10 @@ class Vocabulary(Section):
     target_pieces: tuple[str, ...] | None = None
     """Pieces of the target vocabulary, if source and target have separate vocabularies."""
     tags: dict[str, str] = Field(default_factory=dict)
-    """Languages, and for each the piece that stands for it. The piece of the target language precedes a source."""
+    """Piece that stands for each language. The piece of the target language precedes each source text."""
     tags_each_side: bool = False
-    """Precede a source by the piece of its own language, and begin a translation with the piece of its language
-    (M2M-100, NLLB-200, mBART-50)."""
+    """Begin each source with the piece of the source language, and each translation with the piece of the target
+    language (M2M-100, NLLB-200, mBART-50)."""
 
     @property
     def target(self) -> "Vocabulary":
@@ -323,10 +324,10 @@ class VocabularyTokenizer(Tokenizer):
         target: bytes | None = None,
         names: tuple[str, str] = ("tokenizer", "target tokenizer"),
     ) -> None:
-        """Check that the vocabulary has all tags and no piece twice.
+        """Check that the vocabulary contains every piece of `tags`, and no piece twice.
 
-        `target` is the SentencePiece model of target text. It is required if `vocabulary` has `target_pieces`. `names`
-        stand for source and target tokenizer in errors. Raises: TokenizerError if a SentencePiece model or the
+        `target` is the SentencePiece model of target text. It is required if `vocabulary` has `target_pieces`. Error
+        messages call the two SentencePiece models by `names`. Raises: TokenizerError if a SentencePiece model or the
         vocabulary cannot be used.
         """
         assert target is not None or vocabulary.target_pieces is None
@@ -427,7 +428,7 @@ def _read(path: Path) -> bytes:
 def sentencepiece_ids(serialised: bytes, name: str) -> dict[str, int]:
     """Return the pieces of a SentencePiece model, each with its id.
 
-    Raises: TokenizerError, which calls the model `name`, if `serialised` is not a SentencePiece model.
+    Raises: TokenizerError if `serialised` is not a SentencePiece model. The message calls the model `name`.
     """
     processor = _load_processor(serialised, name)
     return {str(processor.id_to_piece(id)): id for id in range(processor.vocab_size())}

@@ -37,6 +37,7 @@ from service.routes import (
     deepl,
     detect,
     docs,
+    documents,
     explain,
     files,
     frontend,
@@ -52,6 +53,7 @@ from service.routes import metrics as metrics_route
 from service.settings import Settings
 from service.translation.detached_work import DetachedWork
 from service.translation.document_jobs import DocumentCallbacks, DocumentJobLimits, DocumentJobs
+from service.translation.editable_documents import EditableDocumentLimits, EditableDocuments
 from service.translation.files import FileLimits, FileStore
 from service.translation.service import TranslationService
 from service.workers.fleet import Fleet
@@ -63,6 +65,7 @@ ROUTERS = tuple(
         detect,
         languages,
         files,
+        documents,
         memories,
         suggest,
         explain,
@@ -135,7 +138,7 @@ def create_app(settings: Settings, fleet: Fleet, database: Database) -> FastAPI:
 async def open_state(settings: Settings, fleet: Fleet, database: Database, metrics: Metrics) -> AsyncIterator[AppState]:
     """Open the objects that routes use, and close them when the context ends."""
     log = structlog.get_logger()
-    documents = DocumentOptions(
+    options = DocumentOptions(
         max_bytes=settings.max_file_bytes,
         max_unpacked_bytes=settings.max_unpacked_bytes,
         max_characters=settings.max_document_characters,
@@ -143,7 +146,7 @@ async def open_state(settings: Settings, fleet: Fleet, database: Database, metri
     parsers = Parsers()
     store = MemoryStore(database, MemoryLimits(settings.max_memories, settings.max_memory_units))
     translations = TranslationService(
-        fleet, settings.cache_characters, documents, parsers=parsers, find_matches=store.matches
+        fleet, settings.cache_characters, options, parsers=parsers, find_matches=store.matches
     )
     metrics.sample(FLEET_METRICS, fleet.stats)
     metrics.sample(CACHE_METRICS, lambda: translations.work)
@@ -158,10 +161,13 @@ async def open_state(settings: Settings, fleet: Fleet, database: Database, metri
             translations.translate_document, access.refund, lambda location: log.error("failed", location=location)
         )
         document_jobs = DocumentJobs(database, DocumentJobLimits(), callbacks)
+        editable_documents = EditableDocuments(
+            database, EditableDocumentLimits(seconds=settings.file_retention_seconds), options
+        )
         readiness = Readiness(fleet)
         warming = asyncio.ensure_future(translations.warm_up())
         stack.callback(warming.cancel)
-        async with access.open(), document_jobs.open():
+        async with access.open(), document_jobs.open(), editable_documents.open():
             try:
                 yield AppState(
                     settings=settings,
@@ -175,6 +181,7 @@ async def open_state(settings: Settings, fleet: Fleet, database: Database, metri
                     parsers=parsers,
                     files=files,
                     document_jobs=document_jobs,
+                    editable_documents=editable_documents,
                     explanations=explanations,
                     detached_work=detached_work,
                     metrics=metrics,

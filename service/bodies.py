@@ -21,6 +21,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from service.errors import InvalidRequest, shorten
 from service.schemas import (
     DetectRequest,
+    EditRequest,
     ExplainRequest,
     FileRequest,
     MemoryRequest,
@@ -147,11 +148,16 @@ async def _suggest_request(request: Request) -> SuggestRequest:
     return parse_body(SuggestRequest, await read_fields(request))
 
 
+async def _edit_request(request: Request) -> EditRequest:
+    return parse_body(EditRequest, await read_fields(request))
+
+
 TranslateRequestBody = Annotated[TranslateRequest, Depends(_translate_request)]
 FileBody = Annotated[FileRequest, Depends(_file_request)]
 DetectBody = Annotated[DetectRequest, Depends(_detect_request)]
 MemoryBody = Annotated[MemoryRequest, Depends(_memory_request)]
 SuggestBody = Annotated[SuggestRequest, Depends(_suggest_request)]
+EditBody = Annotated[EditRequest, Depends(_edit_request)]
 ExplainBody = Annotated[ExplainRequest, Depends(_explain_request)]
 
 
@@ -165,7 +171,10 @@ def body_schemas() -> dict[str, Any]:
     """Return the schemas of the bodies by name, for the components of the OpenAPI document."""
     return {
         model.__name__: model.model_json_schema(ref_template=REFERENCES)
-        for model in (TranslateRequest, DetectRequest, ExplainRequest, FileRequest, MemoryRequest, SuggestRequest)
+        for model in (
+            *(TranslateRequest, DetectRequest, ExplainRequest, FileRequest),
+            *(MemoryRequest, SuggestRequest, EditRequest),
+        )
     }
 
 

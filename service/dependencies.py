@@ -20,6 +20,7 @@ from service.readiness import Readiness
 from service.settings import Settings
 from service.translation.detached_work import DetachedWork
 from service.translation.document_jobs import DocumentJobs
+from service.translation.editable_documents import EditableDocuments
 from service.translation.files import FileStore
 from service.translation.service import TranslationService
 from service.workers.fleet import Fleet
@@ -39,6 +40,7 @@ class AppState(TypedDict):
     parsers: Parsers
     files: FileStore
     document_jobs: DocumentJobs
+    editable_documents: EditableDocuments
     explanations: Explanations
     detached_work: DetachedWork
     metrics: Metrics
@@ -63,6 +65,7 @@ MemoriesDependency = Annotated[MemoryStore, from_state("memories")]
 ParsersDependency = Annotated[Parsers, from_state("parsers")]
 FileStoreDependency = Annotated[FileStore, from_state("files")]
 DocumentJobsDependency = Annotated[DocumentJobs, from_state("document_jobs")]
+EditableDocumentsDependency = Annotated[EditableDocuments, from_state("editable_documents")]
 ExplanationsDependency = Annotated[Explanations, from_state("explanations")]
 DetachedWorkDependency = Annotated[DetachedWork, from_state("detached_work")]
 MetricsDependency = Annotated[Metrics, from_state("metrics")]

@@ -231,6 +231,9 @@ class FileRequest(_Request):
         "", description="Columns of .csv and .tsv to translate: names in the first row, or numbers, with commas."
     )
     model: TextField | None = Field(None, description=MODEL)
+    segments: FlagField = Field(
+        False, description="Whether to keep the sentences of the translation, to be read and edited by GET /documents."
+    )
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
@@ -263,6 +266,20 @@ class SuggestRequest(_Request):
     s: TextField = Field(description="Suggested translation.")
     source: TextField = Field(description="Code of GET /languages.")
     target: TextField = Field(description="Code of GET /languages.")
+    api_key: TextField | None = Field(None, description="API key, if the service requires one.")
+
+
+class EditRequest(BaseModel):
+    """Another translation of a sentence of a document."""
+
+    model_config = ConfigDict(
+        strict=True,
+        extra="ignore",
+        frozen=True,
+        json_schema_extra={"examples": [{"target": "Wo ist der Hauptbahnhof?"}]},
+    )
+
+    target: TextField = Field(description="Translation; line breaks become spaces. It may be empty.")
     api_key: TextField | None = Field(None, description="API key, if the service requires one.")
 
 
@@ -392,13 +409,17 @@ class FrontendSettings(BaseModel):
 
 
 class TranslatedFile(BaseModel):
-    """Address of the translated file. The file is deleted after `file_retention_seconds`."""
+    """Address of the translated file. The file is deleted after `file_retention_seconds`.
+
+    `documentId` is present if the request has `segments`, unless the document is too large to be kept.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={"example": {"translatedFileUrl": "http://localhost:8000/download_file/8JtY.letter_de.txt"}}
     )
 
     translatedFileUrl: str
+    documentId: str | None = Field(None, description="Id for /documents.")
 
 
 class Health(BaseModel):

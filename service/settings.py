@@ -161,7 +161,11 @@ class Settings(BaseSettings):
     cache_characters: int = Field(
         2_000_000, ge=0, description="Characters of texts and translations in the cache; 0 switches the cache off."
     )
-    file_retention_seconds: int = Field(1800, ge=1, description="Time for which a translated file can be downloaded.")
+    file_retention_seconds: int = Field(
+        1800,
+        ge=1,
+        description="Time for which a translated file can be downloaded and, after its last change, edited.",
+    )
     max_stored_file_bytes: int = Field(
         200_000_000, ge=1, description="Size of all translated files that are stored; beyond it the oldest are deleted."
     )

@@ -17,7 +17,7 @@ from service.workers.fleet import FleetConfig
         ("en-de", "He forgot his keys at the office.", "Er vergaß seine Schlüssel im Büro."),
         ("de-en", "Meine Mutter arbeitet in einem Krankenhaus.", "My mother works in a hospital."),
         ("en-fr", "Where can I park the car?", "Où puis-je garer la voiture ?"),
-        ("fr-en", "Ma voiture ne démarre pas.", "My car doesn't start."),
+        ("fr-en", "Ma voiture ne démarre pas.", "My car won't start."),
     ],
 )
 def test_it_translates(direction: str, text: str, translation: str) -> None:

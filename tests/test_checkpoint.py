@@ -192,7 +192,7 @@ def test_confidence_comes_back_and_is_replaced(
 )
 def test_a_bad_confidence_is_refused(folder: Path, text: str) -> None:
     (folder / "confidence.json").write_text(text, encoding="utf-8")
-    with pytest.raises(ModelError, match=r"confidence\.json: not written by `mt-service calibrate`"):
+    with pytest.raises(ModelError, match=r"confidence\.json: not a file that `mt-service calibrate` wrote"):
         load_model(folder)
 
 

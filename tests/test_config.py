@@ -127,7 +127,7 @@ VALIDATION = "data: data.valid and data.split_validation: {} given; accepted: ex
         ("data.split_validation=9", VALIDATION.format("both are")),
         (
             "data={split_validation=9, directions=['en-de'], train=[{path='a.{language}', variants=0.1}]}",
-            "data: variants with data.split_validation would train on validation text; accepted: data.valid",
+            "data: variants with data.split_validation would repeat validation text in training; accepted: data.valid",
         ),
         ("tuning={model='m', watch='w.{language}'}", "tuning.watch has a new name; accepted: tuning.monitor"),
         (
@@ -315,3 +315,10 @@ def test_a_recipe_is_frozen() -> None:
     config = ModelConfig.model_validate({"size": "tiny"})
     with pytest.raises(ValueError, match="frozen"):
         config.d_model = 256  # type: ignore[misc]
+
+
+def test_the_default_model_has_the_parameters_of_the_paper(tmp_path: Path) -> None:
+    """Section 3.4 of Vaswani et al. (2017); other toolkits have models with more parameters."""
+    model = load(tmp_path, MINIMAL).model
+    assert model.scale_embedding and model.tie_source and model.tie_output
+    assert not (model.embedding_norm or model.logits_bias)

@@ -154,7 +154,7 @@ def test_a_tokenizer_that_lacks_something_says_what(
 
     monkeypatch.setattr("mt.evaluation.BLEU.__init__", lacking)
     with pytest.raises(
-        DataError, match=f"tokenize 'ko-mecab' cannot be used here: {said} accepted: another one, such as char"
+        DataError, match=f"tokenize 'ko-mecab' cannot be used here: {said} accepted: another tokenizer, such as char"
     ):
         resolve_tokenizer("ko-mecab", "ko")
 

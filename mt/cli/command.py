@@ -92,6 +92,12 @@ class CommandParser(argparse.ArgumentParser):
         self.more = self.add_argument_group("more options")
         self.more.add_argument("-h", "--help", action="help", help="show this help")
 
+    def add_actions(self) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
+        """Return the collection to which a verb with actions adds one parser per action. The user must name one."""
+        return self.add_subparsers(
+            dest="action", required=True, title="actions", metavar="ACTION", parser_class=argparse.ArgumentParser
+        )
+
     def add_device(self) -> None:
         """Add `--device`."""
         self.common.add_argument(

@@ -54,9 +54,7 @@ def main(argv: Sequence[str]) -> int:
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("keys", __doc__)
     shared = database_options()
-    actions = parser.add_subparsers(
-        dest="action", required=True, title="actions", metavar="ACTION", parser_class=argparse.ArgumentParser
-    )
+    actions = parser.add_actions()
     add = actions.add_parser("add", parents=[shared], help="create a key")
     add.add_argument("name", help="name of the key; unique")
     add.add_argument("--rate", type=count_to(MAX_LIMIT), metavar="N", help="requests per minute (default: no limit)")
@@ -141,6 +139,7 @@ def describe(key: ApiKey, used: int) -> dict[str, Any]:
 
 
 def iso_date(seconds: float) -> str:
+    """Return a time of time.time() as a date and time in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 

@@ -13,7 +13,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Any
 from rich.table import Table
 
 from mt.cli.command import CommandParser, command, stderr_console
-from mt.cli.keys import database_options, find_database
+from mt.cli.keys import database_options, find_database, iso_date
 from mt.data.corpus import SentencePair, read_tsv
 from mt.data.translation_memory import read_memory, write_tmx
 from mt.errors import MTError
@@ -76,9 +75,7 @@ def main(argv: Sequence[str]) -> int:
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser("memory", __doc__)
     shared = database_options()
-    actions = parser.add_subparsers(
-        dest="action", required=True, title="actions", metavar="ACTION", parser_class=argparse.ArgumentParser
-    )
+    actions = parser.add_actions()
     add = actions.add_parser("import", parents=[shared], help="add the units of a file to a memory")
     add.add_argument("file", type=Path, help="translation memory, or .tsv with a source and a target on each line")
     add.add_argument("--source", type=standard_tag, required=True, metavar="LANGUAGE", help="source language")
@@ -181,7 +178,7 @@ def describe(memory: Memory, keys: dict[str, str]) -> dict[str, Any]:
         "source": direction.source,
         "target": direction.target,
         "units": memory.count,
-        "updated": datetime.fromtimestamp(memory.updated, UTC).isoformat(timespec="seconds"),
+        "updated": iso_date(memory.updated),
     }
 
 

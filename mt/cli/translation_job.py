@@ -116,8 +116,9 @@ class TranslationJob:
                 options=self.search,
                 sentences=self.options.sentences,
                 terms=self.terms,
-                choose=tuple if self.options.mbr is None else MinimumBayesRisk(self.options.n_best or 1),
             )
+            if self.options.mbr is not None:
+                planner = replace(planner, choose=MinimumBayesRisk(self.options.n_best or 1))
             for result in self.translator.run_stream(planner, texts(group)):
                 yield pending.popleft(), result
 

@@ -157,8 +157,6 @@ class _Block:
 
     def expected(self, probabilities: Float) -> Float:
         """Return the expected count of each of `keys`, given the probability of each of `keys`."""
-        if len(self.keys) == 0:
-            return np.empty(0)
         cells = probabilities[self.places]
         totals = np.add.reduceat(cells, self.starts)
         cells /= np.repeat(np.where(totals > 0, totals, 1.0), self.widths)

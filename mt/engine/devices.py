@@ -1,4 +1,4 @@
-"""Devices that models run on. Selecting the CPU of a machine without an NVIDIA driver does not import torch."""
+"""Selection of the device that models run on. Without an NVIDIA driver, selecting the CPU does not import torch."""
 
 import ctypes
 import logging
@@ -15,13 +15,13 @@ logger = logging.getLogger(__name__)
 
 NO_DRIVER = "no NVIDIA driver is installed"
 USUAL_REASONS = ("no NVIDIA driver", "No CUDA GPUs", "built without CUDA", "torch is not installed")
-"""Parts of the reasons why a machine without GPU has no GPU."""
+"""Parts of the messages of torch and of `why_no_gpu` that only say that the machine has no usable GPU."""
 
 
 def select_device(name: str) -> str:
-    """Return the device of a name: `cpu`, `cuda` or `cuda:N`. `auto` is a GPU if torch finds one, else the CPU.
+    """Return the device to use for a name: `cpu`, `cuda` or `cuda:N`. `auto` is a GPU if torch finds one, else the CPU.
 
-    A GPU becomes the current device of this thread, and attention on it does not use cuDNN in this process.
+    A GPU becomes the current device of this thread, and cuDNN's attention is switched off in this process.
 
     Raises:
         ModelError: The device cannot be used.
@@ -39,7 +39,7 @@ def select_device(name: str) -> str:
         if device.type not in ("cpu", "cuda"):
             raise NotImplementedError(f"the device type {device.type} is not supported")
         if device.type == "cuda" and device.index is not None and torch.cuda.is_available():
-            torch.cuda.set_device(device)  # or each worker would also open a context on the first GPU
+            torch.cuda.set_device(device)  # otherwise each worker would also open a context on the first GPU
         torch.empty(0, device=device)
     except ModuleNotFoundError as error:
         raise ModelError(f"device {name!r} needs torch, which is not installed; accepted: auto, cpu") from error
@@ -64,7 +64,7 @@ def cpu_threads() -> int:
 
 
 def has_driver() -> bool:
-    """Return whether the NVIDIA driver is installed, without the time of an import of torch."""
+    """Return whether the NVIDIA driver is installed, without importing torch, which takes long."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -1,16 +1,17 @@
 """Continuous batching of requests over one decoder."""
 
 from collections.abc import Collection, Iterator, Sequence
+from math import ceil
 
 from mt.engine.backends.protocol import Batch, BatchDecoder, device_failed
 from mt.engine.requests import Request, Result
-from mt.engine.scheduler import INTERACTIVE_PART, BatchKey, Limits, Scheduler, Share
+from mt.engine.scheduler import BatchKey, Limits, Scheduler, Share
 
 NO_HYPOTHESES = "the model's scores are not finite, or no hypothesis meets the search options"
 
 
 class RunningBatch:
-    """A batch with its requests."""
+    """Batch with the requests of its sentences."""
 
     def __init__(self, batch: Batch, requests: Sequence[Request]) -> None:
         self._batch = batch
@@ -29,9 +30,14 @@ class RunningBatch:
         self._by_index += requests
         self.size += len(requests)
 
-    def advance(self) -> list[Result]:
-        """Decode one token for every row. Return the results of finished requests."""
-        finished = [(index, request) for index in self._batch.advance() if (request := self._by_index[index])]
+    @property
+    def steps(self) -> int:
+        """Steps taken so far."""
+        return self._batch.steps
+
+    def advance(self, steps: int) -> list[Result]:
+        """Take up to `steps` steps, until a request finishes. Return the results of finished requests."""
+        finished = [(index, request) for index in self._batch.advance(steps) if (request := self._by_index[index])]
         if not finished:
             return []
         results = []
@@ -65,10 +71,9 @@ class RunningBatch:
 class Engine:
     """Decodes many requests together. Requests join and leave running batches between decoder steps.
 
-    Requests of one kind form a batch, and the batches take turns after each decoder step. Interactive batches and all
-    other batches take turns by amount of work. One thread owns an engine and calls `step` while the engine is `busy`.
-    If a batch raises an exception, each of its requests runs again alone, so that only the request that causes the
-    exception fails.
+    Requests of one kind form a batch, and batches take turns. Interactive batches together get as much work as the
+    other batches together. One thread owns an engine and calls `step` while the engine is `busy`. If a batch raises an
+    exception, each of its requests runs again alone, so that only the request that causes the exception fails.
     """
 
     def __init__(self, decoder: BatchDecoder, limits: Limits | None = None) -> None:
@@ -76,7 +81,7 @@ class Engine:
         self.scheduler = Scheduler(limits or Limits(), decoder.kind)
         self.steps = 0  # decoder steps so far
         self.rows = 0  # sum of the decoder rows of all steps
-        self._batches: dict[BatchKey, RunningBatch] = {}  # the batch that was stepped last is last
+        self._batches: dict[BatchKey, RunningBatch] = {}  # the batch with the latest turn is last
         self._balance = 0  # work that interactive batches may do before the next step of another batch
 
     @property
@@ -105,17 +110,23 @@ class Engine:
             self._release(key, self._batches[key].cancel(running))
 
     def step(self) -> list[Result]:
-        """Admit waiting requests and decode one token for every row of one batch. Return the finished requests."""
+        """Admit waiting requests, then take one step of one batch, or several steps of an interactive batch.
+
+        Returns the results of the finished requests.
+        """
         results: list[Result] = []
         for key, requests in self.scheduler.admit().items():
             try:
                 self._join(key, requests)
-            except Exception as error:  # a model can raise any exception, such as out of memory
+            except Exception as error:  # a model can raise any exception, for example when memory runs out
                 results += self._fail(key, requests, error)
         if self._batches:
             key, running = self._next_turn()
+            rows, before = running.size * key[1].rows, running.steps
             try:
-                if finished := running.advance():
+                finished = running.advance(self._allowed_steps(key, rows))
+                self._count(key, rows, running.steps - before)
+                if finished:
                     self._release(key, [result.id for result in finished])
                     results += finished
             except Exception as error:
@@ -135,33 +146,46 @@ class Engine:
             self._batches[key] = RunningBatch(batch, requests)
 
     def _next_turn(self) -> tuple[BatchKey, RunningBatch]:
-        """Choose the batch of the next step, and move it behind the other batches. Return its key and the batch.
-
-        After a step of another batch, the interactive batches may do as much work as this step. A step with few rows
-        is counted as a step with as many rows as the interactive share may have, because it takes hardly less time.
-        """
-        several = len(self._batches) > 1
-        if several:  # a single batch is the usual case, and the hashes of its key would take most of the time
-            interactive = [key for key in self._batches if key[0] is Share.INTERACTIVE]
-            others = [key for key in self._batches if key[0] is not Share.INTERACTIVE]
-            key = interactive[0] if interactive and (self._balance > 0 or not others) else others[0]
-            running = self._batches[key] = self._batches.pop(key)
-        else:
-            key, running = next(iter(self._batches.items()))
-        rows = running.size * key[1].rows
-        self.steps += 1
-        self.rows += rows
-        work = key[1].cost * max(rows, self.max_rows // INTERACTIVE_PART)
-        if key[0] is not Share.INTERACTIVE:
-            self._balance = min(self._balance, 0) + work
-        elif several and others:
-            self._balance -= work
+        """Choose the next batch and move it behind the other batches. Return its key and the batch."""
+        if len(self._batches) == 1:  # the usual case; hashing the key would take most of the time
+            return next(iter(self._batches.items()))
+        interactive = [key for key in self._batches if key[0] is Share.INTERACTIVE]
+        others = [key for key in self._batches if key[0] is not Share.INTERACTIVE]
+        key = interactive[0] if interactive and (self._balance > 0 or not others) else others[0]
+        running = self._batches[key] = self._batches.pop(key)
         return key, running
 
-    def _fail(self, key: BatchKey, joining: Sequence[Request], error: Exception) -> list[Result]:
-        """Drop a batch that raised an exception. If it and `joining` have several requests together, isolate them.
+    def _allowed_steps(self, key: BatchKey, rows: int) -> int:
+        """Return the number of steps that a batch with `rows` rows may take in its turn.
 
-        Raises: `error` if the accelerator has failed; the process must be replaced.
+        An interactive batch takes all its steps in one call of the backend: between two calls, its thread may wait for
+        the interpreter lock, which takes longer than a step with few rows.
+        """
+        return max(1, ceil(self._balance / self._work(key, rows))) if key[0] is Share.INTERACTIVE else 1
+
+    def _count(self, key: BatchKey, rows: int, steps: int) -> None:
+        """Count the steps of a turn.
+
+        After a step of another batch, interactive batches may do as much work as this step. If they do more, by at most
+        one step, the excess is deducted from their next turn.
+        """
+        self.steps += steps
+        self.rows += steps * rows
+        work = self._work(key, rows)
+        if key[0] is Share.INTERACTIVE:
+            self._balance = max(-work, self._balance - steps * work)
+        else:
+            self._balance = min(self._balance, 0) + work
+
+    def _work(self, key: BatchKey, rows: int) -> int:
+        """Return the work of one step: rows times cost. A step with few rows counts as more, as it is hardly faster."""
+        return key[1].cost * max(rows, self.max_rows // self.scheduler.limits.few_part)
+
+    def _fail(self, key: BatchKey, joining: Sequence[Request], error: Exception) -> list[Result]:
+        """Drop a batch that raised an exception. Return the failure of its only request, or let each request run alone.
+
+        `joining` are requests that were about to join the batch. Raises `error` itself if the accelerator has failed,
+        because the process must then be replaced.
         """
         if device_failed(error):
             raise error

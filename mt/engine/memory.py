@@ -5,19 +5,19 @@ from collections import Counter
 from mt.engine.requests import Request
 
 LEAST = 128
-"""Lengths are counted as this number or a larger power of 2, the sizes of static memory."""
+"""Lengths are rounded up to this number or to a larger power of 2, as the static memory of a GPU is."""
 
 
 class MemoryUse:
-    """Cells of the running requests, padded to the longest: rows x target columns + sentences x source tokens."""
+    """Memory of the running requests, padded to the longest: rows x target columns + sentences x source tokens."""
 
     def __init__(self) -> None:
         self._rows = self._sentences = 0
-        self._columns: Counter[int] = Counter()  # number of requests by their target columns
-        self._widths: Counter[int] = Counter()  # by their source tokens
+        self._columns: Counter[int] = Counter()  # number of requests for each number of target columns
+        self._widths: Counter[int] = Counter()  # number of requests for each number of source tokens
 
     def cells_with(self, request: Request, rows: int) -> int:
-        """Return the cells of the running requests and of one more, which has `rows` rows."""
+        """Return the number of cells of the running requests plus another request with `rows` rows."""
         columns, width = max(_columns(request), *self._columns, 0), max(_width(request), *self._widths, 0)
         return (self._rows + rows) * columns + (self._sentences + 1) * width
 
@@ -39,7 +39,7 @@ class MemoryUse:
 
 
 def _columns(request: Request) -> int:
-    """Return the columns of a request: its longest translation, BOS and EOS."""
+    """Return the number of target columns of a request: the longest translation that it allows, BOS and EOS."""
     return _rounded(request.options.longest(len(request.source), len(request.prefix)) + 2)
 
 

@@ -1,4 +1,4 @@
-"""Requests to the engine and its results: plain data that can be pickled."""
+"""Requests and results of the engine: plain data that can be pickled."""
 
 from dataclasses import dataclass
 

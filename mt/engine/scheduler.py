@@ -1,4 +1,4 @@
-"""Scheduling of requests by their numbers of rows and tokens."""
+"""Scheduling of requests: which ones run, and in which batch."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
@@ -17,19 +17,21 @@ class Limits:
     """Limits of the work that runs together.
 
     `rows` limits the decoder rows of all bulk batches together, `source_tokens` the padded source tokens that are
-    encoded between two decoder steps. Waiting requests join when at least 1 / `free_part` of the rows are free. A
-    smaller `free_part` calls the encoder less often. `cells` limits the memory of all batches together, as MemoryUse
-    counts it; None is no limit.
+    encoded between two decoder steps. Waiting requests join when at least rows / free_part rows are free. A smaller
+    `free_part` calls the encoder less often. A step with fewer than rows / few_part rows takes about as long as a step
+    with rows / few_part rows. `cells` limits the memory of all batches together, as MemoryUse counts it; None means no
+    limit.
     """
 
     rows: int = 320
     source_tokens: int = 8192
     free_part: int = 4
+    few_part: int = 4
     cells: int | None = None
 
     @classmethod
     def of(cls, device_type: str) -> "Limits":
-        """Return limits for torch. The caches of a CPU have space for few rows; a GPU needs many rows to be busy.
+        """Return limits for torch. The caches of a CPU hold few rows; a GPU needs many rows to be busy.
 
         By the estimate of docs/experiments/112, 1,024 rows suffice for a GPU. More rows would take longer to fill.
         """
@@ -39,19 +41,20 @@ class Limits:
     def compiled(cls, width: int) -> "Limits":
         """Return limits for the compiled CPU kernels. `width` is decoder layers times d_model.
 
-        36 rows suffice for a large model; 20 rows are slower, and more are not faster. A small model has more rows,
-        because steps with few rows would be so short that threads wait for each other. The encoder's work per token
-        grows with the model, and 256 tokens suffice for its speed; more would delay the rows that run.
+        A large model is slower with 20 rows than with 36, and not faster with more. A small model gets more rows,
+        because steps with few rows would be so short that threads wait for each other. A step with one row takes about
+        as long as a step with nine rows. The encoder of a large model reaches its full speed with 256 tokens; more
+        tokens would delay the running rows.
         """
         scale = min(max(768 // width, 1), 4)
-        return cls(rows=36 * scale, source_tokens=256 * scale, free_part=36)
+        return cls(rows=36 * scale, source_tokens=256 * scale, free_part=36, few_part=4 * scale)
 
 
 class BatchKind(NamedTuple):
-    """Properties that are equal for all requests of a batch: the rows per sentence and the search.
+    """Properties that all requests of a batch share: the rows per sentence and the search.
 
-    `constrained` is true for requests with TermConstraints. `cost` is the time of a row's step relative to the fastest
-    kind of the backend.
+    `constrained` is true for requests with TermConstraints. `cost` is the time of one step of one row, relative to the
+    fastest kind of the backend.
     """
 
     rows: int
@@ -66,23 +69,23 @@ class BatchKind(NamedTuple):
 
 
 class Share(IntEnum):
-    """Part of an engine's rows and steps."""
+    """Group of requests with its own part of the engine's rows and steps."""
 
     BULK = auto()
-    INTERACTIVE = auto()  # few sentences of callers with little work, beside a busy caller
+    INTERACTIVE = auto()  # a few sentences of callers with little work, while another caller is busy
     ISOLATED = auto()  # one request that failed in a batch with other requests
 
 
 BatchKey = tuple[Share, BatchKind]
 
 INTERACTIVE_PART = 4
-"""A caller is busy with more than this part of `Limits.rows`. The interactive share has this part in addition."""
+"""A caller with more than rows / INTERACTIVE_PART rows is busy. The interactive share has as many rows in addition."""
 
 SHARE_PARTS = {Share.BULK: 1, Share.INTERACTIVE: INTERACTIVE_PART}
-"""Each share has this part of `Limits.rows`. Isolated requests run one at a time."""
+"""Each share has `Limits.rows` divided by its number as rows. Isolated requests run one at a time."""
 
 LIGHT_PART = 8
-"""A caller has little work with at most this part of `Limits.rows`, or one sentence."""
+"""A caller with at most rows / LIGHT_PART rows, or with one sentence, has little work."""
 
 
 class WaitingRequest(NamedTuple):
@@ -97,11 +100,11 @@ class WaitingRequest(NamedTuple):
 class Scheduler:
     """Fair queue of requests: callers take turns, and a request is admitted when enough rows are free.
 
-    The method is self-clocked fair queueing (Golestani 1994). The tag of a request is
-    max(tag of its caller's previous request, tag of the last admitted request) + len(source) * rows. The request with
-    the lowest tag is admitted first. Requests of one caller therefore run in order, a long queue of one caller delays
-    other callers little, and a short sentence may overtake a limited number of longer sentences. All kinds share the
-    rows. If the first request does not fit, it waits, and no later request joins the bulk batches.
+    The method is self-clocked fair queueing (Golestani 1994). The tag of a request is max(tag of its caller's previous
+    request, tag of the last admitted request) + len(source) * rows. The request with the lowest tag is admitted first.
+    Requests of one caller therefore run in order, a long queue of one caller delays other callers little, and a short
+    sentence may overtake a limited number of longer sentences. Requests of all kinds share the rows. If the first
+    request does not fit, it waits, and no later request joins the bulk batches.
 
     While a caller is busy, other callers with little work need not wait: a few of their requests run in interactive
     batches, whose steps do not include the rows of the busy caller. Isolated requests run one at a time.
@@ -110,14 +113,14 @@ class Scheduler:
     def __init__(self, limits: Limits, kind: Callable[[Request], BatchKind] = BatchKind.of) -> None:
         self.limits = limits
         self._kind = kind
-        self._queues: dict[int, OrderedDict[int, WaitingRequest]] = {}  # by caller and request id
+        self._queues: dict[int, OrderedDict[int, WaitingRequest]] = {}  # waiting requests, by caller and request id
         self._callers: dict[int, int] = {}  # caller of each request in a queue, by request id
         self._arrivals = count()
         self._now = 0.0  # highest tag of the admitted requests
         self._isolated: OrderedDict[int, Request] = OrderedDict()
         self._running: dict[int, tuple[Share, Request, int]] = {}  # share, request and rows, by request id
         self._rows: Counter[Share] = Counter()  # running rows
-        self._caller_rows: Counter[int] = Counter()  # running rows of each caller
+        self._caller_rows: Counter[int] = Counter()  # number of running rows of each caller
         self._memory = MemoryUse()
 
     def __len__(self) -> int:
@@ -150,7 +153,7 @@ class Scheduler:
         return True
 
     def release(self, request_id: int) -> None:
-        """Free the rows of an admitted request, which has finished, failed or been cancelled."""
+        """Free the rows of an admitted request that has finished, failed or been cancelled."""
         share, request, rows = self._running.pop(request_id)
         caller = request.caller
         self._rows[share] -= rows
@@ -161,7 +164,7 @@ class Scheduler:
             self._memory.remove(request, rows)
 
     def admit(self) -> dict[BatchKey, list[Request]]:
-        """Remove the requests that run from now on, and return them by batch."""
+        """Choose the waiting requests to run now. Remove them from the queue, and return them by batch."""
         groups: dict[BatchKey, list[Request]] = {}
         if self._isolated and self._has_room(Share.ISOLATED, 0):
             _, request = self._isolated.popitem(last=False)
@@ -199,7 +202,7 @@ class Scheduler:
         return groups
 
     def _head(self, caller: int) -> tuple[float, int, int]:
-        """Return the tag and the number of a caller's first request, and the caller."""
+        """Return the tag and the arrival number of a caller's first request, and the caller."""
         first = next(iter(self._queues[caller].values()))
         return first.tag, first.number, caller
 
@@ -212,16 +215,16 @@ class Scheduler:
         self._caller_rows[request.caller] += kind.rows
 
     def _has_room(self, share: Share, rows: int) -> bool:
-        """Return whether a request of this many rows fits. A request that is too large for its share runs alone."""
+        """Return whether the share has room for these rows. A request larger than the share runs alone."""
         running = self._rows[share]
         return running == 0 or (share in SHARE_PARTS and running + rows <= self.limits.rows // SHARE_PARTS[share])
 
     def _fits(self, request: Request, rows: int) -> bool:
-        """Return whether a request of this many rows fits in memory. A request that is too large runs alone."""
+        """Return whether a request of `rows` rows fits in memory. A request that never fits runs alone."""
         cells = self.limits.cells
         return cells is None or not self._running or self._memory.cells_with(request, rows) <= cells
 
     def _is_light(self, caller: int, rows: int) -> bool:
-        """Return whether the caller has little work, including one more request of this many rows."""
+        """Return whether a caller has little work if it runs another request of `rows` rows."""
         running = self._caller_rows[caller]
         return not running or LIGHT_PART * (running + rows) <= self.limits.rows

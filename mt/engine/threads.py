@@ -1,4 +1,4 @@
-"""Several engines over one decoder, each in its own thread, for kernels that release Python's interpreter lock."""
+"""Several engines that share one decoder, each in its own thread. The kernels must release the interpreter lock."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from mt.engine.requests import Request, Result
 from mt.engine.scheduler import Limits
 
 STEP_TIMEOUT = 0.001
-"""Maximum time that `ThreadedEngine.step` waits for a result, in seconds. Callers submit and cancel between steps."""
+"""Maximum time that `ThreadedEngine.step` waits for a result, in seconds. Requests wait for the end of this call."""
 
 RESULT_INTERVAL = 0.002
 """Seconds between two deliveries of a busy engine thread. Each delivery wakes the waiting thread, which then takes a
@@ -32,7 +32,7 @@ class EngineThread:
     load: int = 0
 
     def run(self, deliveries: SimpleQueue[list[Result] | BaseException]) -> None:
-        """Execute commands and deliver results until the stop command. If an exception ends the loop, deliver it."""
+        """Execute commands and deliver results until the stop command. Deliver an exception that ends the loop."""
         results: list[Result] = []
         due = 0.0
         try:
@@ -119,7 +119,7 @@ class ThreadedEngine:
             self._threads[index].commands.put(frozenset(ids))
 
     def step(self) -> list[Result]:
-        """Return the results since the last step. Wait for a short time if there are none.
+        """Return the results since the last call. Wait for a short time if there are none.
 
         If an exception ended one of the threads, this call and every later call raises this exception.
         """

@@ -1,4 +1,4 @@
-"""Queue whose callers take turns."""
+"""Queue that serves its callers in turns."""
 
 from collections import OrderedDict
 from collections.abc import Hashable

@@ -1,7 +1,7 @@
-"""Build of the compiled kernels: in advance for a package, or at the first use into a cache folder.
+"""Build of the compiled kernels: in advance for a package, or into a cache folder when they are first used.
 
-`python -m mt.kernels.build [DIRECTORY]` builds the targets that this machine's compiler supports, for a wheel or an
-image.
+`python -m mt.kernels.build [DIRECTORY]` builds, for a wheel or an image, every target that this machine's compiler
+supports.
 """
 
 import hashlib
@@ -27,26 +27,33 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Target:
-    """An instruction set with the processor flags that it needs (names of /proc/cpuinfo) and its compiler options."""
+    """Instruction set: the processor flags that it needs (names as in /proc/cpuinfo) and its compiler options."""
 
     name: str
+    machine: str  # as platform.machine() returns it; "" for every machine
     flags: frozenset[str]
     options: tuple[str, ...]
+
+    def compiles_on(self, machine: str) -> bool:
+        """Return whether a compiler of this machine knows the options."""
+        return self.machine in ("", machine)
 
 
 V3 = frozenset({"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe"})
 V4 = V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 TARGETS = (  # fastest first
-    Target("avx512vnni", V4 | {"avx512_vnni"}, ("-march=x86-64-v4", "-mavx512vnni")),
-    Target("avxvnni", V3 | {"avx_vnni"}, ("-march=x86-64-v3", "-mavxvnni")),
-    Target("avx2", V3, ("-march=x86-64-v3",)),
-    Target("plain", frozenset(), ()),
+    Target("avx512vnni", "x86_64", V4 | {"avx512_vnni"}, ("-march=x86-64-v4", "-mavx512vnni")),
+    Target("avxvnni", "x86_64", V3 | {"avx_vnni"}, ("-march=x86-64-v3", "-mavxvnni")),
+    Target("avx2", "x86_64", V3, ("-march=x86-64-v3",)),
+    Target("dotprod", "aarch64", frozenset({"asimddp"}), ("-march=armv8.2-a+dotprod",)),
+    Target("plain", "", frozenset(), ()),  # on aarch64 with NEON, which every such processor has
 )
 
 
 def fitting_targets() -> list[Target]:
     """Return the targets that this processor can run, fastest first."""
-    return [target for target in TARGETS if target.flags <= _processor_flags()]
+    machine = platform.machine()
+    return [target for target in TARGETS if target.compiles_on(machine) and target.flags <= _processor_flags()]
 
 
 def find_libraries() -> Iterator[Path]:
@@ -92,10 +99,15 @@ def compile_library(target: Target, folder: Path) -> Path | None:
 def _processor_flags() -> frozenset[str]:
     """Return the flags in /proc/cpuinfo, or an empty set if the file does not exist."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        return parse_flags(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return frozenset()
-    return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
+
+
+def parse_flags(cpuinfo: str) -> frozenset[str]:
+    """Return the flags of the first processor in the text of /proc/cpuinfo, which ARM lists as "Features"."""
+    lines = (line for line in cpuinfo.splitlines() if line.startswith(("flags", "Features")))
+    return frozenset(next(lines, "").partition(":")[2].split())
 
 
 def _fingerprint() -> bytes:
@@ -106,7 +118,7 @@ def _fingerprint() -> bytes:
 
 
 def _is_sound(path: Path) -> bool:
-    """Return whether a file is a complete library of these sources. Loading a truncated file can crash the process."""
+    """Return whether a file is a complete library of these sources. A truncated library can crash the process."""
     expected = _fingerprint()
     try:
         with path.open("rb") as file:
@@ -124,7 +136,7 @@ def cache_folder() -> Path | None:
 
 def main(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0]) if arguments else PREBUILT
-    targets = TARGETS if platform.machine() == "x86_64" else TARGETS[-1:]
+    targets = [target for target in TARGETS if target.compiles_on(platform.machine())]
     logging.basicConfig(format="%(message)s", level=logging.INFO)
     built = [target.name for target in targets if compile_library(target, folder)]
     print(f"{folder}: {', '.join(built) or 'no library was built'}")

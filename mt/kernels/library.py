@@ -1,4 +1,4 @@
-"""Bindings of the compiled encoder-decoder for CPUs (cpu/*.hpp), with weights in float32 or int8.
+"""Python bindings of the compiled encoder-decoder for CPUs (cpu/*.hpp), with weights in float32 or int8.
 
 The library implements mt/model and the searches of mt/decoding. Long calls release Python's interpreter lock, so that
 several threads can decode batches of one model in parallel. A batch is not synchronized: only one thread at a time may
@@ -28,7 +28,7 @@ from mt.kernels.shortlist import Shortlist
 
 INTERFACE = 11
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results", "mt_batch_require")
-"""Short functions, which are called without releasing Python's interpreter lock."""
+"""Short functions. Calls of them keep Python's interpreter lock."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class SearchParams(ctypes.Structure):
 
 
 SCORES_ONLY = SearchParams(longest=1, shortest=1, n_best=1, repetition_penalty=1)
-"""Parameters of a sentence in a batch that does not search but returns logits."""
+"""Parameters of a sentence in a batch that returns logits instead of searching."""
 
 
 TABLE_TYPES = {
@@ -81,7 +81,7 @@ TABLE_TYPES = {
 
 
 class TermTables(ctypes.Structure):
-    """Words that a translation must contain or must not contain: struct TermTables of cpu/terms.hpp."""
+    """Words that a translation must or must not contain: struct TermTables of cpu/terms.hpp."""
 
     _fields_ = [
         *((name, c_int32) for name in ("automata", "nodes", "columns", "proposals", "completions", "begins", "cues")),
@@ -123,7 +123,7 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
 
 @lru_cache(maxsize=1)
 def load_library() -> ctypes.CDLL | None:
-    """Return the library for this processor, after building it if necessary. If that fails, log why and return None."""
+    """Return the library for this processor, and build it if necessary. If that fails, log why and return None."""
     for path in find_libraries():
         if (library := open_library(path)) is not None:
             library.mt_keep_memory()
@@ -136,9 +136,9 @@ def load_library() -> ctypes.CDLL | None:
 
 
 def open_library(path: Path) -> ctypes.CDLL | None:
-    """Load a library. Calls that fail raise RuntimeError.
+    """Load a library. Functions of the library raise RuntimeError if they fail.
 
-    Returns None, and logs the reason, if the library is damaged or has another interface version.
+    If the library is damaged or has another interface version, log the reason and return None.
     """
     try:
         library, quick = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
@@ -292,7 +292,7 @@ class CpuBatch:
         self.model = model
         self.shortlist = shortlist
         self.beams = beams
-        self._longest: list[int] = []  # longest translation of each sentence, in tokens
+        self._longest: list[int] = []  # longest allowed translation of each sentence, in tokens
         self._n_best: list[int] = []
         self._handle = model.library.mt_batch_new(model.handle, beams, shortlist and shortlist.handle)
 
@@ -312,7 +312,7 @@ class CpuBatch:
     ) -> None:
         """Encode sources, lists of ids that end with EOS, and append their sentences to the batch.
 
-        Every hypothesis begins with the prefix of its sentence, which has params[n].prefix ids.
+        Every hypothesis of sentence n begins with prefixes[n], a list of params[n].prefix ids.
         """
         forced, _ = _packed(prefixes)
         assert len(forced) == sum(sentence.prefix for sentence in params)
@@ -323,9 +323,9 @@ class CpuBatch:
         self._n_best += [sentence.n_best for sentence in params]
 
     def require(self, index: int, arrays: Arrays, patience: int, threshold: float) -> None:
-        """Require and forbid words in the translation of a sentence that has just joined.
+        """Set the required and forbidden words of a sentence that has just joined.
 
-        `arrays` has the arrays of TermTables, by name.
+        `arrays` are the arrays of TermTables, by name.
         """
         typed = {name: np.ascontiguousarray(arrays[name], dtype) for name, dtype in TABLE_TYPES.items()}
         assert len(typed["column"]) == self.model.vocabulary_size
@@ -359,7 +359,7 @@ class CpuBatch:
         self._n_best = [self._n_best[index] for index in indices]
 
     def advance(self, steps: int) -> tuple[int, list[int]]:
-        """Step until a sentence finishes, at most `steps` times.
+        """Decode until a sentence finishes, for at most `steps` steps.
 
         Returns the number of steps taken and the indices of the finished sentences.
         """
@@ -368,7 +368,7 @@ class CpuBatch:
         return taken, [index for index, over in enumerate(bytes(finished)) if over]
 
     def results(self, index: int) -> list[HypothesisFields]:
-        """Return the hypotheses of a finished sentence, best first; an empty list if its scores were not finite."""
+        """Return the hypotheses of a finished sentence, best first; an empty list if the scores were not finite."""
         count, room = self._n_best[index], self._longest[index]
         lengths, tokens = (c_int32 * count)(), (c_int32 * (count * room))()
         token_log_probs = (c_float * (count * room))()
@@ -394,7 +394,7 @@ class CpuBatch:
         return logits
 
     def reorder(self, rows: NDArray[np.integer[Any]]) -> None:
-        """Give each row r the state of row rows[r], a row of the same sentence. `rows` has the shape [R]."""
+        """Replace the state of each row r by the state of row rows[r] of the same sentence. `rows` is [R]."""
         assert len(rows) == self.sentences * self.beams
         rows = np.ascontiguousarray(rows, np.int64)
         self.model.library.mt_batch_reorder(self._handle, rows.ctypes.data)

@@ -1,8 +1,9 @@
 """Memory for the packed weights of a model, which several processes can share.
 
-Packed int8 weights are a file in a private cache of the user. Each process maps the file, so that all processes share
-its pages, and a process that starts later does not pack. The file is written once, and its name is a digest of all that
-it is made from. Nobody but the user may write to the folder, and nothing changes a file that is there.
+Packed int8 weights are a file in a private cache folder of the user. Each process maps the file, so that all processes
+share its pages, and a process that starts later need not pack the weights again. The name of the file is a digest of
+everything that determines its content. A file is written once and never changed, and only the user may write to the
+folder.
 """
 
 import hashlib
@@ -20,10 +21,10 @@ from mt.arrays import Arrays
 from mt.files import lock
 
 FREE_PART = 4
-"""A file takes at most this part of the free space. The folder may be a small one in memory, as in a container."""
+"""A file may take at most 1 / FREE_PART of the free space. In a container, the folder can be a small one in memory."""
 
 UNUSED_SECONDS = 30 * 24 * 3600
-"""Files that no process has opened for this time are removed when another file is written."""
+"""Files that no process has opened for this long are removed when another file is written."""
 
 logger = logging.getLogger(__name__)
 
@@ -42,15 +43,15 @@ def digest(arrays: Arrays, *more: bytes) -> str:
 
 
 def private_memory(size: int) -> mmap.mmap:
-    """Return memory of this process, which contains zeros."""
+    """Return memory that belongs to this process alone and contains zeros."""
     return mmap.mmap(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 def shared_memory(folder: Path, name: str, size: int, fill: Fill) -> mmap.mmap | None:
-    """Return the content of a file in a private folder as memory that cannot be written.
+    """Map a file in a private folder as read-only memory.
 
-    If the file does not exist, `fill` writes its content, `size` bytes. Other processes wait meanwhile. Returns None,
-    and logs the reason, if the folder cannot be used.
+    If the file does not exist, `fill` writes its content of `size` bytes, and other processes wait meanwhile. If the
+    folder cannot be used, log the reason and return None.
     """
     path = folder / name
     try:
@@ -80,7 +81,7 @@ def _map(path: Path, size: int) -> mmap.mmap:
 
 
 def _write(path: Path, size: int, fill: Fill) -> None:
-    """Write a file that appears whole, even if the power fails. Remove files that were not used for a long time."""
+    """Write a file that becomes visible only when complete, even if the power fails. Remove files long unused."""
     space = os.statvfs(path.parent)
     if size * FREE_PART > space.f_bavail * space.f_frsize:
         raise OSError(f"{path.parent} has little free space")
@@ -91,7 +92,7 @@ def _write(path: Path, size: int, fill: Fill) -> None:
     temporary.unlink(missing_ok=True)
     descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        os.posix_fallocate(descriptor, 0, size)  # or a full disk would kill the process
+        os.posix_fallocate(descriptor, 0, size)  # otherwise a full disk would kill the process
         with mmap.mmap(descriptor, size) as memory:
             fill(memory)
             memory.flush()
@@ -104,6 +105,6 @@ def _write(path: Path, size: int, fill: Fill) -> None:
 
 
 def _check_private(status: os.stat_result, kind: int) -> None:
-    """Raise OSError if a file is not of a kind, belongs to another user, or others may write to it or its folder."""
+    """Raise OSError unless a file has the type `kind`, belongs to this user and is closed to all other users."""
     if stat.S_IFMT(status.st_mode) != kind or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise OSError("a file or folder of the cache belongs to another user, or others have access to it")

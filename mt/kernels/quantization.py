@@ -1,7 +1,8 @@
-"""Weights in int8 with one float32 scale for each output row: the numbers that the compiled kernels compute with.
+"""Weights in int8 with one float32 scale per output row, as the compiled kernels use them.
 
 A matrix W [N, M] is stored as Q, int8 [N, M], under its name, and s, float32 [N], under its name followed by `_scale`.
-W[n, m] is about Q[n, m] * s[n]. These products are exact in float32, and quantizing them gives the same Q and s.
+W[n, m] is about Q[n, m] * s[n]. The products are exact in float32, so that quantizing them again gives the same Q and
+s.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,13 +17,13 @@ SCALE = "_scale"
 LARGEST = 127
 SMALLEST_SCALE = 1e-32
 """Rows with a smaller scale are stored as zeros."""
-ROWS = 1024  # rows that are rounded at a time
+ROWS = 1024  # number of rows that are rounded at a time
 
 
 def quantize(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Return int8 [N, M] and the scales [N] of a finite weight [N, M], as `quantise_weights` of cpu/linear.hpp does."""
+    """Quantize a finite weight [N, M] like `quantise_weights` of cpu/linear.hpp. Return int8 [N, M] and scales [N]."""
     rounded, scale = np.empty(weight.shape, np.int8), np.empty(len(weight), np.float32)
-    for begin in range(0, len(weight), ROWS):  # with temporary arrays of a few rows only
+    for begin in range(0, len(weight), ROWS):  # in blocks of rows, to keep temporary arrays small
         rows = slice(begin, begin + ROWS)
         rounded[rows], scale[rows] = _quantize_rows(weight[rows])
     return rounded, scale
@@ -52,7 +53,7 @@ def int8_layout(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, t
 
 
 def quantize_weights(weights: Iterable[tuple[str, Array]]) -> Iterator[tuple[str, Array]]:
-    """Yield float32 weights of a model with each matrix in int8. Vectors and tables of positions remain in float32."""
+    """Convert each matrix of float32 weights to int8. Yield all weights; vectors and position tables stay float32."""
     for name, array in weights:
         if _is_rounded(name, array.shape):
             rounded, scale = quantize(array)
@@ -67,7 +68,7 @@ def _is_rounded(name: str, shape: tuple[int, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Int8Weights(Mapping[str, Array]):
-    """The weights in floats, each computed when it is read. `flaws` must have found no fault in `stored`."""
+    """Stored int8 weights, read as float32. Each access computes the array. `stored` must have passed `flaws`."""
 
     stored: Arrays
 
@@ -83,7 +84,7 @@ class Int8Weights(Mapping[str, Array]):
 
 
 def flaws(stored: Arrays) -> Iterator[str]:
-    """Yield a message for each int8 array and each array of scales that `quantize` cannot have written."""
+    """Yield a message about each int8 array or array of scales that `quantize` cannot have written."""
     for name, array in stored.items():
         if array.dtype != np.int8:
             continue

@@ -1,9 +1,9 @@
-"""Shortlist: the few hundred tokens of the vocabulary that the translation of a sentence may contain.
+"""Shortlist: the few hundred tokens that the translation of a sentence may contain.
 
-The shortlist of a sentence contains tokens that are always allowed, likely translations of the source's tokens, and the
-source's tokens themselves, so that names, numbers and addresses can be copied (L'Hostis et al. 2016, "Vocabulary
-Selection Strategies for NMT", section 3). Letters of alphabets, digits, signs and bytes are always allowed, so that any
-text can be written.
+The shortlist of a sentence contains tokens that are always allowed, likely translations of the source tokens, and the
+source tokens themselves, so that names, numbers and addresses can be copied (L'Hostis et al. 2016, "Vocabulary
+Selection Strategies for NMT", section 3). Letters of alphabets, digits, signs and bytes are always allowed, so that the
+model can write any text.
 """
 
 import unicodedata
@@ -21,7 +21,7 @@ from mt.files import atomic_file
 from mt.tokenizer import EOS, Tokenizer
 
 FILE = "shortlist.safetensors"
-SPACE = "\u2581"  # SentencePiece's mark at the beginning of a word
+SPACE = "\u2581"  # SentencePiece's mark for the space before a word
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Shortlist:
         return len(self.offsets) - 1
 
     def ids(self, source: Sequence[int]) -> NDArray[np.int32]:
-        """Return the target tokens that are allowed for a source, in ascending order."""
+        """Return the ids of the target tokens that the translation of `source` may contain, in ascending order."""
         parts = [self.allowed[self.offsets[token] : self.offsets[token + 1]] for token in source]
         return np.unique(np.concatenate([self.always, *parts]))
 
@@ -92,14 +92,14 @@ def load_shortlist(folder: Path, tokenizer: Tokenizer) -> Shortlist | None:
 
 
 def twins(piece: str, ids: dict[str, int]) -> Iterator[int]:
-    """Yield the ids of the same piece with or without a leading space. A copied word may need this piece."""
+    """Yield the id of the same piece with its leading space removed or added. A copied word may need that piece."""
     other = piece[1:] if piece.startswith(SPACE) else SPACE + piece
     if other in ids:
         yield ids[other]
 
 
 def spells(piece: str) -> bool:
-    """Return whether a piece is a byte, a digit, a sign or a letter of an alphabet, with or without a space.
+    """Return whether a piece is one byte, digit, sign or letter of an alphabet, with or without a leading space.
 
     CJK ideographs, Hangul and kana are not letters of an alphabet, because there are too many. Such a character is
     allowed if it is frequent, translates a source token or occurs in the source; otherwise bytes can write it.

@@ -229,7 +229,7 @@ class TextPlanner:
     protect: bool = True  # whether to protect spans and capitals, and to repair translations
     explainer: Explainer | None = None
     estimator: QualityEstimator | None = None
-    choose: Choose = tuple
+    choose: Choose = tuple  # selects the alternatives of each sentence, for example MinimumBayesRisk
 
     def with_formality(self, formality: Formality | None) -> "TextPlanner":
         """Return a planner whose translations have a formality where the target language has one."""

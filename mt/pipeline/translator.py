@@ -22,7 +22,7 @@ from mt.pipeline.constraint_compiler import ConstraintCompiler
 from mt.pipeline.dispatcher import ResultDispatcher
 from mt.pipeline.explain import Explainer
 from mt.pipeline.results import ExplainOptions, Failure, Translation
-from mt.pipeline.text_task import Choose, TextPlanner
+from mt.pipeline.text_task import TextPlanner
 from mt.pipeline.variants import SentenceContext, WordKey
 from mt.scoring.attention import AttentionPass
 from mt.scoring.confidence import QualityEstimator
@@ -259,10 +259,10 @@ class Translator:
             target=target,
             options=options,
             sentences=sentences,
-            protect=protect,
             terms=_terms(glossary, do_not_translate),
             explain=ExplainOptions(alignment=alignment),
         )
+        planner = replace(planner, protect=protect)
         return self.run(planner, [texts])[0] if isinstance(texts, str) else self.run(planner, texts)
 
     def stream(
@@ -288,11 +288,10 @@ class Translator:
             target=target,
             options=options,
             sentences=sentences,
-            protect=protect,
             terms=_terms(glossary, do_not_translate),
             explain=ExplainOptions(alignment=alignment),
         )
-        return self.run_stream(planner, texts)
+        return self.run_stream(replace(planner, protect=protect), texts)
 
     def run(self, planner: TextPlanner, texts: Sequence[str]) -> list[Translation]:
         """Translate texts with a planner. Raises RequestError as `translate` does."""
@@ -316,16 +315,14 @@ class Translator:
         target: str | None = None,
         options: SearchOptions | None = None,
         sentences: bool = False,
-        protect: bool = True,
         terms: Terms | None = None,
         explain: ExplainOptions | None = None,
-        choose: Choose = tuple,
         caller: int | None = None,
     ) -> TextPlanner:
         """Return a planner of texts for `run`, `run_stream` or the `dispatcher`.
 
-        `choose` selects the alternatives of each sentence, for example MinimumBayesRisk. Callers take turns in the
-        engine; by default each planner is a caller. The other arguments are those of `translate`.
+        Callers take turns in the engine; by default each planner is a caller. The other arguments are those of
+        `translate`. `dataclasses.replace` changes the planner's other fields, such as `choose`.
 
         Raises:
             LanguageError: The model does not translate the direction, or needs the source language, which is unknown.
@@ -361,7 +358,7 @@ class Translator:
                 self._max_length,
                 explain,
             )
-        return TextPlanner(context, self._max_length, sentences, protect, explainer, self.estimator, choose)
+        return TextPlanner(context, self._max_length, sentences, explainer=explainer, estimator=self.estimator)
 
     def request(
         self,

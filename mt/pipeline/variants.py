@@ -114,6 +114,7 @@ class DecodedVariant:
     request: Request
     alternatives: tuple[Alternative, ...]
     tokens: tuple[tuple[int, ...], ...]  # tokens of each alternative, with the prefix
+    attentions: dict[int, PieceAttention] = field(default_factory=dict, init=False)  # known so far, by rank
 
     @classmethod
     def of(cls, variant: SourceVariant, request: Request, result: Result, context: SentenceContext) -> "DecodedVariant":
@@ -173,19 +174,18 @@ async def piece_attention(
     decoded: DecodedVariant, ranks: Sequence[int], context: SentenceContext
 ) -> list[PieceAttention]:
     """Return the attention from each alternative of `ranks` (0 is the best) to the stripped source."""
-    if not ranks:
-        return []
-    source, tag_length = decoded.request.source, len(context.tag)
-    attentions = await attend([(source, decoded.tokens[rank]) for rank in ranks])
-    offsets = piece_offsets(context.tokenizer.pieces(source)[tag_length:-1], SPACE_MARK)
-    return [
-        PieceAttention(
-            offsets,
-            piece_offsets(decoded.alternatives[rank].pieces, SPACE_MARK),
-            attention.alignment(tag_length, len(context.prefix)),
-        )
-        for rank, attention in zip(ranks, attentions, strict=True)
-    ]
+    known = decoded.attentions
+    if new := [rank for rank in ranks if rank not in known]:
+        source, tag_length = decoded.request.source, len(context.tag)
+        attentions = await attend([(source, decoded.tokens[rank]) for rank in new])
+        offsets = piece_offsets(context.tokenizer.pieces(source)[tag_length:-1], SPACE_MARK)
+        for rank, attention in zip(new, attentions, strict=True):
+            known[rank] = PieceAttention(
+                offsets,
+                piece_offsets(decoded.alternatives[rank].pieces, SPACE_MARK),
+                attention.alignment(tag_length, len(context.prefix)),
+            )
+    return [known[rank] for rank in ranks]
 
 
 def join_alternatives(text: str, alternatives: Sequence[Alternative]) -> Alternative:

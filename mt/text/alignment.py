@@ -14,7 +14,7 @@ Link = tuple[Range, Range]
 """A character range of a source and the character range of its translation."""
 
 WIDE = "\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
-"""Character class, without brackets, of the characters of scripts that have no spaces between words."""
+"""Characters of the scripts that have no spaces between words, as the inside of a character class of `re`."""
 
 _UNIT = re.compile(rf"[{WIDE}]|(?![{WIDE}])\w(?:[^\s{WIDE}]*(?![{WIDE}])\w)?|[^\w\s{WIDE}]+")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
@@ -58,11 +58,12 @@ class UnitLinks:
         np.cumsum(self._weights, 1, out=self._sums[:, 1:])
 
     def gap(self, place: int) -> int:
-        """Return where to insert into the target a text that was removed from the source at character `place`.
+        """Return the gap of the target for inserting a text that was removed from the source at offset `place`.
 
-        The result g, a number of target units, stands for the gap after the first g units. A link crosses the gap if
-        its source unit is before `place` and its target unit after the gap, or vice versa. The chosen gap minimizes the
-        sum of the weights of crossing links, minus the weights of the two links next to the gap.
+        Gap g is the position after the first g target units. A link crosses the gap if its source unit is before
+        `place` and its target unit after the gap, or vice versa. The chosen gap minimizes the sum of the weights of
+        crossing links, minus the weights of two links: between the unit before `place` and the unit before the gap, and
+        between the units after them. Gaps that would separate punctuation from its word are skipped.
         """
         before, units = bisect_right(self._ends, place), len(self.right)
         if before == 0 or not units:
@@ -70,7 +71,7 @@ class UnitLinks:
         if before == len(self.left):
             return units
         follows = self.source[self.left[before][0]]
-        across = self._sums[:, -1] - 2 * self._sums[:, before]  # change when a target unit moves before the gap
+        across = self._sums[:, -1] - 2 * self._sums[:, before]  # change if one more target unit is before the gap
         crossed = np.full(units + 1, self._sums[:, before].sum())  # gap 0 is before all target units
         crossed[1:] += across.cumsum()
         near = np.zeros(units + 1)
@@ -80,7 +81,7 @@ class UnitLinks:
         return next((at for at in best_first if self._may_part(at, follows)), 0)
 
     def weights_from(self, source: Range) -> list[float]:
-        """Return, for each target unit, the sum of its link weights to the units in a character range of the source."""
+        """Return, for each target unit, the sum of its link weights to the units that overlap the range `source`."""
         first, last = bisect_right(self._ends, source[0]), bisect_left(self._begins, source[1])
         sums: list[float] = self._weights[:, first:last].sum(1).tolist()
         return sums
@@ -99,7 +100,10 @@ class UnitLinks:
         return self.right[units[0]][0], self.right[units[-1]][1]
 
     def strongest(self, right: int, among: Sequence[int]) -> int | None:
-        """Return the source unit of `among` with the largest link weight to target unit `right`, None if all are 0."""
+        """Return the source unit of `among` with the largest link weight to target unit `right`, or None.
+
+        Returns None if all these weights are 0.
+        """
         row = self._weights[right, among]
         best = int(row.argmax()) if among else 0
         return among[best] if among and row[best] > 0 else None
@@ -131,9 +135,10 @@ class UnitLinks:
 
 
 def _units_of(begins: Sequence[int], units: Sequence[Range], text: str) -> list[int]:
-    """Return the unit of each piece as an index: the unit in which the piece begins, or else the next unit.
+    """Return, for each piece, the index of the unit that contains the first character of the piece.
 
-    A piece that covers punctuation and a word belongs to the word. If there are no units, the list is empty.
+    A piece that begins between two units belongs to the second. A piece that covers punctuation and a word belongs to
+    the word. If there are no units, the list is empty.
     """
     if not units:
         return []
@@ -173,7 +178,10 @@ def link_words(source: str, target: str, attention: PieceAttention, known: Seque
 
 
 def _merge_units(units: Sequence[Range], numbers: Sequence[int], text: str) -> dict[int, Range]:
-    """Return the units by index. A wide unit in which no piece begins is merged with the unit before."""
+    """Return the ranges of the units by index, with some units merged, given the index of the unit of each piece.
+
+    A unit without a piece is omitted or, in a script without spaces, merged with the adjacent unit before it.
+    """
     begins = set(numbers)
     merged: dict[int, Range] = {}
     last = None

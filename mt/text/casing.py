@@ -36,7 +36,7 @@ def lower_capitals(sentence: str, language: str, kept: Sequence[Range] = ()) -> 
     """Return a sentence in ALL CAPS converted to sentence case, or None if the sentence is not in ALL CAPS.
 
     Known acronyms, words without a vowel, words of mixed case such as `kWh`, protected spans, and the ranges `kept`
-    keep their case. For a sentence of one or two short words, None is returned, because the words may be codes.
+    keep their case. The result for a sentence of one or two short words is None, because the words may be codes.
     """
     if _has_lower_word(sentence):
         return None
@@ -53,7 +53,7 @@ def lower_capitals(sentence: str, language: str, kept: Sequence[Range] = ()) -> 
 
 
 def raise_capitals(translation: str, source: str, language: str, kept: Sequence[Range] = ()) -> str:
-    """Return a translation in ALL CAPS, except protected spans and mixed-case words that also occur in the source."""
+    """Convert a translation to ALL CAPS, except protected spans and mixed-case words that also occur in the source."""
     spans = find_spans(source, kept)
     mixed = {word for word in _WORD.findall(source) if _is_mixed(word)}
     parts: list[str] = []
@@ -111,7 +111,7 @@ def _in_title_case(word: str) -> bool:
 
 
 def _lower_words(sentence: str, words: Sequence[re.Match[str]], language: str, kept: set[str]) -> str:
-    """Return the sentence with the texts of `words` in lower case, except those in `kept` and a first capital."""
+    """Return the sentence with `words` in lower case, except words in `kept` and the first letter of the first word."""
     parts: list[str] = []
     end = 0
     for number, word in enumerate(words):

@@ -23,8 +23,9 @@ class Formality(StrEnum):
 class AddressWords:
     """Words of formal and informal address in a language.
 
-    `patterns` count the words in a text. `ambiguous` counts formal address that may also be another person, such as the
-    first word `Sie` (they). `banned` are the words that a search must not write to reach a formality.
+    `patterns` match the words of each formality. `ambiguous` matches words that are formal address or refer to others,
+    such as `Sie` (you or they) at the beginning of a sentence. `banned` has, for each formality, the words that a
+    translation with this formality must not contain.
     """
 
     patterns: Mapping[Formality, re.Pattern[str]]
@@ -69,12 +70,12 @@ _ENGLISH_ADDRESS = re.compile(r"\b(?:you|your|yours|yourself|yourselves)\b", re.
 
 
 def supports_formality(language: str) -> bool:
-    """Return whether translations into a language can have a formality."""
+    """Return whether the words of formal and informal address in a language are known."""
     return primary_language(language) in _WORDS
 
 
 def formality_of(text: str, language: str, source: str, source_language: str) -> Formality | None:
-    """Return the formality of a translation; None if it has none, or formal and informal words in equal number.
+    """Return the formality of a translation, or None if its numbers of formal and informal words are equal.
 
     Ambiguous words count as formal only if the source is English and addresses the reader.
     """
@@ -88,5 +89,5 @@ def formality_of(text: str, language: str, source: str, source_language: str) ->
 
 
 def banned_words(language: str, wanted: Formality) -> tuple[str, ...]:
-    """Return the words that a translation with the wanted formality does not contain."""
+    """Return the words that a translation with the wanted formality must not contain."""
     return _WORDS[primary_language(language)].banned[wanted]

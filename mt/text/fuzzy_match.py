@@ -12,18 +12,18 @@ from difflib import SequenceMatcher
 from mt.text.alignment import WIDE, Range, UnitLinks
 
 MIN_SCORE = 0.7
-"""Similarity from which a match improves translations (docs/experiments/111-translation-memories.md)."""
+"""Minimum similarity at which a match improves translations (docs/experiments/111-translation-memories.md)."""
 
 MAX_FUZZY_SCORE = 0.99  # score of a sentence that differs from its match only in white space
 
 _WORD = re.compile(rf"[{WIDE}]|[^\W{WIDE}]+|[^\w\s]")
 _LETTERS = re.compile(rf"[^\W_{WIDE}]{{2}}")
-_GROWTH = 2  # number of equal words next to a difference that its repair may replace, too
+_GROWTH = 2  # maximum number of equal words next to a difference that are replaced together with it
 
 
 @dataclass(frozen=True)
 class MemoryMatch:
-    """Unit of a translation memory whose source is equal or similar to `sentence`. `score` is the similarity."""
+    """Entry of a translation memory with a source that is similar or equal to `sentence`. `score` is the similarity."""
 
     sentence: str
     source: str
@@ -36,7 +36,7 @@ class MemoryMatch:
 
 
 def words(text: str) -> list[str]:
-    """Return the words and punctuation marks of a text; a character of a script without spaces is a word."""
+    """Return the words and punctuation marks of a text. A character of a script without spaces counts as a word."""
     return _WORD.findall(text)
 
 
@@ -49,8 +49,8 @@ def similarity(left: Sequence[Hashable], right: Sequence[Hashable]) -> float:
 def distance(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
     """Return the Levenshtein distance of two sequences.
 
-    Bit i of an integer stands for item i of `left`, so that a step for an item of `right` takes a few operations on
-    integers (Hyyrö 2003, "A Bit-Vector Algorithm for Computing Levenshtein and Damerau Edit Distances").
+    Bit i of an integer stands for item i of `left`, so each item of `right` takes only a few operations on integers
+    (Hyyrö 2003, "A Bit-Vector Algorithm for Computing Levenshtein and Damerau Edit Distances").
     """
     places: dict[Hashable, int] = {}
     for place, item in enumerate(left):
@@ -68,11 +68,11 @@ def distance(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
 
 
 def repair(match: UnitLinks, plain: UnitLinks) -> str | None:
-    """Return the translation of a match with its differing words replaced, or None if that is not possible.
+    """Return the target of a match, changed into a translation of the sentence, or None if that is not possible.
 
-    The sentence differs from the source of the match in some words. The translations of these words in the target of
-    the match are replaced by the model's translations of the words that the sentence has in their place (Ortega et al.
-    2016, "Fuzzy-match Repair Using Black-box Machine Translation Systems").
+    The sentence and the source of the match differ in some words. In the target of the match, the translations of the
+    match's words are replaced by the model's translations of the sentence's words (Ortega et al. 2016, "Fuzzy-match
+    Repair Using Black-box Machine Translation Systems").
 
     Args:
         match: links between the source and the target of the match.
@@ -98,7 +98,7 @@ def repair(match: UnitLinks, plain: UnitLinks) -> str | None:
 
 
 def _join(before: str, after: str) -> bool:
-    """Return whether the last word of a text and the first word of the next text would become one word."""
+    """Return whether the last word of `before` and the first word of `after` would become one word."""
     return _LETTERS.fullmatch(before[-1:] + after[:1]) is not None
 
 
@@ -113,7 +113,7 @@ def _stutters(text: str) -> bool:
 
 
 def _without_repetition(before: str, written: str, after: str) -> str:
-    """Return a replacement without its first word if the text before ends with it, likewise its last word."""
+    """Remove the first word of `written` if `before` ends with it, and the last word if `after` begins with it."""
     first, *rest = written.split(" ", 1)
     if rest and before.split()[-1:] == [first]:
         written = rest[0]
@@ -122,7 +122,7 @@ def _without_repetition(before: str, written: str, after: str) -> str:
 
 
 def _edits(match: UnitLinks, plain: UnitLinks) -> Iterator[tuple[Range, str] | None]:
-    """Yield a range of the match's target and its replacement for each difference; None if there is no replacement."""
+    """Yield, for each difference, (range of the match's target, replacement), or None if there is no replacement."""
     olds, news = ([links.source[slice(*unit)] for unit in links.left] for links in (match, plain))
     blocks = SequenceMatcher(None, olds, news, autojunk=False).get_opcodes()
     sizes = [end - begin if kind == "equal" else 0 for kind, begin, end, _, _ in blocks]
@@ -141,10 +141,10 @@ def _edits(match: UnitLinks, plain: UnitLinks) -> Iterator[tuple[Range, str] | N
 
 
 def _growths(before: int, after: int) -> Iterator[Range]:
-    """Yield (words before, words after) by which a difference may grow, in ascending order of their sum.
+    """Yield the numbers (before, after) of equal words to replace with a difference, in ascending order of their sum.
 
-    The numbers are at most `before` and `after`. Of equal sums, the one with more words after the difference comes
-    first, because in most languages the noun follows the words that depend on it.
+    The numbers are at most `before` and `after`. Of pairs with equal sums, the pair with more words after the
+    difference comes first, because in most languages the noun follows the words that depend on it.
     """
     for total in range(_GROWTH + 1):
         for left in range(min(total, before) + 1):
@@ -153,7 +153,11 @@ def _growths(before: int, after: int) -> Iterator[Range]:
 
 
 def _copied(match: UnitLinks, plain: UnitLinks, olds: Range, news: Range) -> tuple[Range, str] | None:
-    """Return the edit for words that occur once in both source and target, such as numbers and names."""
+    """Return the edit that replaces copied words, such as numbers and names, or None for other words.
+
+    The match's words `olds` are copied if they occur exactly once in its source and exactly once in its target. The
+    sentence's words `news` are copied if they occur exactly once in the model's translation.
+    """
     old, new = (
         links.source[links.left[begin][0] : links.left[end - 1][1]] if begin < end else ""
         for links, (begin, end) in ((match, olds), (plain, news))
@@ -163,5 +167,5 @@ def _copied(match: UnitLinks, plain: UnitLinks, olds: Range, news: Range) -> tup
 
 
 def _occurrences(piece: str, text: str) -> list[Range]:
-    """Return the ranges of whole words in `text` that are equal to `piece`, which may be empty."""
+    """Return the ranges of whole words in `text` that are equal to `piece`. An empty piece does not occur."""
     return [found.span() for found in re.finditer(rf"(?<!\w){re.escape(piece)}(?!\w)", text)] if piece else []

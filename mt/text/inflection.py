@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from mt.languages import primary_language
 
 LONGEST_INFLECTED = 60
-"""Maximum number of characters of a term with inflected forms. A longer one is a phrase, which would have 300 forms."""
+"""Maximum number of characters of a term that is inflected. A longer term is a phrase and would have 300 forms."""
 
 _SPACE = re.compile(r"\s+")
 _ENDINGS = {
@@ -71,7 +71,7 @@ def possible_stems(word: str, language: str) -> Iterator[str]:
 def inflected_forms(term: str, language: str, singular: bool = False) -> list[str]:
     """Return a term and its possible inflected forms, without plural forms if `singular` is true.
 
-    A term of more than LONGEST_INFLECTED characters has one form.
+    A term of more than LONGEST_INFLECTED characters is not inflected.
     """
     language = primary_language(language) if len(term) <= LONGEST_INFLECTED else ""
     *before, last = _SPACE.split(term.strip())
@@ -111,7 +111,7 @@ def _word_forms(word: str, language: str, singular: bool) -> list[str]:
 
 
 def _agreeing(words: list[str], language: str) -> Iterator[list[str]]:
-    """Yield `words`, then their adjectives with each adjectival ending of the language."""
+    """Yield `words`, and then variants: one for each adjectival ending of the language, on all adjectives."""
     endings = _ADJECTIVAL.get(language, ())
     stems = [_remove_ending(word, endings) if word.islower() else "" for word in words]
     yield words

@@ -148,7 +148,7 @@ class LanguageDetector:
         )
 
     def _shares(self, name: str, tags: Sequence[str], features: TextFeatures) -> Iterator[tuple[str, float]]:
-        """Yield (tag, share of the probability of the language) for each of `tags`, which all belong to one language.
+        """Divide the probability of a language among its `tags`. Yield (tag, share) for each tag.
 
         Tags of the same variety or script get equal shares.
         """
@@ -168,8 +168,8 @@ class LanguageDetector:
 
         Args:
             name: name of the profile of the language.
-            group: for a language with varieties, False for the first and True for the second variety; otherwise an
-                ISO 15924 code, whose letters are counted.
+            group: for a language with varieties, False for the first and True for the second variety; otherwise the
+                ISO 15924 code of a script. The letters of this script are counted.
             features: features of the text.
         """
         if name not in self._varieties:
@@ -178,7 +178,7 @@ class LanguageDetector:
 
 
 def _load_identifier(labels: set[str]) -> LanguageIdentifier:
-    """Return py3langid's model, reduced to the languages `labels`: less than half of the memory of the full model."""
+    """Return py3langid's model, reduced to the languages `labels`. It takes less than half the full model's memory."""
     model = LanguageIdentifier.from_model_file(MODEL_FILE)
     chosen = [number for number, label in enumerate(model.nb_classes) if label in labels]
     classes = [model.nb_classes[number] for number in chosen]

@@ -10,8 +10,8 @@ BLEU of 100 captions of Multi30k by a model of 3+3 layers that had seen no spans
 - One span added to each caption: 27.5 without protection (no span was preserved); 29.1 if the sentence is cut in two at
   the span; 38.9 with placeholders, which the model copied in at most half of the sentences; 39.0 if the span is
   removed, the same as for captions without spans.
-- The same with the position of the inserted span scored against a reference whose span was placed by alignment: 41.4
-  for the gap of `UnitLinks.gap`; 39.5 for the gap with the fewest crossing links; 39.6 after the preceding word.
+- The same, with a score that includes the position of the inserted span. In the reference, alignment placed the span:
+  41.4 for the gap of `UnitLinks.gap`; 39.5 for the gap with the fewest crossing links; 39.6 after the preceding word.
 - One number word of each caption written in digits: 35.4 without protection; 38.9 if the number is removed and
   inserted; 41.3 if it replaces the aligned word; 41.4 for the caption with the number word.
 """
@@ -42,14 +42,14 @@ _ORDINAL_DOT = frozenset(  # languages that write ordinal numbers with a dot, su
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _AROUND = _BRACKETS | {'"': '"', "'": "'", "„": "“", "“": "”", "«": "»", "‹": "›", "‘": "’"}
 _ORDINAL = re.compile(r"(?<![A-Za-z0-9_])\d{1,300}+(?=(?:st|nd|rd|th)\b)")
-_LONG = 64  # spans with more characters are separated before a long sentence is split, so that they are not cut
+_LONG = 64  # maximum number of characters of a span that may be cut when a long sentence is split
 _TRAILING = ".,;:!?'\"…*_~”’»"
 _SENTENCE_END, _WORD_END = ".!?", ".:;!?'’~"
-_COMPOUND = re.compile(r"(?:[^\W\d_]{2,}+-)++")  # the end of a compound, backwards: a search forwards is quadratic
+_COMPOUND = re.compile(r"(?:[^\W\d_]{2,}+-)++")  # end of a reversed compound: forward search is quadratic
 
 
 class SpanKind(Enum):
-    """How a span is preserved."""
+    """Kind of a protected span, which determines how the span is preserved."""
 
     NUMBER = "number"  # stays in the sentence
     OPAQUE = "opaque"  # removed if the model does not copy it
@@ -58,7 +58,7 @@ class SpanKind(Enum):
     KEPT = "kept"  # like OPAQUE, for a range that the caller protects
 
 
-_MORE = frozenset({SpanKind.NUMBER, SpanKind.KEPT})  # may occur in a translation more often than in the source
+_MORE = frozenset({SpanKind.NUMBER, SpanKind.KEPT})  # may be more frequent in a translation than in its source
 _ORDERED = frozenset({SpanKind.OPAQUE, SpanKind.TAG})
 _KINDS = {"number": SpanKind.NUMBER, "tag": SpanKind.TAG, "emoji": SpanKind.EMOJI}
 
@@ -75,7 +75,7 @@ class ProtectedSpan:
 
 @dataclass(frozen=True, slots=True)
 class RemovedSpan:
-    """A span that was removed before the character `at` of the stripped text."""
+    """A span that was removed from a sentence. It stood before character `at` of the remaining text."""
 
     at: int
     text: str
@@ -93,7 +93,7 @@ class StrippedText:
 
 
 def find_spans(sentence: str, kept: Sequence[Range] = ()) -> tuple[ProtectedSpan, ...]:
-    """Return the disjoint spans of a sentence, in order.
+    """Return the spans of a sentence that must be preserved, in order and without overlaps.
 
     Each range of `kept` is extended to whole words and also becomes a span.
     """
@@ -111,9 +111,10 @@ def find_spans(sentence: str, kept: Sequence[Range] = ()) -> tuple[ProtectedSpan
 
 
 def unknown_words(sentence: str, known: Container[str]) -> list[Range]:
-    """Return the ranges of words of which most letters are not in `known`, in either letter case.
+    """Return the ranges of the words that consist mostly of unknown letters.
 
-    Consecutive unknown words form one range.
+    A letter is unknown if `known` contains neither the letter, nor its lower-case form, nor its NFKC form. Consecutive
+    unknown words form one range.
     """
     ranges: list[Range] = []
     for word in _PART.finditer(sentence) if not sentence.isascii() else ():
@@ -138,7 +139,10 @@ def list_marker_length(sentence: str, language: str) -> int:
 
 
 def split_at_long_spans(sentence: str, kept: Sequence[Range] = ()) -> list[str]:
-    """Split a sentence into the spans that must not be cut, long ones and those of `kept`, and the text between."""
+    """Split a sentence into the spans that must not be cut and the texts between them.
+
+    These spans are the long spans and the ranges `kept`.
+    """
     long = [span for span in find_spans(sentence, kept) if len(span.text) > _LONG or span.kind is SpanKind.KEPT]
     places = [place for span in long for place in (span.begin, span.end)]
     return [sentence[begin:end] for begin, end in pairwise([0, *places, len(sentence)]) if begin < end]
@@ -163,7 +167,10 @@ def lost_spans(spans: Sequence[ProtectedSpan], translation: str) -> list[Protect
 
 
 def are_in_order(spans: Sequence[ProtectedSpan], translation: str) -> bool:
-    """Return whether a translation, which must contain all `spans`, has the placeholders, code and tags in order."""
+    """Return whether the placeholders, code and tags of a translation are in the order of `spans`.
+
+    The translation must contain all `spans`.
+    """
     order = [span.text for span in spans if span.kind in _ORDERED]
     if len(order) < 2:
         return True
@@ -191,7 +198,10 @@ def remove_spans(sentence: str, spans: Sequence[ProtectedSpan]) -> StrippedText:
 
 
 def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> tuple[ProtectedSpan, ...]:
-    """Return the spans of a translation. Kept text is a span at most as often as in `spans`, those of the source."""
+    """Return all spans of a translation, given the `spans` of its source.
+
+    A kept text counts as a span at most as often as it occurs in `spans`.
+    """
     return find_spans(translation, list(_find_kept(translation, spans)))
 
 
@@ -237,7 +247,7 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
 
 
 def _closing_braces(sentence: str) -> dict[int, int]:
-    """Return the offset of each opening brace that has a closing brace, mapped to the offset after the closing one."""
+    """Map the offset of each opening brace to the offset after its closing brace. Omit unmatched braces."""
     opened: list[int] = []
     ends: dict[int, int] = {}
     for match in re.finditer("[{}]", sentence):
@@ -249,7 +259,7 @@ def _closing_braces(sentence: str) -> dict[int, int]:
 
 
 def _trim_word(word: str, begin: int) -> Range:
-    """Return the range of a word, which begins at `begin`, without quotation marks and punctuation of the sentence.
+    """Return the range of the word at offset `begin`, without the quotation marks and punctuation around it.
 
     Words appended to code, as in `foo_bar-based`, are excluded too, because they are translated.
     """
@@ -268,7 +278,7 @@ def _trim_word(word: str, begin: int) -> Range:
 
 
 def _trim_address(address: str) -> str:
-    """Return an address without trailing punctuation and without a closing bracket that was opened before it."""
+    """Return an address without trailing punctuation and without closing brackets that it does not open."""
     surplus = {closes: address.count(closes) - address.count(opens) for opens, closes in _BRACKETS.items()}
     end = len(address)
     while end and (address[end - 1] in _TRAILING or surplus.get(address[end - 1], 0) > 0):
@@ -291,9 +301,9 @@ def _count(translation: str, spans: Sequence[ProtectedSpan]) -> Counter[str]:
 
 
 def span_key(span: ProtectedSpan) -> str:
-    """Return a string by which spans are compared: the text or, for a number, its groups of digits and its unit.
+    """Return the string for comparing a span with others: its text or, for a number, its groups of digits and its unit.
 
-    Numbers with other separators, or with the unit on the other side, are thus equal.
+    Numbers that differ only in separators, or in the side of the unit, thus have equal keys.
     """
     if span.kind is not SpanKind.NUMBER:
         return span.text

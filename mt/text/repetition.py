@@ -12,8 +12,8 @@ from mt.text.alignment import is_wide
 
 # A unit is a sequence of pieces that is repeated in a translation.
 LONGEST_UNIT = 12  # maximum number of pieces of a unit that is repeated in a row
-REPEATS = 4  # minimum number of occurrences in a row of a unit of one piece; of a longer unit, one less
-SCATTERED_UNIT = 4  # number of pieces of a unit whose occurrences may be anywhere in the translation
+REPEATS = 4  # minimum number of consecutive occurrences of a unit of one piece; one less for a longer unit
+SCATTERED_UNIT = 4  # number of pieces of a unit that is counted anywhere in the translation, not only in a row
 SCATTERED = 4  # minimum number of occurrences of such a unit; together they must be half of the translation
 
 LEAST_RATIO = 1 / 3
@@ -50,7 +50,7 @@ def text_width(text: str) -> float:
 
 
 def _repeats(pieces: Sequence[str]) -> int:
-    """Return the largest number of occurrences in a row of any unit, plus 1 if the unit has several pieces.
+    """Return the largest number of consecutive occurrences of a unit, plus 1 if the unit has several pieces.
 
     Units without letters are ignored, because digits, dots and lines are often repeated on purpose.
     """
@@ -68,7 +68,7 @@ def _repeats(pieces: Sequence[str]) -> int:
 
 
 def _scattered(pieces: Sequence[str]) -> int:
-    """Return the count of the most common unit of SCATTERED_UNIT pieces, or 0 if it covers less than half of all."""
+    """Return the count of the most common unit of SCATTERED_UNIT pieces, or 0 if they cover less than half of all."""
     units = Counter(tuple(pieces[at : at + SCATTERED_UNIT]) for at in range(len(pieces) - SCATTERED_UNIT + 1))
     most = max((count for unit, count in units.items() if any(map(str.isalpha, "".join(unit)))), default=0)
     return most if 2 * most * SCATTERED_UNIT >= len(pieces) else 0

@@ -84,7 +84,10 @@ def _ranges_between(ranges: Sequence[Range], length: int) -> Iterator[Range]:
 
 
 def _spaces(links: UnitLinks, gap: int, span: RemovedSpan) -> tuple[bool, bool]:
-    """Return whether a span needs white space before it and after it: where the source has it, or next to a letter."""
+    """Return whether a span needs white space before it, and whether it needs white space after it.
+
+    A side needs white space if the source has it there, or if a letter or digit of the translation is next to it.
+    """
     before = links.target[links.right[gap - 1][1] - 1] if gap else " "
     after = links.target[links.right[gap][0]] if gap < len(links.right) else " "
     beside = [not span.tight and side.isalnum() and not is_wide(side) for side in (before, after)]
@@ -92,9 +95,10 @@ def _spaces(links: UnitLinks, gap: int, span: RemovedSpan) -> tuple[bool, bool]:
 
 
 def _number_edits(links: UnitLinks, source: str) -> Iterator[tuple[Range, str]]:
-    """Yield (range, replacement) for each missing number, which replaces the target unit with the largest link weight.
+    """Yield the edit (range, replacement) for each number that the translation lacks.
 
-    If all link weights are small, the number is inserted instead.
+    The number replaces the target unit with the largest link weight. If all link weights are small, the number is
+    inserted instead.
     """
     spans = [span for span in find_spans(source) if span.kind is SpanKind.NUMBER]
     missing = lost_spans(spans, links.target)

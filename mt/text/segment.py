@@ -31,7 +31,7 @@ _JOINER = "\u200d"
 class TextPart:
     """A part of a text: text that stays unchanged if `kept` is true, otherwise a sentence or clause to translate.
 
-    The translation of a part that is not kept contains its `kept_ranges` unchanged.
+    The translation of a sentence or clause contains the ranges `kept_ranges` unchanged.
     """
 
     text: str
@@ -71,16 +71,16 @@ def split_margins(text: str) -> list[TextPart]:
 
 
 def split_long_sentence(sentence: str, fits: Callable[[str], bool]) -> Iterator[TextPart]:
-    """Split a sentence into parts for which `fits` is true. Kept parts and single characters need not fit.
+    """Split a sentence into parts that satisfy `fits`. Kept parts and single characters need not satisfy it.
 
-    A part that does not fit is cut near its middle: after a punctuation mark that ends a clause, else at white space,
-    else between two characters that are not displayed as one.
+    Other parts are cut near their middle: after a punctuation mark that ends a clause, else at white space, else
+    between two characters that are not displayed as one.
     """
     return _merge_kept(_halves(sentence, fits))
 
 
 def join_parts(parts: Sequence[TextPart], translations: Sequence[str], source: str, target: str) -> str:
-    """Return the text of the parts, with the translations in place of the parts that are not kept.
+    """Return the translated text: the concatenated parts, with a translation in place of each part that is not kept.
 
     `source` and `target` are languages. Kept text is unchanged, except between sentences. If the target language has no
     spaces between sentences, single spaces between translations are dropped. If only the source language has none, a
@@ -129,7 +129,8 @@ def _paragraphs(text: str) -> Iterator[str]:
 def _sentences(paragraph: str, language: str) -> Iterator[str]:
     """Yield the sentences of a paragraph, including white space.
 
-    A number such as `3.` begins the next sentence. A sentence does not begin with an operator of code, as in `a != b`.
+    A number such as `3.` is joined with the sentence after it. A sentence does not begin with an operator of code, as
+    in `a != b`.
     """
     begin = end = 0
     for sentence in _split_in_blocks(paragraph, language):
@@ -143,10 +144,10 @@ def _sentences(paragraph: str, language: str) -> Iterator[str]:
 
 
 def _split_in_blocks(paragraph: str, language: str) -> Iterator[str]:
-    """Yield the sentences of a paragraph, which sentencex finds in blocks of LONGEST_SENTENCE characters.
+    """Yield the sentences of a paragraph. sentencex splits blocks of LONGEST_SENTENCE characters.
 
-    The time of sentencex is not linear in the length. The last sentence of a block begins the next block, because it
-    may be incomplete. A sentence longer than a block is cut.
+    The time that sentencex takes is not linear in the length of its input. The last sentence of a block begins the next
+    block, because it may be incomplete. A sentence longer than a block is cut.
     """
     begin = 0
     while len(paragraph) - begin > LONGEST_SENTENCE:
@@ -159,7 +160,7 @@ def _split_in_blocks(paragraph: str, language: str) -> Iterator[str]:
 
 
 def _split_by_sentencex(paragraph: str, language: str) -> list[str]:
-    """Return the sentences that sentencex finds after some characters are replaced. No length changes.
+    """Return the sentences that sentencex finds. Some of their characters are replaced, but no length changes.
 
     Spaces replace other white space, because sentencex 1.0.32 panics on an initial after a no-break space. Question
     marks replace lone surrogates. A Rust panic is a BaseException and must not end the service.
@@ -198,9 +199,9 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _last_cut(text: str) -> int:
-    """Return the last offset after a clause; or else after white space; or else between two characters.
+    """Return the last offset at which to cut: after a clause, else after white space, else between two characters.
 
-    If all characters are displayed as one, the length of the text is returned, so that each cut makes progress.
+    If all characters are displayed as one, the result is the length of the text, so that each cut makes progress.
     """
     for pattern in (_AFTER_CLAUSE, _SPACE):
         places = [match.end() for match in pattern.finditer(text)]

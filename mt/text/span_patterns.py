@@ -33,7 +33,8 @@ _PHONE = (
     r"(?<![\w.,:+/-])(?=\+?(?:[^\w\n]{0,3}\d){7})(?:\+\d|\(\+?\d{2,5}\)|0\d)"
     r"[\d\u00a0 ()/.-]{3,25}(?<=\d)(?![.:]?\w)"
 )
-# Letters of a unit, as in 10km and 4k, but not of an ordinal number, a plural or a time: 2nd, 80er, 1990s, 5pm.
+# Letters of a unit of measurement, as in 10km and 4k. Not those of an ordinal number, a plural or a time: 2nd, 80er,
+# 1990s, 5pm.
 _UNIT_LETTERS = r"(?!(?:st|nd|rd|th|a|o|e[rn]?|re|d[ae]|te[nrs]?|mal|s|h|[ap]m)(?!\w))[a-z]{1,3}(?![A-Za-z])"
 _NUMBER = (
     rf"(?<![A-Za-z0-9_])(?:(?<![\w)\]])[-+\u2212±≤≥~≈](?=[\d{_MONEY}]))?"
@@ -69,11 +70,11 @@ CODE = re.compile(  # patterns that occur in code, but not in words of prose
     r"|[a-z]:(?!in(?:nen)?\b)[a-z\d]|[A-Z](?::[A-Z]|[a-z]*-[A-Z][a-z]+-[A-Z][A-Za-z])|[a-z]-0\d"  # a:b, X-Request-ID
     r"|\w\.(?:[a-z]{2}|[A-Z]{2,4}\b|\w{2,64}+\.\w{2})"  # a dot inside, but not as in e.g. or U.S.
 )
-HINT = re.compile(  # a fast test that most sentences without spans fail
+HINT = re.compile(  # a fast test, without a match in most sentences without spans
     rf"[\d@#\[`{{<>&%\\|^*_+°~{_MONEY}{_EMOJI_CHARACTER}]"
     r"|[A-Z.:;=/(-](?:(?<=[a-z]{2}[A-Z])|(?<=-[A-Z])[A-Za-z]+-[A-Z]|(?<=\.)[A-Za-z]|(?<=[/:=])[\w+:/=]"
     r"|(?<!\w-)(?<=-)-?[A-Za-z]|(?<=\()[\w)\"]"
     r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))"
 )
-VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # dots around a group that has not three digits
+VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or more than three digits between them
 UNIT = re.compile(rf"[A-Z]{{0,2}}[{_MONEY}§]|[%‰]|°[CF]?|{_ISO_4217}|[+#]$")

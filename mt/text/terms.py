@@ -17,7 +17,7 @@ from mt.text.inflection import forms_compounds, has_endings, inflected_forms, po
 
 MOST_TERMS = 20_000
 LONGEST_TERM = 500  # maximum number of characters of a term
-_CACHED_TRANSLATIONS = 1024  # of which the patterns are cached; as many terms as a sentence can have
+_CACHED_TRANSLATIONS = 1024  # number of translations with cached patterns; a sentence can have as many terms
 _MOST_PROBLEMS = 20  # maximum number of problems that an error lists
 
 _POSSESSIVE = re.compile(r"s\b")
@@ -25,7 +25,7 @@ _TOKEN = re.compile(rf"[{WIDE}]|[^\W_{WIDE}]+|[^\w\s]|_")
 _SPACES = re.compile(r"\s{2,}|[^\S ]")  # white space other than a single space
 _CHARACTER = re.compile(r"\s+|\S")
 _WIDE = re.compile(rf"(?!\s)[{WIDE}]")
-_PRIVATE = 0xF0000  # first code point of a plane of private characters
+_PRIVATE = 0xF0000  # first code point of a private-use plane of Unicode
 _QUIET = frozenset("\"'„“”«»‹›‘’([{¿¡-–—*_ ")
 """Characters that may precede the first word of a sentence."""
 
@@ -42,11 +42,11 @@ class TermMatch:
     begin: int
     end: int
     translation: str | None
-    inflected: bool = False  # whether the last word is inflected, compared with the glossary
+    inflected: bool = False  # whether the last word has another inflectional ending than in the glossary
 
 
 class _Case(Enum):
-    """How letter case is compared when a term is searched for in a sentence."""
+    """Way to compare letter case in the search for terms."""
 
     EXACT = "exact"
     CAPITAL = "capital"  # a term in lower case also matches with a capital first letter
@@ -63,9 +63,10 @@ class _Term:
 
 
 class _Ending:
-    """Preferred terms among terms with equal index keys: by spelling of the first token, and None for any spelling.
+    """Entry of the index: the preferred term for each first token, and under the key None for any first token.
 
-    `any_form` holds only terms whose last word may have an inflectional ending in the sentence.
+    `exact` is for a last token as in the glossary, `any_form` for a last token with another inflectional ending.
+    Untranslated words are only in `exact`, because they are not inflected.
     """
 
     __slots__ = ("any_form", "exact")
@@ -82,16 +83,16 @@ class _Ending:
 
 
 class TermIndex:
-    """Index of the terms: by the keys of all tokens except the last one, then by the key of the last token.
+    """Index of terms, first by the joined keys of all tokens except the last, then by the key of the last token.
 
-    At each token of a sentence, the search needs one look-up per possible number of tokens of a term, independent of
-    the number of terms.
+    At each token of a sentence, the search needs one look-up per possible number of tokens of a term. The number of
+    terms does not matter.
     """
 
     def __init__(self, case: _Case) -> None:
         self.case = case
         self.heads: dict[str, dict[str, _Ending]] = {}
-        self.lengths: dict[str, list[int]] = {}  # by first token: numbers of tokens of terms, in descending order
+        self.lengths: dict[str, list[int]] = {}  # by first key: the numbers of tokens of its terms, in descending order
         self.initials: set[str] = set()  # first characters of terms of one token
 
     def add(self, term: _Term, keys: Sequence[str]) -> None:
@@ -110,7 +111,7 @@ class TermIndex:
 def token_keys(tokens: Sequence[re.Match[str]], case: _Case) -> list[str]:
     """Return the index keys of tokens.
 
-    A key is the text of the token after a space if white space precedes the token, otherwise after _SEPARATOR. White
+    A key is the text of the token with a prefix: a space if white space precedes the token, otherwise _SEPARATOR. White
     space before a character of a script without spaces is ignored.
     """
     texts = [token[0].casefold() if case is _Case.IGNORED else token[0] for token in tokens]
@@ -160,7 +161,7 @@ class Terms:
         return tuple(_Search(self, sentence, language, taken, any_case).matches())
 
     def prepare(self) -> Iterator[None]:
-        """Return the only iterator of this object. It builds the indexes for `find` in steps of bounded time."""
+        """Return an iterator that builds the indexes for `find` in steps of bounded time. All calls return the same."""
         return self._preparation
 
     def index(self, case: _Case) -> TermIndex:
@@ -219,8 +220,8 @@ class Terms:
 class _Search:
     """The search for terms in one sentence.
 
-    At each token, the longest term is chosen whose last token may end a match. Whether a match is permitted depends
-    only on its first and last token.
+    At each token, the longest permitted match is chosen. Whether a match is permitted depends only on its first and
+    last token.
     """
 
     def __init__(self, terms: Terms, sentence: str, language: str, taken: Sequence[Range], any_case: bool) -> None:
@@ -253,7 +254,10 @@ class _Search:
         return _Case.IGNORED if self.any_case else _Case.CAPITAL if begins else _Case.EXACT
 
     def _free_ends(self, taken: Sequence[Range]) -> list[int]:
-        """Return for each token the index of the next token, or of the token itself, that overlaps a taken range."""
+        """Return, for each token, the index of the first token from there on that overlaps a taken range.
+
+        If there is no such token, the index is the number of tokens.
+        """
         ends, number, last = [], 0, 0
         blocked = []
         for token in self.tokens:
@@ -348,7 +352,10 @@ def _occurrences(part: str, text: str) -> Iterator[int]:
 
 @lru_cache(maxsize=4)
 def _searchable(text: str) -> tuple[str, Sequence[int]]:
-    """Return `_without_wide` of a text with single spaces for white space, and the offset of each of its characters."""
+    """Return the text in the form that is searched, and for each of its characters the offset in the original text.
+
+    A single space replaces each run of white space, and `_without_wide` is applied to the text.
+    """
     if _SPACES.search(text) is None:
         return _without_wide(text), range(len(text))
     offsets = [match.start() for match in _CHARACTER.finditer(text)]
@@ -356,15 +363,15 @@ def _searchable(text: str) -> tuple[str, Sequence[int]]:
 
 
 def _without_wide(text: str) -> str:
-    """Return a text with a private character, which is no letter, for each character of a script without spaces.
+    """Replace each character of a script without spaces by a private-use character, which is not a letter.
 
-    The patterns of terms thus need no character class of these scripts, which takes milliseconds to compile.
+    The patterns of terms thus need no character class of these scripts, which would take milliseconds to compile.
     """
     return text if text.isascii() else _WIDE.sub(lambda match: chr(_PRIVATE + ord(match[0])), text)
 
 
 def _forms_by_letter(translation: str, language: str) -> dict[str, list[str]]:
-    """Return the forms of a translation by first letter, without this letter."""
+    """Return the inflected forms of a translation, grouped by first letter and without this letter."""
     forms: dict[str, list[str]] = {}
     for form in map(_without_wide, inflected_forms(translation, language)):
         forms.setdefault(form[0], []).append(form[1:])
@@ -373,7 +380,10 @@ def _forms_by_letter(translation: str, language: str) -> dict[str, list[str]]:
 
 @lru_cache(maxsize=_CACHED_TRANSLATIONS)
 def _starts(translation: str, language: str) -> tuple[str, ...]:
-    """Return texts with one of which each form begins. To search for them is much faster than to compile a pattern."""
+    """Return prefixes of the inflected forms: each form begins with one of them.
+
+    Searching for the prefixes is much faster than compiling a pattern.
+    """
     forms = _forms_by_letter(translation, language).items()
     return tuple({way + _shared_beginning(rests) for first, rests in forms for way in case_variants(first)})
 
@@ -394,12 +404,12 @@ def _pattern(translation: str, language: str) -> re.Pattern[str]:
 
 
 def _shared_beginning(texts: Sequence[str]) -> str:
-    first, last = min(texts), max(texts)  # in alphabetical order, so that all others begin with what these share
+    first, last = min(texts), max(texts)  # in alphabetical order: their common prefix is that of all texts
     return first[: next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
 
 
 def _any_of(texts: Sequence[str]) -> str:
-    """Return a regular expression for any of several texts, which prefers the longest one and is short."""
+    """Return a short regular expression that matches any of several texts and prefers the longest."""
     shared = _shared_beginning(texts)
     by_letter: dict[str, list[str]] = {}
     for text in texts:

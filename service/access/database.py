@@ -138,6 +138,27 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (memory, block)
         ) WITHOUT ROWID""",
     ),
+    (
+        """CREATE TABLE editable_documents (
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            owner TEXT NOT NULL,
+            name TEXT NOT NULL,
+            source TEXT NOT NULL,
+            target TEXT NOT NULL,
+            options TEXT NOT NULL, -- JSON, how the file is parsed
+            changed REAL NOT NULL,
+            sentences INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            content BLOB NOT NULL -- the upload
+        )""",
+        """CREATE TABLE editable_pages (
+            document INTEGER NOT NULL REFERENCES editable_documents (number) ON DELETE CASCADE,
+            first INTEGER NOT NULL, -- number of the first sentence
+            sentences BLOB NOT NULL, -- JSON
+            PRIMARY KEY (document, first)
+        )""",
+    ),
 )
 """SQL that updates the schema from each version to the next. Released statements never change; append new ones."""
 

@@ -13,6 +13,7 @@ from mt.text.documents import SUFFIXES, translated_name
 from service.bodies import MULTIPART, FileBody, documented_body
 from service.dependencies import (
     AccessDependency,
+    EditableDocumentsDependency,
     FileStoreDependency,
     MemoriesDependency,
     TranslationsDependency,
@@ -32,6 +33,7 @@ router = APIRouter(tags=["translation"])
 @router.post(
     "/translate_file",
     responses=error_responses(InvalidRequest, BodyTooLarge, *PARSING, *ACCESS, *WORK),
+    response_model_exclude_none=True,
     openapi_extra=documented_body(FileRequest, [MULTIPART]),
 )
 async def translate_file(
@@ -41,6 +43,7 @@ async def translate_file(
     access: AccessDependency,
     files: FileStoreDependency,
     memories: MemoriesDependency,
+    documents: EditableDocumentsDependency,
 ) -> TranslatedFile:
     """Translate a file. Return the address of the translation, which is deleted after a while."""
     source, target = body.source, body.target
@@ -60,10 +63,12 @@ async def translate_file(
     job = Job((), *languages, model=model, memory=body.memory, caller=caller.id)
     opened = await while_connected(request, translations.open_document(job, name, await body.file.read(), columns))
     async with access.charged(caller, opened.characters):
-        content = await while_connected(request, translations.translate_opened(opened, job))
+        translated = await while_connected(request, translations.translate_opened(opened, job))
     path = PurePath(translated_name(name))
-    stored = await files.put(f"{path.stem}_{target}{path.suffix}", content, caller.id)
-    return TranslatedFile(translatedFileUrl=str(request.url_for("download_file", name=quote(stored))))
+    stored = await files.put(f"{path.stem}_{target}{path.suffix}", translated.content, caller.id)
+    id = await documents.put(caller.id, opened, translated, languages[1]) if body.segments else None
+    url = str(request.url_for("download_file", name=quote(stored)))
+    return TranslatedFile(translatedFileUrl=url, documentId=id)
 
 
 @router.get("/download_file/{name}", responses=error_responses(NotFound), response_class=StreamingResponse)

@@ -14,7 +14,7 @@ from mt.data.translation_memory import write_tmx
 from mt.languages import Direction
 from service.access.control import Caller
 from service.access.glossaries import glossary_direction
-from service.access.memories import Memory, MemoryStore, MemoryUnit, storable
+from service.access.memories import Memory, MemoryUnit, storable
 from service.bodies import MULTIPART, MemoryBody, documented_body, query_fields
 from service.dependencies import (
     AccessDependency,
@@ -172,22 +172,22 @@ async def delete(id: str, caller: CallerDependency, memories: MemoriesDependency
 async def export(id: str, caller: CallerDependency, memories: MemoriesDependency) -> StreamingResponse:
     """Return the units of a memory as TMX."""
     memory = await memories.get(caller.id, id)
-    name = f"attachment; filename*=utf-8''{quote(memory.name)}.tmx"
-    return StreamingResponse(tmx_parts(memory, memories, caller), media_type=TMX, headers={"Content-Disposition": name})
+    units = memories.units(caller.id, id)
+    return tmx_response(f"{memory.name}.tmx", units, *_languages(memory.direction))
 
 
-async def tmx_parts(memory: Memory, memories: MemoryStore, caller: Caller) -> AsyncIterator[str]:
-    """Yield the parts of the TMX file of a memory."""
-    languages = _languages(memory.direction)
-    head, tail = write_tmx([], *languages)
+def tmx_response(name: str, units: AsyncIterator[Sequence[MemoryUnit]], source: str, target: str) -> StreamingResponse:
+    """Return a TMX file with units that come in parts, as a download with this name."""
+    headers = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(name)}"}
+    return StreamingResponse(_tmx_parts(units, source, target), media_type=TMX, headers=headers)
+
+
+async def _tmx_parts(units: AsyncIterator[Sequence[MemoryUnit]], source: str, target: str) -> AsyncIterator[str]:
+    head, tail = write_tmx([], source, target)
     yield head
-    async for units in memories.units(caller.id, memory.id):
-        yield _elements(units, languages)
+    async for part in units:
+        yield "".join(list(write_tmx(part, source, target))[1:-1])
     yield tail
-
-
-def _elements(units: Sequence[MemoryUnit], languages: tuple[str, str]) -> str:
-    return "".join(list(write_tmx(units, *languages))[1:-1])
 
 
 def _languages(direction: Direction) -> tuple[str, str]:

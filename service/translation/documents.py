@@ -1,18 +1,18 @@
 """Translates files: parser processes read and write them, and their segments are translated in parts."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import structlog
 
 from mt.text.documents import DocumentOptions, translated_name
-from mt.text.markup import TranslatedSegment
 from service.errors import CannotTranslate, DeadlineExceeded, Overloaded
 from service.parsers.operations import read_document, write_document
 from service.parsers.pool import ParserPool
-from service.translation.answers import alignment_of, unchanged_answer
+from service.translation.answers import unchanged_answer
+from service.translation.document_sentences import DocumentSentence, joined_segments, sentences_of
 from service.translation.jobs import Answer
 from service.translation.preparation import beginning_of
 from service.workers.messages import SourceText
@@ -25,12 +25,18 @@ TranslateTexts = Callable[[Sequence[SourceText]], Awaitable[Sequence[Answer]]]
 
 
 @dataclass(frozen=True)
-class OpenedDocument:
-    """A file and the texts of its segments."""
+class DocumentFile:
+    """A file, and the options with which it is parsed."""
 
     name: str
     content: bytes
     options: DocumentOptions
+
+
+@dataclass(frozen=True)
+class OpenedDocument(DocumentFile):
+    """A file and the texts of its segments."""
+
     segments: Sequence[SourceText]
 
     @cached_property
@@ -41,6 +47,15 @@ class OpenedDocument:
     def beginning(self) -> str:
         """Return the text of the first segments, for language detection."""
         return beginning_of(segment.text for segment in self.segments)
+
+
+@dataclass(frozen=True)
+class DocumentTranslation:
+    """A translated file: its content, the language of its text, and its sentences."""
+
+    content: bytes
+    source: str
+    sentences: Sequence[DocumentSentence]
 
 
 class DocumentTranslator:
@@ -64,15 +79,17 @@ class DocumentTranslator:
         segments = await self._parsers.run(caller, read_document, name, content, options)
         return OpenedDocument(name, content, options, segments)
 
-    async def untranslated(self, caller: str, opened: OpenedDocument) -> bytes:
-        """Return the content of the file, in the format of its translation."""
-        if translated_name(opened.name) == opened.name:
-            return opened.content
-        same = [TranslatedSegment(segment.text) for segment in opened.segments]
-        return await self._parsers.run(caller, write_document, opened.name, opened.content, opened.options, same)
+    async def untranslated(self, caller: str, opened: OpenedDocument, source: str) -> DocumentTranslation:
+        """Return the file with the same text, in the format of its translation. `source` is the text's language."""
+        sentences = [DocumentSentence(place, text.text, text.text) for place, text in enumerate(opened.segments)]
+        same = translated_name(opened.name) == opened.name
+        content = opened.content if same else await self.written(caller, opened, sentences)
+        return DocumentTranslation(content, source, sentences)
 
-    async def translated(self, caller: str, opened: OpenedDocument, source: str, translate: TranslateTexts) -> bytes:
-        """Return the content of the file with translated segments.
+    async def translated(
+        self, caller: str, opened: OpenedDocument, source: str, translate: TranslateTexts
+    ) -> DocumentTranslation:
+        """Return the file with translated segments.
 
         A segment for which `translate` raises CannotTranslate stays unchanged.
 
@@ -80,39 +97,50 @@ class DocumentTranslator:
             InvalidDocument, ParsingLimitExceeded: if the file cannot be written.
             ServiceError: any other error of `translate`.
         """
-        progress = _Progress(source, translate, _parts(opened.segments))
+        progress = _Progress(source, translate, opened.segments)
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(MAX_PARTS):
                     group.create_task(progress.run())
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
-        translations = [segment for number in sorted(progress.done) for segment in progress.done[number]]
         if progress.failed:
             structlog.get_logger().warning(
                 "segments not translated", failed=progress.failed, segments=len(opened.segments)
             )
-        return await self._parsers.run(
-            caller, write_document, opened.name, opened.content, opened.options, translations
-        )
+        sentences = [sentence for number in sorted(progress.done) for sentence in progress.done[number]]
+        return DocumentTranslation(await self.written(caller, opened, sentences), source, sentences)
+
+    async def written(self, caller: str, file: DocumentFile, sentences: Sequence[DocumentSentence]) -> bytes:
+        """Return the content of a file with the translations of its sentences.
+
+        Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be written.
+        """
+        segments = await asyncio.to_thread(joined_segments, sentences)
+        return await self._parsers.run(caller, write_document, file.name, file.content, file.options, segments)
 
 
 class _Progress:
     """Translates the parts of one document."""
 
-    def __init__(self, source: str, translate: TranslateTexts, parts: Sequence[Sequence[SourceText]]) -> None:
+    def __init__(self, source: str, translate: TranslateTexts, segments: Sequence[SourceText]) -> None:
         self.failed = 0  # number of segments that could not be translated
-        self.done: dict[int, list[TranslatedSegment]] = {}  # translations by number of the part
+        self.done: dict[int, list[DocumentSentence]] = {}  # sentences by number of the first segment of the part
         self._source = source
         self._translate = translate
-        self._parts = iter(enumerate(parts))
+        self._parts = _parts(segments)
         self._admitted = False
 
     async def run(self) -> None:
         """Translate one part after the other, until no part is left. Several of these may run at a time."""
-        for number, segments in self._parts:
+        for first, segments in self._parts:
             answers = await self._together(segments)
-            self.done[number] = [TranslatedSegment(answer.text, alignment_of(answer)) for answer in answers]
+            translated = enumerate(zip(segments, answers, strict=True), start=first)
+            self.done[first] = [
+                sentence
+                for number, (segment, answer) in translated
+                for sentence in sentences_of(number, segment.text, answer)
+            ]
             await asyncio.sleep(0)  # parts whose translations are in the cache never wait
 
     async def _together(self, texts: Sequence[SourceText]) -> Sequence[Answer]:
@@ -150,13 +178,13 @@ class _Progress:
                 return answers
 
 
-def _parts(segments: Sequence[SourceText]) -> list[list[SourceText]]:
-    parts: list[list[SourceText]] = []
-    size = 0
-    for segment in segments:
-        if not parts or size + len(segment.text) > PART_CHARACTERS or len(parts[-1]) == PART_TEXTS:
-            parts.append([])
-            size = 0
-        parts[-1].append(segment)
+def _parts(segments: Sequence[SourceText]) -> Iterator[tuple[int, Sequence[SourceText]]]:
+    """Yield the parts of a document, each with the number of its first segment."""
+    first = size = 0
+    for number, segment in enumerate(segments):
+        if number > first and (size + len(segment.text) > PART_CHARACTERS or number - first == PART_TEXTS):
+            yield first, segments[first:number]
+            first, size = number, 0
         size += len(segment.text)
-    return parts
+    if segments:
+        yield first, segments[first:]

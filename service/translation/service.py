@@ -17,7 +17,7 @@ from service.parsers.pool import Parsers
 from service.translation.answers import BridgedText, answer_of, reports_of, unchanged_answer
 from service.translation.cache import TranslationCache
 from service.translation.coroutines import Threads, before, raising_one, together, when_admitted
-from service.translation.documents import DocumentTranslator, OpenedDocument
+from service.translation.documents import DocumentTranslation, DocumentTranslator, OpenedDocument
 from service.translation.jobs import Answer, DetectedSource, Format, Job, StreamedSentence, StreamEnd
 from service.translation.legs import bridge_sentence, first_options, last_options
 from service.translation.markup import MarkupTranslator
@@ -77,7 +77,7 @@ class TranslationService:
         self.work: TranslationCache[bytes, Answer] = TranslationCache(cache_characters, _cache_size)
         self._models = models
         self._parsers = parsers or Parsers()
-        self._documents = DocumentTranslator(documents or DocumentOptions(), self._parsers.documents)
+        self.documents = DocumentTranslator(documents or DocumentOptions(), self._parsers.documents)
         self.threads = Threads()
         self._markup = MarkupTranslator(self._parsers.markup, self.threads)
         self._find_matches = find_matches
@@ -175,7 +175,7 @@ class TranslationService:
 
         Raises: InvalidDocument, ParsingLimitExceeded if the file cannot be parsed.
         """
-        return await self._documents.open(job.caller, name, content, columns, job.source or "", job.target)
+        return await self.documents.open(job.caller, name, content, columns, job.source or "", job.target)
 
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
         """Return the content of the translated file. Segments that the model fails on stay unchanged.
@@ -184,10 +184,12 @@ class TranslationService:
         the file cannot be read or written, or is in the target language; the errors of `translate`.
         """
         opened = await self.open_document(job, name, content)
-        return await self.translate_opened(opened, job, allow_equal_languages=False)
+        return (await self.translate_opened(opened, job, allow_equal_languages=False)).content
 
-    async def translate_opened(self, opened: OpenedDocument, job: Job, allow_equal_languages: bool = True) -> bytes:
-        """Return the content of the translated file, as `translate_document` does, for a file that has been opened.
+    async def translate_opened(
+        self, opened: OpenedDocument, job: Job, allow_equal_languages: bool = True
+    ) -> DocumentTranslation:
+        """Return the translated file, as `translate_document` does, for a file that has been opened.
 
         The text of a file in the target language is unchanged, unless `allow_equal_languages` is False.
         """
@@ -196,12 +198,12 @@ class TranslationService:
             if not whole.route:
                 if not allow_equal_languages:
                     raise InvalidDocument(f"Source and target language are equal: {describe(whole.source)}")
-                return await self._documents.untranslated(job.caller, opened)
+                return await self.documents.untranslated(job.caller, opened, whole.source)
 
             async def translate(texts: Sequence[SourceText]) -> list[Answer]:
                 return await self.translate_parts([(text, whole.route) for text in texts], job)
 
-            return await self._documents.translated(job.caller, opened, whole.source, translate)
+            return await self.documents.translated(job.caller, opened, whole.source, translate)
 
     async def prepare(self, job: Job) -> list[PreparedText]:
         """Detect the languages and parse the markup of all texts of a job, if the queue has room for them.

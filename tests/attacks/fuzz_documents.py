@@ -137,7 +137,11 @@ class Worker:
     def run(self, key: str, scale: int = 1) -> Case:
         """Check the document of a key."""
         self._connection.send((key, scale))
-        case: Case = self._connection.recv()
+        try:
+            case: Case = self._connection.recv()
+        except EOFError:
+            self._process.join()
+            raise RuntimeError(f"document {key} was not mutated: exit code {self._process.exitcode}") from None
         start = self._processor_seconds()
         try:
             while not self._connection.poll(1.0) and self._processor_seconds() < start + HANG_SECONDS:

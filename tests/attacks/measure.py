@@ -4,7 +4,6 @@ FOLDER is a checkout of the version to attack. Each attack gets a service proces
 """
 
 import argparse
-import contextlib
 import os
 import resource
 import socket
@@ -25,9 +24,11 @@ from tests.attacks.target import (
     Impact,
     Response,
     Target,
+    leave_answers_unread,
     measure,
     open_socket,
     running,
+    send_unfinished_body,
     sentence,
     together,
 )
@@ -144,21 +145,9 @@ def many_glossaries(start: Start) -> str:
 
 
 def unread_answers(start: Start) -> str:
-    request = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20
     with start() as target:
         held: list[socket.socket] = []
-
-        def attack() -> None:
-            for _ in range(300):
-                connection = open_socket(target)
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                connection.settimeout(5)
-                with contextlib.suppress(OSError):
-                    connection.sendall(request)
-                held.append(connection)
-            time.sleep(15)
-
-        found = measure(target, attack)
+        found = measure(target, lambda: leave_answers_unread(target, held))
         descriptors = [os.path.realpath(path) for path in Path(f"/proc/{target.process.pid}/fd").iterdir()]
         left = sum("socket:" in path for path in descriptors)
         return f"{left} sockets open after 15 s; {describe(found)}"
@@ -192,19 +181,12 @@ def full_disk(start: Start) -> str:
 
 
 def unfinished_bodies(start: Start) -> str:
-    head = (
-        b"POST /translate_file HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"
-        b"Content-Length: 9900000\r\n\r\n"
-    )
     with start() as target:
-        held = []
-        for address in ("127.0.0.20", "127.0.0.21") * 11:
-            held.append(connection := open_socket(target, address))
-            with contextlib.suppress(OSError):
-                connection.sendall(head + b"a" * 9_800_000)
+        addresses = ("127.0.0.20", "127.0.0.21") * 11
+        held = [send_unfinished_body(target, address, 9_800_000) for address in addresses]
         time.sleep(2)
         answer = target.translate("Where is the station?", caller=BYSTANDER)
-        return f"six words of a third address: status {answer.status}"
+        return f"six words of a third address: status {answer.status}; {len(held)} connections"
 
 
 def long_line(start: Start) -> str:

@@ -21,6 +21,7 @@ from lxml import etree
 SEEDS = Path(__file__).parent / "seeds"
 MAX_REPETITIONS, MAX_DEPTH, MAX_MUTATIONS = 3000, 300, 4
 MAX_BYTES = 400_000  # of a mutated document at scale 1
+MAX_REPEATED = 5 * MAX_BYTES  # characters that one mutation adds at scale 1: repetitions of repetitions multiply
 
 ODD_BYTES = (
     b"\0",
@@ -82,6 +83,10 @@ class Mutator:
         """Draw a number between 1 and `most`, small ones as often as large ones, times `scale`."""
         return self.scale * max(1, int(most ** self.random.random()))
 
+    def bounded(self, count: int, size: int) -> int:
+        """Return `count`, or the smaller number of repetitions of `size` characters that MAX_REPEATED allows."""
+        return min(count, self.scale * max(1, MAX_REPEATED // max(1, size)))
+
     def note(self, step: str, *details: object) -> None:
         self.steps.append(" ".join([step, *(repr(detail)[:60] for detail in details)]))
 
@@ -109,11 +114,11 @@ class Mutator:
                     self.note("insert", tokens[at])
                 case 4 | 5:
                     repeated = "".join(self.random.choices(fragments, k=self.random.randint(1, 3)))
-                    tokens.insert(at, repeated * (count := self.repetitions()))
+                    tokens.insert(at, repeated * (count := self.bounded(self.repetitions(), len(repeated))))
                     self.note("repeat", repeated, count)
                 case 6 | 7:
                     repeated = "".join(part)
-                    tokens.insert(at, repeated * (count := self.repetitions()))
+                    tokens.insert(at, repeated * (count := self.bounded(self.repetitions(), len(repeated))))
                     self.note("repeat", repeated, count)
         return "".join(tokens)
 
@@ -153,6 +158,7 @@ class Mutator:
             match self.random.randrange(7):
                 case 0 if parent is not None:
                     count = self.repetitions(MAX_REPETITIONS if len(one) < 5 else 100)
+                    count = self.bounded(count, len(etree.tostring(one)))
                     for _ in range(count):
                         parent.insert(parent.index(one), deepcopy(one))
                     self.note("copies of", one.tag, count)

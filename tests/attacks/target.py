@@ -3,6 +3,7 @@
 This module imports nothing of the product, so that the same attacks run against any version of it.
 """
 
+import contextlib
 import http.client
 import json
 import os
@@ -16,7 +17,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -149,7 +149,7 @@ class Target:
         return self.process.wait(seconds)
 
 
-@contextmanager
+@contextlib.contextmanager
 def running(
     ready: bool = True, descriptors: int | None = None, listening: bool = True, source: Path = ROOT, **settings: str
 ) -> Iterator[Target]:
@@ -309,6 +309,31 @@ def together(*calls: Callable[[], object]) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def leave_answers_unread(target: Target, connections: list[socket.socket]) -> None:
+    """Request much on 300 connections, add them to `connections`, and read nothing for 15 s."""
+    request = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20
+    for _ in range(300):
+        connection = open_socket(target)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(5)
+        with contextlib.suppress(OSError):
+            connection.sendall(request)
+        connections.append(connection)
+    time.sleep(15)
+
+
+def send_unfinished_body(target: Target, caller: str, size: int) -> socket.socket:
+    """Send the first `size` bytes of a file of 9.9 MB, which the service may refuse, and return the connection."""
+    connection = open_socket(target, caller)
+    connection.sendall(
+        b"POST /translate_file HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+        b"Content-Length: 9900000\r\n\r\n"
+    )
+    with contextlib.suppress(OSError):
+        connection.sendall(b"a" * size)
+    return connection
 
 
 def open_socket(target: Target, caller: str = ATTACKER, timeout: float = 30) -> socket.socket:

@@ -6,7 +6,16 @@ import time
 
 import pytest
 
-from tests.attacks.target import BYSTANDER, LIVEZ_SECONDS, Target, measure, open_socket, running
+from tests.attacks.target import (
+    BYSTANDER,
+    LIVEZ_SECONDS,
+    Target,
+    leave_answers_unread,
+    measure,
+    open_socket,
+    running,
+    send_unfinished_body,
+)
 
 pytestmark = pytest.mark.attack
 HEAD = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -14,20 +23,8 @@ HEAD = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: applicatio
 
 def test_clients_that_do_not_read_are_closed() -> None:
     with running() as target:
-        request = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20
         sockets: list[socket.socket] = []
-
-        def attack() -> None:
-            for _ in range(300):
-                connection = open_socket(target)
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                connection.settimeout(5)
-                with contextlib.suppress(OSError):
-                    connection.sendall(request)
-                sockets.append(connection)
-            time.sleep(15)
-
-        impact = measure(target, attack)
+        impact = measure(target, lambda: leave_answers_unread(target, sockets))
         print(impact)
         assert impact.problems() == []
         closed = 0
@@ -46,20 +43,12 @@ def test_clients_that_do_not_read_are_closed() -> None:
 
 def test_unfinished_bodies_of_two_addresses_leave_room_for_a_third() -> None:
     with running() as target:
-        head = (
-            b"POST /translate_file HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"
-            b"Content-Length: 9900000\r\n\r\n"
-        )
-        held = []
-        for size in (*[9_800_000] * 10, 2_000_000):  # for each address half of 200,000,000 bytes, to the byte
-            for address in ("127.0.0.20", "127.0.0.21"):
-                connection = open_socket(target, address)
-                connection.sendall(head)
-                with contextlib.suppress(OSError):  # refused
-                    connection.sendall(b"a" * size)
-                held.append(connection)
+        sizes = (*[9_800_000] * 10, 2_000_000)  # for each address half of 200,000,000 bytes, to the byte
+        addresses = ("127.0.0.20", "127.0.0.21")
+        held = [send_unfinished_body(target, address, size) for size in sizes for address in addresses]
         time.sleep(2)
         answer = target.translate("Where is the station?", caller=BYSTANDER)
+        assert len(held) == 22
         assert answer.status == 200, answer.body
 
 
@@ -105,10 +94,11 @@ def send_all(target: Target, message: bytes, count: int) -> None:
     [
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 800_000, 4),  # 0.5 s for each packet
         (HEAD + b"a:\r\n" * 16_000 + b"\r\n", 60),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"a:\r\n" * 16_000 + b"\r\n", 60),
         (b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20, 400),
         (b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 5, 400),
     ],
-    ids=["chunks of a byte", "headers", "/livez", "/metrics"],
+    ids=["chunks of a byte", "headers", "trailers", "/livez", "/metrics"],
 )
 def test_what_arrives_at_once_is_parsed_in_turns(message: bytes, count: int) -> None:
     with running(MT_CACHE_CHARACTERS="0") as target:

@@ -63,7 +63,19 @@ def model(tmp_path: Path) -> Path:
     return Path(shutil.copytree(MODEL, tmp_path / "model"))
 
 
-def stopped_after_sighup(delay: float, model: Path) -> None:
+@dataclass(frozen=True)
+class End:
+    """How the service ended: its exit status, answers that clients lost, and events of requests not answered."""
+
+    status: int
+    lost: tuple[bytes, ...] = ()
+    unanswered: int = 0
+
+
+CLEAN = End(0)
+
+
+def stopped_after_sighup(delay: float, model: Path) -> End:
     """Change the model, send SIGHUP and, after a delay, SIGTERM, while two clients translate."""
     with running(MT_GRACE_SECONDS=str(GRACE_SECONDS), MT_MODEL=str(model)) as target:
         clients = [Client(target, number) for number in (1000, 2000)]
@@ -72,42 +84,43 @@ def stopped_after_sighup(delay: float, model: Path) -> None:
         reload(target, model)
         time.sleep(delay)
         told = time.monotonic()
-        assert target.stop(GRACE_SECONDS + CLOSE_SECONDS) == 0
+        status = target.stop(GRACE_SECONDS + CLOSE_SECONDS)
         for thread in threads:
             thread.join()
-        assert [client.lost(told) for client in clients] == [[], []]
         assert all(len(client.answers) > 1 for client in clients)
-        assert not target.events("not answered in time")
+        lost = tuple(body for client in clients for body in client.lost(told))
+        return End(status, lost, len(target.events("not answered in time")))
 
 
-def stopped_during_start(delay: float) -> None:
+def stopped_during_start(delay: float) -> End:
+    """Start the service and send SIGTERM after a delay."""
     with running(listening=False) as target:
         time.sleep(delay)
-        assert target.stop(CLOSE_SECONDS) == 0, delay
+        return End(target.stop(CLOSE_SECONDS))
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.1, 0.3, 1.0, 2.0])
 def test_sigterm_after_sighup(delay: float, model: Path) -> None:
-    stopped_after_sighup(delay, model)
+    assert stopped_after_sighup(delay, model) == CLEAN
 
 
 @pytest.mark.parametrize("delay", [0.3, 0.8, 1.5, 2.5])
 def test_sigterm_during_start(delay: float) -> None:
-    stopped_during_start(delay)
+    assert stopped_during_start(delay) == CLEAN
 
 
 @pytest.mark.slow
 def test_a_hundred_sigterms_after_sighup(model: Path) -> None:
     chance = random.Random(1)
-    for _ in range(100):
-        stopped_after_sighup(chance.uniform(0, 3), model)
+    for delay in [chance.uniform(0, 3) for _ in range(100)]:
+        assert stopped_after_sighup(delay, model) == CLEAN, delay
 
 
 @pytest.mark.slow
 def test_fifty_sigterms_during_start() -> None:
     chance = random.Random(2)
-    for _ in range(50):
-        stopped_during_start(chance.uniform(0.3, 4))
+    for delay in [chance.uniform(0.3, 4) for _ in range(50)]:
+        assert stopped_during_start(delay) == CLEAN, delay
 
 
 def send(target: Target, path: str, content: bytes, kind: str = "application/json") -> socket.socket:

@@ -24,7 +24,7 @@ from mt.cli.benchmarks.queueing import Bisection, Drive, Probe, poisson_arrivals
 from mt.cli.benchmarks.report import Bar, Panel, plot_bars, table, write_json, write_table
 from mt.cli.benchmarks.serve import sample
 from mt.cli.benchmarks.train import list_entries
-from mt.cli.benchmarks.train_contender import TrainSettings, TrainTask
+from mt.cli.benchmarks.train_contender import TrainResult, TrainSettings, TrainTask
 from mt.cli.benchmarks.untrained import forced_length
 from mt.decoding.options import SearchOptions
 from mt.distributed import World
@@ -428,3 +428,13 @@ def test_trainings_on_a_gpu_run_on_the_gpu(monkeypatch: pytest.MonkeyPatch, tmp_
     with pytest.raises(Stopped):
         train_ours.OurTrainer(task, TrainSettings("float32", threads=1, device="cuda"), World(), tmp_path)
     assert made == [torch.device("cuda")]
+
+
+def test_a_row_of_the_training_table() -> None:
+    """The first round, a warm-up, counts for the losses only."""
+    row = train.TrainRow(train.TrainEntry("ours", "train_ours", TrainSettings("float32", threads=1)))
+    row.lessons = [
+        TrainResult(9.0, 9.0, 1_000_000, losses=(80.0, 60.0), tokens=(10, 10)),
+        TrainResult(2.0, 4.0, 3_000_000, losses=(40.0, 30.0), tokens=(10, 20)),
+    ]
+    assert train.cells(row) == ["ours", "float32, 1x1", "15", "", "8", "8.000", "1.500", "3"]

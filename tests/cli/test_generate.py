@@ -47,7 +47,7 @@ def test_options_that_cannot_be_used(
 
 def test_a_translation_model_generates_nothing(small_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(small_model)]) == 2
-    assert "is a translation model; accepted: a language model" in capsys.readouterr().err
+    assert "is a translation model, but a language model is needed" in capsys.readouterr().err
 
 
 @torch.inference_mode()
@@ -92,6 +92,6 @@ def test_perplexity_of_blocks_by_hand(small_language_model: Path) -> None:
 def test_a_text_is_for_a_language_model(small_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text").write_text("The dog.\n")
     assert evaluate([str(small_model), "--text", str(tmp_path / "text")]) == 2
-    assert "is a translation model; accepted: a language model" in capsys.readouterr().err
+    assert "is a translation model, but a language model is needed" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         evaluate([str(small_model), "--text", str(tmp_path / "text"), "--worst", "3"])

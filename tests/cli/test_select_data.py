@@ -91,7 +91,7 @@ def test_errors(
         ((general, files[1], "--out", tmp_path), "web.en; accepted: another folder"),
         ((general, files[1], tmp_path / "other" / "web.en", "--out", tmp_path / "out"), "have the same name"),
         ((english, *files, "--out", tmp_path / "out"), "of en; accepted: two models of the same language"),
-        ((small_model, *files, "--out", tmp_path / "out"), "is a translation model; accepted: a language model"),
+        ((small_model, *files, "--out", tmp_path / "out"), "is a translation model, but a language model is needed"),
     ):
         assert select(small_language_model, *arguments, "--keep", 3) == 2
         said = capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 import math
 import pickle
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -13,26 +12,10 @@ import torch
 from mt.decoding.beam import BeamSearch
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import Normalization, SearchOptions, SpecialIds
+from tests.decoding.conftest import EOS, A, B, Ids, Table, table_by_hand
 from tests.decoding.reference import decode
 
-Ids = tuple[int, ...]
-Table = Callable[[Ids, Ids], list[float]]
-EOS = 3
-A, B = 4, 5
 SOURCE = (7, EOS)
-
-
-def by_hand(source: Ids, tokens: Ids) -> list[float]:
-    """The greedy start A (0.6) leads to poor ends; B (0.4) ends well: P(A A) = 0.6 * 0.5 * 0.9, P(B) = 0.4 * 0.9."""
-    table = {
-        (): {A: 0.6, B: 0.4},
-        (A,): {A: 0.5, B: 0.3, EOS: 0.2},
-        (B,): {EOS: 0.9, A: 0.1},
-        (A, A): {EOS: 0.9, B: 0.1},
-        (A, B): {EOS: 0.9, B: 0.1},
-    }
-    following = table.get(tokens, {EOS: 1.0})
-    return [math.log(following[token]) if token in following else -math.inf for token in range(6)]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +33,7 @@ def by_hand(source: Ids, tokens: Ids) -> list[float]:
 def test_sentences_worked_out_by_hand(
     table_scorer: Any, options: SearchOptions, expected: list[tuple[Ids, float]]
 ) -> None:
-    [found] = decode(table_scorer(by_hand), [SOURCE], options)
+    [found] = decode(table_scorer(table_by_hand), [SOURCE], options)
     assert [hypothesis.tokens for hypothesis in found] == [tokens for tokens, _ in expected]
     for hypothesis, (_, probability) in zip(found, expected, strict=True):
         assert math.exp(hypothesis.log_probability) == pytest.approx(probability, rel=1e-5)
@@ -58,7 +41,7 @@ def test_sentences_worked_out_by_hand(
 
 def test_a_hypothesis_tells_the_probability_of_each_token_and_its_normalised_score(table_scorer: Any) -> None:
     options = SearchOptions(beam_size=2, n_best=2, length_penalty=0.6, normalization=Normalization.GNMT)
-    [found] = decode(table_scorer(by_hand), [SOURCE], options)
+    [found] = decode(table_scorer(table_by_hand), [SOURCE], options)
     [longer] = [hypothesis for hypothesis in found if hypothesis.tokens == (A, A)]
     assert [math.exp(each) for each in longer.token_log_probabilities] == pytest.approx([0.6, 0.5, 0.9], rel=1e-5)
     assert longer.score == pytest.approx(math.log(0.27) / (8 / 6) ** 0.6, rel=1e-5)  # three tokens with EOS

@@ -1,6 +1,7 @@
 """Many sentences in flight give what each gives alone."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
@@ -8,7 +9,7 @@ import pytest
 
 from mt.decoding.hypothesis import Hypothesis
 from mt.decoding.options import SearchOptions
-from mt.engine.backends.torch import SearchDecoder
+from mt.engine.backends.torch import SearchBatch, SearchDecoder
 from mt.engine.engine import Engine
 from mt.engine.requests import Request, Result
 from mt.engine.scheduler import Limits, Share
@@ -119,6 +120,31 @@ def test_a_busy_caller_keeps_half_of_the_work_beside_another() -> None:
         engine.step()
         rows.append(engine.rows - before)
     assert sum(number > 1 for number in rows[:50]) == 10  # a single row counts as 3 rows: 4 steps for one with 12 rows
+
+
+def test_an_interactive_batch_takes_all_steps_of_its_turn_at_once() -> None:
+    asked: list[tuple[int, int]] = []  # rows and allowed steps of each call
+
+    class SeveralSteps(SearchBatch[TableState]):
+        def advance(self, steps: int = 1) -> list[int]:
+            asked.append((self.search.tokens.shape[0], steps))
+            return next((finished for _ in range(steps) if (finished := super(SeveralSteps, self).advance())), [])
+
+    class Decoder(SearchDecoder[TableState]):
+        def begin(self, requests: Sequence[Request]) -> SearchBatch[TableState]:
+            batch = super().begin(requests)
+            return SeveralSteps(batch.scorer, batch.search, batch.state)
+
+    engine = Engine(Decoder(TableScorer(random_table(VOCABULARY))), Limits(rows=24, few_part=12))
+    for id, source in enumerate(sources(8)):
+        engine.submit(Request(id, source, replace(BEAM, min_length=8)))
+    engine.step()
+    engine.submit(Request(100, sources(1)[0], SearchOptions(beam_size=1), caller=1))
+    results = by_id(list(engine.drain()))
+    assert asked[:4] == [(24, 1), (1, 12), (24, 1), (1, 12)]  # a row counts as 2 rows: 12 steps for one with 24 rows
+    assert all(steps == 1 for rows, steps in asked if rows > 1)
+    assert results[100].hypotheses == alone(sources(1)[0], SearchOptions(beam_size=1))
+    assert results[7].hypotheses == alone(sources(8)[7], replace(BEAM, min_length=8))
 
 
 def test_a_prefix_goes_along() -> None:

@@ -11,25 +11,11 @@ from mt.decoding.options import SearchOptions
 from mt.decoding.scorer import ModelScorer
 from mt.insight.search_record import ALIVE, FINISHED, PRUNED, SearchTree, record_search
 from tests.conftest import sentences
-from tests.decoding.conftest import Ids, TableScorer, random_table
+from tests.decoding.conftest import EOS, A, B, Ids, TableScorer, random_table, table_by_hand
 from tests.decoding.reference import decode
 
 FROZEN = Path(__file__).resolve().parent.parent / "frozen" / "model"
-EOS, A, B = 3, 4, 5
 SOURCE = (7, EOS)
-
-
-def by_hand(source: Ids, tokens: Ids) -> list[float]:
-    """P(A A) = 0.6 * 0.5 * 0.9 = 0.27, P(B) = 0.4 * 0.9 = 0.36, P(A B) = 0.6 * 0.3 * 0.9 = 0.162."""
-    table = {
-        (): {A: 0.6, B: 0.4},
-        (A,): {A: 0.5, B: 0.3, EOS: 0.2},
-        (B,): {EOS: 0.9, A: 0.1},
-        (A, A): {EOS: 0.9, B: 0.1},
-        (A, B): {EOS: 0.9, B: 0.1},
-    }
-    following = table.get(tokens, {EOS: 1.0})
-    return [math.log(following[token]) if token in following else -math.inf for token in range(6)]
 
 
 def fates(tree: SearchTree) -> dict[Ids, tuple[str, float]]:
@@ -42,7 +28,7 @@ def reason(tree: SearchTree, *tokens: int) -> str:
 
 
 def test_every_fate_by_hand() -> None:
-    tree = record_search(TableScorer(by_hand), SOURCE, SearchOptions(beam_size=2, length_penalty=0))
+    tree = record_search(TableScorer(table_by_hand), SOURCE, SearchOptions(beam_size=2, length_penalty=0))
     assert fates(tree) == {
         (A,): (ALIVE, 0.6),
         (B,): (ALIVE, 0.4),
@@ -62,7 +48,7 @@ def test_every_fate_by_hand() -> None:
 
 def test_two_hypotheses_by_hand() -> None:
     options = SearchOptions(beam_size=2, n_best=2, length_penalty=0)
-    tree = record_search(TableScorer(by_hand), SOURCE, options)
+    tree = record_search(TableScorer(table_by_hand), SOURCE, options)
     assert [hypothesis.tokens for hypothesis in tree.hypotheses] == [(B,), (A, A)]
     finished = {tokens: total for tokens, (fate, total) in fates(tree).items() if fate == FINISHED}
     assert finished == {(B, EOS): 0.36, (A, A, EOS): 0.27, (A, B, EOS): 0.162}

@@ -29,6 +29,7 @@ from tests.kernels.conftest import Ids, compile_model, odd_model, some_sources
 
 BEAM = SearchOptions(beam_size=4, n_best=4, max_length_factor=1.0, max_length_offset=6)
 COMPILER = shutil.which("c++")
+HERE = [target for target in TARGETS if target.compiles_on(platform.machine())]
 
 
 def translate(model: CpuModel, sources: list[Ids], options: SearchOptions = BEAM) -> list[list[Hypothesis]]:
@@ -85,7 +86,7 @@ def test_it_is_compiled_once(workshop: Path) -> None:
 
 def test_what_was_prebuilt_is_taken_first(workshop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
-    assert sorted(path.stem for path in (workshop / "prebuilt").iterdir()) == sorted(each.name for each in TARGETS)
+    assert sorted(path.stem for path in (workshop / "prebuilt").iterdir()) == sorted(each.name for each in HERE)
     assert capsys.readouterr().out.startswith(f"{workshop}/prebuilt: ")
     library = load_library()
     assert library is not None and Path(library._name).parent == workshop / "prebuilt"
@@ -103,6 +104,23 @@ def test_building_into_a_folder(
     monkeypatch.setenv("CXX", "/nonexistent")
     assert main([str(workshop / "none")]) == 1
     assert "no library was built" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "machine", "expected"),
+    [
+        ("processor\t: 0\nFeatures\t: fp asimd asimddp\n", "aarch64", ["dotprod", "plain"]),
+        ("processor\t: 0\nFeatures\t: fp asimd\n", "aarch64", ["plain"]),
+        ("flags\t\t: avx2 fma bmi1 bmi2 f16c movbe sse\n", "x86_64", ["avx2", "plain"]),
+        ("", "x86_64", ["plain"]),
+    ],
+)
+def test_the_targets_of_a_processor(
+    cpuinfo: str, machine: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    monkeypatch.setattr(build, "_processor_flags", lambda: build.parse_flags(cpuinfo))
+    assert [target.name for target in fitting_targets()] == expected
 
 
 @pytest.mark.parametrize("damage", ["empty", "half", "text", "missing tail", "other sources"])
@@ -243,7 +261,7 @@ def test_all_instruction_sets_agree(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 def test_compilers_have_no_warnings(tmp_path: Path, compiler: str, target: build.Target) -> None:
     if shutil.which(compiler) is None or platform.machine() != "x86_64":
         pytest.skip(f"no {compiler}, or another processor")

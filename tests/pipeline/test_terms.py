@@ -27,6 +27,7 @@ from mt.engine.threads import ThreadedEngine
 from mt.model.cache import DecoderCache
 from mt.model.transformer import Transformer
 from mt.pipeline.constraint_compiler import ConstraintCompiler
+from mt.scoring.attention import AttentionPass, CrossAttention, Pair
 from mt.text.terms import Terms, missing_terms
 from tests.conftest import NOUNS, sentences
 
@@ -111,6 +112,23 @@ def test_a_sentence_with_terms_needs_no_beam_search_without_them(
         assert term[1] in task.translation().text
         searches = [(request.constraints is not None, request.options.beam_size) for request in task.requests]
         assert searches == expected
+
+
+def test_the_attention_of_a_translation_is_computed_once(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs: list[Pair] = []
+    run = AttentionPass._run
+
+    def count(self: AttentionPass, some: Sequence[Pair]) -> list[CrossAttention]:
+        pairs.extend(some)
+        return run(self, some)
+
+    monkeypatch.setattr(AttentionPass, "_run", count)
+    text = "The dog sees {x} and 12,345 houses."  # numbers and terms both need the attention of the draft
+    assert "Köter" in translated(translator, [text])[0].text
+    assert len(pairs) > 1
+    assert len(set(pairs)) == len(pairs)
 
 
 @pytest.mark.parametrize(

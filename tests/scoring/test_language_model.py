@@ -56,12 +56,12 @@ def test_what_is_too_long_is_named(scorer: LanguageModelScorer) -> None:
 
 
 def test_each_kind_of_model_is_refused_where_the_other_belongs(small_model: Path, small_language_model: Path) -> None:
-    message = "a language model of 'de', which cannot translate; accepted: a translation model"
+    message = "a language model of 'de', but a translation model is needed"
     with pytest.raises(ModelError, match=message):
         Translator.load(small_language_model, "cpu")
     with pytest.raises(ModelError, match=message):
         load_model(small_language_model)
-    with pytest.raises(ModelError, match="is a translation model; accepted: a language model"):
+    with pytest.raises(ModelError, match="is a translation model, but a language model is needed"):
         LanguageModelScorer.load(small_model, "cpu")
 
 
@@ -72,7 +72,7 @@ def test_each_kind_of_model_is_refused_where_the_other_belongs(small_model: Path
         ('"d_model": 32', '"d_model": 65536', "does not fit its config.json"),
         ('"decoder_layers": 1', '"decoder_layers": 2', r"decoder.layers.1.\S+ is missing"),
         ('"format_version": 1', '"format_version": 2', "format_version is 2; accepted: 1"),
-        ('"language"', '"tongue"', "is a translation model; accepted: a language model"),
+        ('"language"', '"tongue"', "is a translation model, but a language model is needed"),
         ('"vocabulary_size": ', '"vocabulary_size": 1', "pieces, but vocabulary_size in config.json is"),
     ],
 )

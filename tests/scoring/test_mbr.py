@@ -1,5 +1,6 @@
 """Minimum Bayes risk, by hand on three candidates and through a translator."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,8 @@ def test_each_sentence_of_a_text_is_chosen_by_itself(small_model: Path, keep: in
     draws = SearchOptions(sample=True, n_best=8, top_k=5, max_length=12)
     text = "The dog sees the cat.  The cat!"
     (every,) = translator.stream([text], options=draws)
-    (chosen,) = translator.run(translator.planner(options=draws, choose=MinimumBayesRisk(keep)), [text])
+    planner = replace(translator.planner(options=draws), choose=MinimumBayesRisk(keep))
+    (chosen,) = translator.run(planner, [text])
     assert not isinstance(every, Failure) and not isinstance(chosen, Failure)
     for before, after in zip(every.sentences, chosen.sentences, strict=True):
         candidates = [each.text for each in before.alternatives]

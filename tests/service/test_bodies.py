@@ -7,7 +7,6 @@ import pytest
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 
-from mt.text.markup import xml_problem
 from service.bodies import CHUNK, check_fields, parse_body, read_fields, read_file, read_form
 from service.errors import InvalidRequest
 from service.routes.deepl.schemas import MultilingualBody, TranslateBody
@@ -88,21 +87,6 @@ def test_a_list_of_wrong_values_is_one_problem(model: Any, body: dict[str, Any],
         parse_body(model, body)
     (problem,) = caught.value.errors()
     assert message in problem["msg"]
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("a <b>c</b> d<br/>", ""),
-        ("AT&T &nbsp; <br/>", ""),
-        ("<?xml version='1.0' encoding='utf-16'?><a/>", ""),
-        ("a <b>c</i>", "mismatched tag in line 1, column 9"),
-        ("<b>", "mismatched tag"),
-        ("\n<a></b>", "mismatched tag in line 2, column 6"),
-    ],
-)
-def test_tags_of_xml(text: str, problem: str) -> None:
-    assert xml_problem(text).startswith(problem) and (problem or not xml_problem(text))
 
 
 def test_long_parsing_of_a_form_waits_for_turns(monkeypatch: pytest.MonkeyPatch) -> None:

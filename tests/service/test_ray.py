@@ -106,8 +106,8 @@ def asked_under_load(
     return ledger
 
 
-def killed_under_load(service: RayService, deployment: str) -> None:
-    """Each of its replicas, one after the other. Nothing is lost, nor asked again by a client."""
+def killed_under_load(service: RayService, deployment: str) -> list[str]:
+    """Kill each of its replicas, one after the other; return the requests that were lost and replicas that survived."""
     victims = service.replicas(deployment)
 
     async def kill(_: httpx.AsyncClient, ledger: Ledger) -> None:
@@ -119,17 +119,16 @@ def killed_under_load(service: RayService, deployment: str) -> None:
 
     ledger = asked_under_load(service.url, kill)
     right = expected_texts(sorted({each.q for each in ledger.entries}))
-    assert set(ledger.counted()) == {200}
-    assert all(each.text == right[each.q] for each in ledger.entries)
-    assert not set(victims) & set(service.replicas(deployment))
+    lost = [f"{each.status} {each.body}" for each in ledger.entries if each.status != 200 or each.text != right[each.q]]
+    return lost + [f"{victim} runs" for victim in victims if victim in service.replicas(deployment)]
 
 
 def test_replicas_killed_under_load_lose_nothing(frozen: RayService) -> None:
-    killed_under_load(frozen, "models")
+    assert killed_under_load(frozen, "models") == []
 
 
 def test_the_front_killed_under_load_loses_nothing(frozen: RayService) -> None:
-    killed_under_load(frozen, "front")
+    assert killed_under_load(frozen, "front") == []
 
 
 def test_metrics_are_of_all_replicas(frozen: RayService) -> None:

@@ -18,7 +18,7 @@ from mt.pipeline.results import SentenceReport
 from service import ray_app, ray_deployments
 from service.ray_deployments import Scale
 from service.settings import Settings, SettingsError, load_settings
-from service.workers.messages import SourceText, TextProgress, Translate, TranslateOptions, WorkCounts
+from service.workers.messages import SourceText, TextDone, TextProgress, Translate, TranslateOptions, WorkCounts
 from service.workers.replicas import ReplicaAnswer, ReplicaDied
 
 SETTINGS = load_settings({"model": "m", "host": "127.0.0.1", "port": 5000})
@@ -295,3 +295,39 @@ def test_replicas_take_the_gpus_that_there_are(
     cluster = SimpleNamespace(cluster_resources=lambda: {"CPU": 8.0, "GPU": float(gpus)})
     monkeypatch.setattr(ray_app, "ray", cluster)
     assert ray_app.scale_of(SETTINGS.model_copy(update={"device": device}), 1, None) == expected
+
+
+class Replica(ray_deployments.ModelReplica):
+    """A replica of a fleet that a test makes."""
+
+    def __init__(self, fleet: Any) -> None:
+        self._fleet, self._name, self._reloading, self._batches = fleet, "a", None, 0.0
+
+    def __del__(self) -> None: ...  # type: ignore[override]  # Ray Serve awaits that of ModelReplica
+
+
+def test_a_replica_translates_only_with_the_version_that_was_asked_for() -> None:
+    """Its directory has version 2 after a reload; a text for version 1 goes to another replica."""
+    pool = SimpleNamespace(model=Path("model"), description=SimpleNamespace(version="0", capacity=8))
+    reloads: list[str] = []
+
+    async def reload() -> None:
+        reloads.append(pool.description.version)
+        pool.description.version = "2"
+
+    async def translate(*_: Any, **__: Any) -> list[str]:
+        return ["translated"]
+
+    stats = SimpleNamespace(work=WorkCounts(), finished=3)
+    replica = Replica(SimpleNamespace(pools=[pool], reload=reload, translate=translate, stats=lambda: stats))
+    message = Translate(1, SourceText("a"), TranslateOptions(Direction("en", "de")))
+
+    def ask(model: str, version: str) -> ReplicaAnswer:
+        return asyncio.run(replica.translate(Path(model), version, message, None))
+
+    refused = ask("model", "1")
+    assert (refused.outcome, refused.version, reloads) == (None, "2", ["0"])
+    assert ask("another", "2").outcome is None
+    answer = ask("model", "2")
+    assert answer == ReplicaAnswer(TextDone(1, "translated"), "2", "a", WorkCounts(texts=3))  # type: ignore[arg-type]
+    assert replica.record_autoscaling_stats() == {"batches": 0.0}

@@ -6,6 +6,7 @@ import random
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -61,8 +62,11 @@ def lost(ledger: Ledger, service: Service, told: float) -> list[str]:
     return found
 
 
-def terminated(times: int, at_least: int, longest: float, seed: int) -> None:
-    """SIGTERMs at random moments, so many and until so many requests have been accepted: none of them is lost."""
+def terminated(times: int, at_least: int, longest: float, seed: int) -> Iterator[tuple[int, list[str]]]:
+    """Send SIGTERM at random moments, `times` times and until `at_least` requests have been accepted.
+
+    Yields for each signal the exit status and the requests that were lost or not answered in time.
+    """
     chance = random.Random(seed)
     accepted = signals = 0
     while signals < times or accepted < at_least:
@@ -72,18 +76,20 @@ def terminated(times: int, at_least: int, longest: float, seed: int) -> None:
             service.reader.join()
         signals += 1
         accepted += len(ledger.of(200))
-        assert status == 0
-        assert lost(ledger, service, told) == []
-        assert "not answered in time" not in [line["event"] for line in service.logs]
-        print(f"SIGTERM {signals}: {ledger.counted()}, accepted in all {accepted}, lost 0", flush=True)
+        late = [str(line) for line in service.logs if line["event"] == "not answered in time"]
+        problems = lost(ledger, service, told) + late
+        print(f"SIGTERM {signals}: {ledger.counted()}, accepted in all {accepted}, lost {len(problems)}", flush=True)
+        yield status, problems
 
 
 def test_sigterm_loses_nothing() -> None:
-    terminated(times=5, at_least=0, longest=2, seed=int(os.environ.get("MT_SEED", "1")))
+    for end in terminated(times=5, at_least=0, longest=2, seed=int(os.environ.get("MT_SEED", "1"))):
+        assert end == (0, [])
 
 
 def test_a_hundred_sigterms_lose_none_of_ten_thousand() -> None:
-    terminated(times=100, at_least=10_000, longest=6, seed=time.time_ns())
+    for end in terminated(times=100, at_least=10_000, longest=6, seed=time.time_ns()):
+        assert end == (0, [])
 
 
 def test_sigterm_with_fifty_running_and_fifty_queued() -> None:

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mt.text.markup import Link, Markup, MarkupOptions, Segment, TranslatedSegment, parse_html, parse_xml
+from mt.text.markup import (
+    Link,
+    Markup,
+    MarkupOptions,
+    Segment,
+    TranslatedSegment,
+    parse_html,
+    parse_xml,
+    xml_problem,
+)
 from mt.text.markup.tokens import TokenKind, html_tokens, xml_tokens
 
 PLACEMENTS = Path(__file__).with_name("placements.tsv")
@@ -67,6 +76,26 @@ def rows() -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(("source", "wanted", "pairs"), rows())
 def test_tags_stand_where_a_person_would_put_them(source: str, wanted: str, pairs: str) -> None:
     assert translated(source, plain(wanted), pairs) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a <b>c</b> d<br/>", ""),
+        ("AT&T &nbsp; <br/>", ""),
+        ("<?xml version='1.0' encoding='utf-16'?><a/>", ""),
+        ("a <b>c</i>", "mismatched tag in line 1, column 9"),
+        ("<b>", "mismatched tag"),
+        ("\n<a></b>", "mismatched tag in line 2, column 6"),
+    ],
+)
+def test_tags_of_xml(text: str, problem: str) -> None:
+    assert xml_problem(text).startswith(problem) and (problem or not xml_problem(text))
+
+
+def test_a_tag_goes_to_one_side_of_a_word_that_has_another_tag() -> None:
+    """`b` is aligned to w and y, on both sides of x, which is aligned to `a`."""
+    assert translated("<b>a</b> <i>b</i> c", "u v w x y", "1-2 0-3 1-4") == "u v w <b>x</b> <i>y</i>"
 
 
 def test_the_table_has_fifty_rows() -> None:

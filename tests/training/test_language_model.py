@@ -253,7 +253,7 @@ def test_a_column_of_a_table(tmp_path: Path) -> None:
         (["data.language=EN"], "data.language: 'EN' is not in canonical letter case; accepted: 'en'"),
         (
             ["data.train=[{path='{language}', source_tag='bt'}]"],
-            "data.train: source_tag does not apply to a language model (data.language); accepted: none",
+            "data.train: source_tag does not apply to a language model (data.language); remove it",
         ),
         (["model.tie_source=false"], "model.tie_source = false does not apply to a language model"),
     ],
@@ -266,7 +266,10 @@ def test_what_makes_no_sense_is_refused(trees: Path, overrides: list[str], probl
 
 def test_it_is_no_part_of_tuning(trees: Path, small_model: Path, small_language_model: Path) -> None:
     sections = RECIPE.partition("[tokenizer]")[0]
-    problems = {small_model: "tuning does not apply to a language", small_language_model: "which cannot translate"}
+    problems = {
+        small_model: "tuning does not apply to a language",
+        small_language_model: "but a translation model is needed",
+    }
     for model, problem in problems.items():
         (trees / "tuned.toml").write_text(f'{sections}[tuning]\nmodel = "{model}"\n')
         with pytest.raises(RecipeError, match=problem):

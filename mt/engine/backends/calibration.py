@@ -1,4 +1,4 @@
-"""Loss of quantized weights: on the calibration text of a model directory, or along translations of sentences."""
+"""Limits on the loss by int8 weights, and log-probabilities of a model's calibration text."""
 
 from collections.abc import Sequence
 
@@ -15,10 +15,10 @@ A typical decrease is 0.001.
 """
 
 LARGEST_DIVERGENCE, LARGEST_DECILE = 0.005, 0.02
-"""Largest accepted divergence of int8 from float32 in nats per token: mean, and mean of the worst tenth of sentences.
+"""Largest accepted divergence of int8 from float32, in nats per token: over all sentences, and over the worst tenth.
 
-Three models with 3+3 and 4+4 layers have a mean of 0.0002 to 0.0007 with int8 weights, of 0.002 to 0.007 with 6 bits
-(no loss of BLEU on 500 captions), and of 0.008 to 0.027 with 5 bits (0.3 BLEU lost).
+Three models with 3+3 and 4+4 layers diverge by 0.0002 to 0.0007 with int8 weights, by 0.002 to 0.007 with 6 bits (no
+loss of BLEU on 500 captions), and by 0.008 to 0.027 with 5 bits (0.3 BLEU lost).
 """
 
 
@@ -28,13 +28,13 @@ def accepts(check: Int8Check) -> bool:
 
 
 def mean_log_probability(model: CpuModel, loaded: LoadedModel) -> float:
-    """Return the mean log-probability of the tokens of the calibration targets, EOS included."""
+    """Return the mean log-probability per token, EOS included, of the model's calibration targets."""
     pairs = sorted((encode_pair(loaded, pair) for pair in loaded.calibration), key=lambda pair: -len(pair[1]))
     batch = CpuBatch(model, 1)
     batch.join([source for source, _ in pairs], [SCORES_ONLY] * len(pairs))
     total, tokens = 0.0, [model.bos] * len(pairs)
     for step in range(len(pairs[0][1])):
-        remaining = sum(step < len(target) for _, target in pairs)  # the longest targets come first
+        remaining = sum(step < len(target) for _, target in pairs)  # pairs are sorted by target length, longest first
         if remaining < len(tokens):
             batch.select(range(remaining))
         logits = batch.logits(tokens[:remaining]).astype(np.float64)

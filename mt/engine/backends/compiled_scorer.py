@@ -1,4 +1,4 @@
-"""Scores of the next tokens from the compiled kernels, as tensors of torch."""
+"""Scorer that computes logits in the compiled kernels and returns them as torch tensors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class CompiledState:
 
 @dataclass(frozen=True)
 class CompiledScorer:
-    """Scorer that takes the logits of the next tokens from the kernels."""
+    """Scorer that computes the logits of the next tokens in the compiled kernels."""
 
     model: CpuModel
     special: SpecialIds = field(default_factory=SpecialIds)

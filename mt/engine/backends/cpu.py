@@ -32,11 +32,14 @@ from mt.model.positions import positions_of
 logger = logging.getLogger(__name__)
 
 LOGITS_COST = 2
-"""Time of a row's step of a search that reads all logits (terms, samples, repetition penalties), relative to others."""
+"""Time of one step of one row in a search that needs all logits, relative to another search.
+
+Terms, sampling and repetition penalties need all logits.
+"""
 
 
 def search_params(options: SearchOptions, source_length: int, prefix_length: int = 0) -> SearchParams:
-    """Return the options of one sentence in the form of the kernels."""
+    """Convert the search options of one sentence into the struct that the kernels read."""
     return SearchParams(
         longest=options.longest(source_length, prefix_length),
         shortest=options.shortest(source_length),
@@ -56,12 +59,15 @@ def search_params(options: SearchOptions, source_length: int, prefix_length: int
 
 @dataclass
 class CompiledBatch:
-    """Search inside the kernels, equal to `SearchBatch`."""
+    """Batch that the kernels search. Its results equal those of `SearchBatch`."""
 
     batch: CpuBatch
+    steps: int = 0
 
-    def advance(self) -> list[int]:
-        return self.batch.advance(1)[1]
+    def advance(self, steps: int = 1) -> list[int]:
+        taken, finished = self.batch.advance(steps)
+        self.steps += taken
+        return finished
 
     def results(self, indices: Sequence[int]) -> list[list[Hypothesis]]:
         return [[Hypothesis(*fields) for fields in self.batch.results(index)] for index in indices]
@@ -75,7 +81,7 @@ class CompiledBatch:
 
 @dataclass(frozen=True)
 class CompiledDecoder:
-    """Factory of `CompiledBatch`. Searches that read all logits do not use the shortlist."""
+    """Creates `CompiledBatch` objects. Searches that need all logits do not use the shortlist."""
 
     model: CpuModel
     shortlist: CpuShortlist | None = None
@@ -101,7 +107,7 @@ class CompiledDecoder:
 
 
 def _tables(constraints: TermConstraints) -> Arrays:
-    """Return the arrays of constraints under their names in the kernels."""
+    """Return the arrays of the constraints by the names that the kernels use."""
     return {
         "column": constraints.columns,
         "following": constraints.following,
@@ -120,21 +126,21 @@ def _tables(constraints: TermConstraints) -> Arrays:
 
 
 def with_positions(weights: Arrays, config: ModelConfig) -> Arrays:
-    """Return the weights of a model, with the sinusoidal positions as `embedding.positions` if it has them."""
+    """Return the weights of a model. If its positions are sinusoidal, add their table as `embedding.positions`."""
     if config.positions == "learned":
         return weights
     return {**weights, "embedding.positions": positions_of(config, config.max_length)}
 
 
 def compile_model(loaded: LoadedModel, int8: bool) -> CpuModel:
-    """Return the packed model. The compiled kernels must be available."""
+    """Return the model packed for the compiled kernels, which must be available."""
     library = load_library()
     assert library is not None
     special = SpecialIds()
     ids = (special.pad, special.unk, special.bos, special.eos)
     weights, config = loaded.arrays(), loaded.description.model
     stored = weights.stored if isinstance(weights, Int8Weights) else weights
-    if int8 and stored is weights:  # rounded here, so that a directory with int8 weights shares the packed weights
+    if int8 and stored is weights:  # same int8 values as in a directory with int8 weights, so both share packed weights
         exact = ((name, array.astype(np.float32, copy=False)) for name, array in weights.items())
         stored = dict(quantize_weights(exact))
     return CpuModel(library, config, with_positions(stored, config), ids, int8)
@@ -145,7 +151,8 @@ def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype, short
 
     If the model's directory has int8 weights, `auto` uses int8. Otherwise int8 weights are compared with float32
     weights on the model's calibration text, and `auto` uses int8 only if the loss on this text is at most
-    `LARGEST_LOSS`. Without calibration text, `auto` uses int8 only if the comparison at the model's import allows it.
+    `LARGEST_LOSS`. Without calibration text, `auto` uses int8 only if the model was compared with float32 at its import
+    and diverged little.
 
     Raises:
         ModelError: The device or dtype is not supported, there are several models, the kernels are not available, or
@@ -158,7 +165,7 @@ def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype, short
     if dtype is Dtype.BFLOAT16:
         raise ModelError("dtype is bfloat16; accepted: auto, float32, int8")
     if load_library() is None:
-        raise ModelError("the compiled kernels are not available (see the log). They need a C++ compiler (CXX)")
+        raise ModelError("the compiled kernels are not available (the log says why). They need a C++ compiler (CXX)")
     (loaded,) = models
     model, dtype = _choose_weights(loaded, dtype)
     tokens = CpuShortlist(model, loaded.shortlist) if shortlist and loaded.shortlist is not None else None
@@ -174,10 +181,10 @@ def load_backend(models: Sequence[LoadedModel], device: str, dtype: Dtype, short
 
 
 def _passed_check(loaded: LoadedModel) -> bool:
-    """Return whether int8 was compared with float32 when the model was imported, and is close enough."""
+    """Return whether int8 was compared with float32 at the model's import and was close enough. Log the comparison."""
     check, name = loaded.int8_check, loaded.description.name
     if check is None:
-        logger.info("%s: float32, for int8 was not compared with float32 (mt-service calibrate)", name)
+        logger.info("%s: uses float32, because int8 was not compared with float32 (run mt-service calibrate)", name)
         return False
     passed = accepts(check)
     selected = "int8" if passed else "float32"
@@ -190,7 +197,7 @@ def _passed_check(loaded: LoadedModel) -> bool:
 
 
 def _choose_weights(loaded: LoadedModel, dtype: Dtype) -> tuple[CpuModel, Dtype]:
-    """Return the packed model and its dtype, float32 or int8."""
+    """Pack the model in float32 or int8, whichever `dtype` selects. Return the packed model and its dtype."""
     if dtype is not Dtype.FLOAT32 and loaded.description.weights == "int8":
         return compile_model(loaded, int8=True), Dtype.INT8
     if dtype is Dtype.FLOAT32 or (dtype is Dtype.AUTO and not loaded.calibration and not _passed_check(loaded)):

@@ -40,15 +40,15 @@ from mt.model.transformer import Transformer
 
 USUAL_COLUMNS = (32, 64)
 USUAL_WIDTHS = (32, 64)
-"""Columns and widths of the programs that are captured before the first request."""
+"""Target columns and source widths of the programs that are captured before the first request."""
 
 REFERENCE_COST = 8
-"""Estimated time of a row's step of `SearchBatch`, relative to a graph."""
+"""Estimated time of one step of one row in `SearchBatch`, relative to a step in a graph."""
 
 
 @dataclass(eq=False)
 class SlotState:
-    """A sentence of a batch, and the slot that it occupies."""
+    """State of one sentence of a batch, with the slot that it occupies."""
 
     options: SearchOptions
     last: int  # maximum number of tokens of its translation, without EOS
@@ -56,12 +56,12 @@ class SlotState:
     static: StaticBatch | None = None
     slot: int = -1  # in `static`
     first_step: int = 0  # the step of the batch at which the sentence began
-    steps: int = 0  # steps that the finished sentence took; 0 until `advance` has reported it
+    steps: int = 0  # number of steps of a finished sentence; 0 until `advance` has reported it
 
 
 @dataclass(frozen=True)
 class NewSentences:
-    """Sentences without slots: their search on the host, and the keys and values of their sources."""
+    """Sentences that have no slots yet: their search on the host, and the keys and values of their sources."""
 
     states: list[SlotState]
     search: BeamSearch | Sampling
@@ -70,13 +70,13 @@ class NewSentences:
 
 @dataclass(frozen=True)
 class Poll:
-    """Progress of a step, and the sentences in the slots at that step."""
+    """Progress after one step, with the sentences that occupied the slots in this step."""
 
     progress: Fetched
     occupants: Mapping[int, SlotState]
 
     def finished(self) -> Iterator[SlotState]:
-        """Yield the sentences that are finished and were not reported before, and set their steps."""
+        """Yield the finished sentences that were not reported before, and set their `steps`."""
         steps, running = self.progress.read().unbind(1)
         for slot in (running == 0).nonzero().flatten().tolist():
             state = self.occupants.get(slot)
@@ -86,7 +86,7 @@ class Poll:
 
 
 class GraphDecoder:
-    """Factory of `GraphBatch`. Owned by one thread; the weights must not change while it is in use.
+    """Creates `GraphBatch` objects. Only one thread may use a decoder, and the model's weights must not change.
 
     On a CPU, the same steps run eagerly. The results equal the results of `SearchBatch`, except for rounding. Requests
     with term constraints use `SearchBatch`.
@@ -138,14 +138,14 @@ class GraphDecoder:
 
     @torch.inference_mode()
     def prepare(self, options: SearchOptions) -> None:
-        """Capture the programs of usual sentences with these options, so that few requests wait for a capture."""
+        """Capture the programs for sentences of usual lengths, so that few requests wait for a capture."""
         kind, pool = BatchKind.of(Request(0, (), options)), self.pool
         static = pool.lend(self, Shape(1, kind.rows, LEAST, LEAST), kind.beams)
         features = Constraints.start([1], [options], [()], torch.device("cpu")).features
         for count in sorted({min(slots, static.shape.slots) for slots in (*SLOTS, static.shape.slots)}):
             for width in USUAL_WIDTHS:
                 keys = [ProgramKey(count, columns, width, features, _filters([options])) for columns in USUAL_COLUMNS]
-                for _ in range(2):  # to warm up, and to capture
+                for _ in range(2):  # the first run warms up, the second captures
                     pool.encode([[pool.special.eos] * width] * count)
                     for key in keys:
                         pool.program(static, key).replay()
@@ -155,9 +155,9 @@ class GraphDecoder:
 class GraphBatch:
     """Sentences in the slots of a static batch.
 
-    A sentence that ends frees its slot, and a sentence that joins is copied into a free slot. A step runs on the first
-    slots, as many as the sentences need; sentences in later slots move there. If the static batch has too few slots or
-    columns, or too little width, all sentences move to another one.
+    A sentence that ends frees its slot, and a sentence that joins is copied into a free slot. A step runs on as many of
+    the first slots as the sentences need; sentences in later slots move there. If the static batch has too few slots,
+    target columns or source columns, all sentences move to another static batch.
     """
 
     def __init__(self, pool: StaticPool, kind: BatchKind, new: NewSentences) -> None:
@@ -166,21 +166,25 @@ class GraphBatch:
         self._kind = kind
         self._states = list(new.states)
         self._waiting = [new]
-        # Copy on the host, from which the features in use are read. Decoding does not change this copy.
+        # Copy on the host that says which features are in use. Decoding does not change this copy.
         self._constraints: Constraints = copy(new.search.constraints)
         self._static: StaticBatch | None = None
         self._program: Program | None = None  # None after sentences have joined or left
         self._program_end = 0  # the step at which the program's columns are full
-        self._slots = 0  # that the program steps
+        self._slots = 0  # number of slots that the program decodes
         self._steps = 0
-        self._occupants: dict[int, SlotState] = {}  # of the slots
+        self._occupants: dict[int, SlotState] = {}  # sentence in each slot
         self._poll: Poll | None = None
 
-    @torch.inference_mode()
-    def advance(self) -> list[int]:
-        """Queue one step. Return the indices of the sentences that had finished before it.
+    @property
+    def steps(self) -> int:
+        return self._steps
 
-        While the host reads the progress of the previous step, the device takes this one.
+    @torch.inference_mode()
+    def advance(self, steps: int = 1) -> list[int]:
+        """Queue one step, whatever `steps` is. Return the indices of the sentences that finished in earlier steps.
+
+        The host reads the progress of the previous step while the device runs this one.
         """
         if not self._states or (self._occupants and all(state.steps for state in self._states)):
             return []
@@ -234,7 +238,7 @@ class GraphBatch:
             self._pool.give_back(borrowed)
 
     def _settle(self) -> StaticBatch:
-        """Give each sentence one of the first slots of a static batch that fits all sentences, and return it."""
+        """Move all sentences into the first slots of a static batch that fits them. Return the static batch."""
         old = static = self._static
         if static is not None and self._program is not None:  # no sentence joined or left
             return static
@@ -270,7 +274,7 @@ class GraphBatch:
         return Shape(len(live), self._kind.rows, power(columns, LEAST), power(width, LEAST))
 
     def _choose_program(self, static: StaticBatch) -> Program:
-        """Return the program for the options of the present sentences and for the columns that they may use."""
+        """Return the program for the options of the present sentences and for the columns that they fill."""
         live = list(self._occupants.values())
         used = max(min(self._steps - state.first_step, state.last + 1) for state in live)
         columns = min(bucket(used + 1, READ), static.shape.columns)
@@ -281,7 +285,7 @@ class GraphBatch:
         return self._pool.program(static, key)
 
     def _report(self, poll: Poll) -> list[int]:
-        """Return the indices of the sentences that a poll shows as finished and that were not reported before."""
+        """Return the indices of the sentences that are finished according to `poll` and were not reported before."""
         finished = set(poll.finished())
         if not finished:
             return []
@@ -292,7 +296,7 @@ class GraphBatch:
 
 
 def _place(states: Sequence[SlotState], static: StaticBatch, free: Iterator[int]) -> list[int]:
-    """Put sentences into free slots of a static batch. Return the slots."""
+    """Assign free slots of a static batch to sentences. Return the slots."""
     for state in states:
         state.static, state.slot = static, next(free)
     return [state.slot for state in states]

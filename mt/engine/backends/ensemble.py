@@ -1,4 +1,4 @@
-"""Loading of ensembles: models whose next-token probabilities are averaged (Sutskever et al. 2014)."""
+"""Loading of ensembles. An ensemble averages the next-token probabilities of its models (Sutskever et al. 2014)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,8 +15,8 @@ def load_ensemble(paths: Sequence[Path], device: str) -> list[LoadedModel]:
     The search options are those of the first model. Its `max_length` becomes the smallest `max_length` of all models.
 
     Raises:
-        ModelError: A model cannot be loaded, or a model differs from the first. The message lists every difference.
-            Or there are several models, and torch is not installed.
+        ModelError: A model cannot be loaded, a model differs from the first (the message lists every difference), or
+            there are several models and torch is not installed.
         TokenizerError: A tokenizer cannot be loaded.
     """
     first, *others = models = [load_model(path, device) for path in paths]

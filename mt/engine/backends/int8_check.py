@@ -1,6 +1,6 @@
 """Comparison of int8 with float32 for a model that has no calibration text, such as an imported one.
 
-The float32 weights are used where they are mapped, and need no memory of the process.
+The float32 weights are read from the mapped file, so that they take no private memory of the process.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ from mt.tokenizer import EOS
 
 MAX_DIRECTIONS = 8
 MAX_SENTENCES = 64
-MORE_TOKENS = 10  # a translation may have more than the longest source has; the rest is not compared
+MORE_TOKENS = 10  # a translation is compared up to the length of the longest source plus this number
 NOT_FINITE = 1e6
 
 
 @torch.inference_mode()
 def measure_int8(loaded: LoadedModel) -> Int8Check:
-    """Compare int8 in the compiled kernels, which must be available, with float32 in torch.
+    """Compare int8 in the compiled kernels with float32 in torch. The compiled kernels must be available.
 
-    At most `MAX_SENTENCES` sentences are translated, in at most `MAX_DIRECTIONS` of the model's directions.
+    The comparison translates at most `MAX_SENTENCES` sentences in at most `MAX_DIRECTIONS` of the model's directions.
     """
     directions = sorted(loaded.description.directions, key=str)
     directions = directions[:: -(-len(directions) // MAX_DIRECTIONS)]
@@ -46,16 +46,17 @@ def measure_int8(loaded: LoadedModel) -> Int8Check:
 def divergence(
     exact: Scorer[Any], rounded: Scorer[Any], loaded: LoadedModel, pairs: Sequence[CalibrationPair]
 ) -> Int8Check:
-    """Compare the next tokens' distributions of two scorers along the greedy translations by `exact`.
+    """Compare the next-token distributions of two scorers at each step of the greedy translations by `exact`.
 
-    The targets of `pairs` must be empty. The divergence of a token is KL(exact || rounded) in nats, or `NOT_FINITE`.
+    The targets of `pairs` must be empty. The divergence of a token is KL(exact || rounded) in nats. An infinite or NaN
+    divergence counts as `NOT_FINITE`.
     """
     encoded = [encode_pair(loaded, pair) for pair in pairs]
     sources, prefixes = [source for source, _ in encoded], [target[:-1] for _, target in encoded]
     special, limit = exact.special, loaded.description.model.max_length
     states = [scorer.start(sources, 1) for scorer in (exact, rounded)]
     totals, counts = torch.zeros(len(pairs), dtype=torch.float64), torch.zeros(len(pairs), dtype=torch.float64)
-    sentences = torch.arange(len(pairs))  # those whose translations are not complete
+    sentences = torch.arange(len(pairs))  # indices of the sentences that are not yet translated completely
     tokens = torch.full((len(pairs),), special.bos)
     for step in range(min(limit, max(map(len, sources)) + MORE_TOKENS)):
         expected, found = (
@@ -85,6 +86,6 @@ def divergence(
 
 
 def _divergence(expected: Tensor, found: Tensor) -> Tensor:
-    """Return KL(expected || found) of two distributions with these logits [V], or `NOT_FINITE`."""
+    """Return KL(expected || found) from the logits [V] of two distributions; `NOT_FINITE` if infinite or NaN."""
     exact, rounded = (logits.double().log_softmax(0) for logits in (expected, found))
     return (exact.exp() * (exact - rounded)).sum().nan_to_num(NOT_FINITE, NOT_FINITE)

@@ -1,4 +1,4 @@
-"""Limits of the requests that fit in the memory of a device."""
+"""Limits on the requests that run together, from the free memory of a device."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,17 +9,18 @@ from mt.engine.scheduler import Limits
 from mt.model.transformer import AnyModel
 
 TABLE_BYTES = 64
-"""Bytes of a cell in the tables of a search: token, score, path."""
+"""Bytes that the tables of a search take for one token of one row: token, score, path."""
 
 RESERVE = 4
-"""Free memory in relation to the keys and values of running requests.
+"""Ratio of the free memory to the memory for the keys and values of running requests.
 
-Sentences that move exist twice. The remainder is for idle static memory and for activations.
+Sentences that move to another static batch exist twice for a moment. The rest is for idle static batches and
+activations.
 """
 
 
 def device_limits(models: Sequence[AnyModel], device: torch.device) -> Limits:
-    """Return the limits of requests that models decode together, with the memory that is free on a GPU now."""
+    """Return the limits of an engine for these models. On a GPU, its present free memory limits `cells`."""
     limits = Limits.of(device.type)
     if device.type != "cuda":
         return limits
@@ -28,7 +29,7 @@ def device_limits(models: Sequence[AnyModel], device: torch.device) -> Limits:
 
 
 def memory_cells(models: Sequence[AnyModel], free: int) -> int:
-    """Return the number of cells (mt/engine/memory.py) that fit in `free` bytes if `models` decode together."""
+    """Return the number of cells (mt/engine/memory.py) that fit in `free` bytes if `models` form an ensemble."""
     size = TABLE_BYTES
     for model in models:
         weight = model.embedding.tokens.weight

@@ -19,15 +19,19 @@ class Batch(Protocol):
     A sentence is identified by its index in the batch.
     """
 
-    def advance(self) -> list[int]:
-        """Decode one token for every row. Return the indices of finished sentences.
+    @property
+    def steps(self) -> int:
+        """Steps taken so far."""
 
-        A backend may return a finished sentence some steps late, and more than once. A finished sentence stays in the
-        batch until `select` removes it.
+    def advance(self, steps: int = 1) -> list[int]:
+        """Decode a token for every row, up to `steps` times until a sentence finishes. Return the finished indices.
+
+        A backend may take fewer steps. It may return a finished sentence some steps late, and more than once. A
+        finished sentence stays in the batch until `select` removes it.
         """
 
     def results(self, indices: Sequence[int]) -> list[list[Hypothesis]]:
-        """Return the hypotheses of each finished sentence, best first; an empty list if its scores were not finite."""
+        """Return the hypotheses of each finished sentence, best first; an empty list if the scores were not finite."""
 
     def select(self, indices: Sequence[int]) -> None:
         """Keep the sentences at these indices, in this order."""
@@ -37,7 +41,7 @@ class Batch(Protocol):
 
 
 class BatchDecoder(Protocol):
-    """Factory of batches over one model."""
+    """Creates the batches of one model."""
 
     def kind(self, request: Request) -> BatchKind:
         """Return the kind of a request. Requests of the same kind can share a batch."""
@@ -53,9 +57,9 @@ class BatchDecoder(Protocol):
 class Dtype(StrEnum):
     """Number format of the weights.
 
-    `auto` is bfloat16 on a GPU with instructions for it, and float32 on older GPUs. On a CPU it is int8 if the model's
-    directory has int8 weights, or if the model's calibration text or the comparison at its import shows no loss; else
-    float32.
+    `auto` is bfloat16 on a GPU with instructions for it, and float32 on an older GPU. On a CPU, `auto` is int8 if the
+    model directory has int8 weights, or if a comparison of int8 with float32 (on the model's calibration text, or at
+    the model's import) showed little loss; otherwise float32.
     """
 
     AUTO = "auto"
@@ -65,16 +69,16 @@ class Dtype(StrEnum):
 
 
 GPU_THREADS = 2
-"""Default number of threads of torch on the CPU, if a GPU decodes: work on the CPU is small then."""
+"""Default number of torch's CPU threads if a GPU decodes: little work is left for the CPU."""
 
 
 Attend = Callable[[Sequence[tuple[Sequence[int], Sequence[int]]]], Sequence[NDArray[np.float32]]]
-"""Function that returns the cross-attention weights [L, H, T + 1, S] of pairs of a source and a target."""
+"""Function that returns the cross-attention weights [L, H, T + 1, S] of each given (source, target) pair."""
 
 
 @dataclass(frozen=True)
 class Backend:
-    """Decoder over loaded weights, with the settings of engines that use it."""
+    """Decoder for loaded weights, with the settings for engines that use it."""
 
     decoder: BatchDecoder
     dtype: Dtype
@@ -82,13 +86,13 @@ class Backend:
     multithreaded: bool = False  # several engines, each in its own thread, may share the decoder
     shortlist: bool = False  # whether a shortlist limits the tokens of translations
     attend: Attend | None = None  # None: the model in torch computes the cross-attention of pairs
-    threads: int | None = None  # default number of threads of torch on the CPU; None is one per core
+    threads: int | None = None  # default number of torch's CPU threads; None: one per core
 
 
 def device_failed(error: Exception) -> bool:
     """Return whether an error of a backend means that this process can no longer use the accelerator.
 
-    torch raises an AcceleratorError if an operation fails, and then again for every later operation. If only memory is
-    short, torch raises another error. The type is compared by name because the engine does not import torch.
+    torch raises an AcceleratorError if an operation fails, and again at every later operation. If memory runs out,
+    torch raises a different error. The type is compared by name because the engine does not import torch.
     """
     return type(error).__name__ == "AcceleratorError"

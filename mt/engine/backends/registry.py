@@ -11,7 +11,7 @@ from mt.errors import ModelError, problems
 logger = logging.getLogger(__name__)
 
 BACKENDS = ("cpu", "cuda", "torch")
-"""Modules of this package with a function `load_backend`, fastest first. Only `cpu` does without torch.
+"""Modules of this package with a function `load_backend`, fastest first. Only `cpu` works without torch.
 
 `load_backend` raises ModelError if its backend does not support the models, the device or the options.
 """
@@ -26,7 +26,7 @@ def load_backend(
     of the only backend to try, or `auto`.
 
     Raises:
-        ModelError: No backend can decode the models. The message lists the reason of each backend.
+        ModelError: No backend can decode the models. The message gives the reason for each backend.
     """
     reasons = []
     for name in BACKENDS if backend == "auto" else [backend]:

@@ -1,4 +1,4 @@
-"""Reference backend in plain torch for any device: a batch runs a search with the scores of a scorer."""
+"""Reference backend in plain torch for any device: a batch runs a search over the logits of a scorer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from mt.engine.scheduler import BatchKind
 from mt.errors import ModelError
 
 STEPS_BETWEEN_POLLS = 8
-"""Steps between two reads of the finished flags on an accelerator. Each read makes the host wait."""
+"""Number of steps between two reads of the finished flags on an accelerator. Each read makes the host wait."""
 
 
 @dataclass
 class SearchBatch(Generic[State]):
-    """Search with the scores of a scorer. The other backends are tested for equality with this class."""
+    """Batch that runs a search over the logits of a scorer. Tests compare the other backends with this class."""
 
     scorer: Scorer[State]
     search: Search
@@ -34,7 +34,8 @@ class SearchBatch(Generic[State]):
     steps: int = 0
 
     @torch.inference_mode()
-    def advance(self) -> list[int]:
+    def advance(self, steps: int = 1) -> list[int]:
+        """Take one step, whatever `steps` is: several steps in one call would not be faster."""
         rows = self.search.advance(self.scorer.step(self.state, self.search.tokens))
         if rows is not None:
             self.state.reorder(rows)
@@ -60,7 +61,7 @@ class SearchBatch(Generic[State]):
 
 @dataclass(frozen=True)
 class SearchDecoder(Generic[State]):
-    """Factory of `SearchBatch`."""
+    """Creates `SearchBatch` objects."""
 
     scorer: Scorer[State]
 
@@ -103,7 +104,7 @@ def load_backend(models: Sequence[LoadedModel], device_name: str, dtype: Dtype, 
 
 
 def load_engine(loaded: LoadedModel) -> Engine:
-    """Return an engine over the reference backend of one model, with its present weights."""
+    """Return an engine that decodes with the reference backend and the present weights of a model."""
     device = next(loaded.model.parameters()).device
     decoder = SearchDecoder(ModelScorer(loaded.model, device=device))
     return Engine(decoder, device_limits([loaded.model], device))

@@ -17,11 +17,14 @@ using simd::Ints;
 using simd::W;
 
 constexpr int PANEL = 64;              // outputs of a panel, equal for all processors
-constexpr int TILE = W == 16 ? 6 : 4;  // rows that are computed together
+constexpr int TILE = simd::MANY_REGISTERS ? 6 : 4;  // rows that are computed together
 
 // Number of output vectors that are computed together for `rows` rows: as many sums as fit into the registers, and
 // enough that no sum waits for the previous one.
-constexpr int vectors(int rows) { return W == 16 ? 4 : rows == 1 ? 8 : rows <= 3 ? 4 : 2; }
+constexpr int vectors(int rows) {
+    if (W == 16) return 4;
+    return rows == 1 ? 8 : rows <= 3 || simd::MANY_REGISTERS ? 4 : 2;
+}
 
 constexpr int STEP = PANEL * 4, LINE = 64;  // bytes of weights that a panel reads together; bytes of a cache line
 

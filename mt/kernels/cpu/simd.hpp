@@ -15,6 +15,8 @@
 #endif
 #include <immintrin.h>
 #pragma GCC diagnostic pop
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace simd {
@@ -29,6 +31,13 @@ constexpr int W = 4;
 
 typedef float Floats __attribute__((vector_size(W * 4)));
 typedef int32_t Ints __attribute__((vector_size(W * 4)));
+
+// Whether the processor has 32 vector registers instead of 16.
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr bool MANY_REGISTERS = true;
+#else
+constexpr bool MANY_REGISTERS = false;
+#endif
 
 inline Floats load(const float* p) {
     Floats v;
@@ -79,6 +88,8 @@ inline float sum(Floats v) {
     return _mm512_reduce_add_ps(v);
 #elif defined(__AVX2__)
     return folded(v, [](__m128 a, __m128 b) { return _mm_add_ps(a, b); });
+#elif defined(__aarch64__)
+    return vaddvq_f32((float32x4_t)v);
 #else
     float total = 0;
     for (int i = 0; i < W; i++) total += v[i];
@@ -118,6 +129,8 @@ inline float largest(Floats v) {
     return _mm512_reduce_max_ps(v);
 #elif defined(__AVX2__)
     return folded(v, [](__m128 a, __m128 b) { return _mm_max_ps(a, b); });
+#elif defined(__aarch64__)
+    return vmaxvq_f32((float32x4_t)v);
 #else
     float most = v[0];
     for (int i = 1; i < W; i++) most = v[i] > most ? v[i] : most;
@@ -131,6 +144,8 @@ inline unsigned above(Floats a, Floats b) {
     return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
 #elif defined(__AVX2__)
     return unsigned(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)));
+#elif defined(__aarch64__)
+    return vaddvq_u32((uint32x4_t)(a > b) & uint32x4_t{1, 2, 4, 8});
 #else
     unsigned bits = 0;
     for (int i = 0; i < W; i++) bits |= unsigned(a[i] > b[i]) << i;
@@ -154,6 +169,10 @@ inline void store_bytes(int8_t* p, Ints v) {
     const __m128i low = _mm256_castsi256_si128((__m256i)v), high = _mm256_extracti128_si256((__m256i)v, 1);
     const __m128i words = _mm_packs_epi32(low, high);
     _mm_storel_epi64((__m128i*)p, _mm_packs_epi16(words, words));
+#elif defined(__aarch64__)
+    const int16x4_t words = vmovn_s32((int32x4_t)v);
+    const int8x8_t bytes = vmovn_s16(vcombine_s16(words, words));
+    std::memcpy(p, &bytes, 4);
 #else
     for (int i = 0; i < W; i++) p[i] = int8_t(v[i]);
 #endif
@@ -186,7 +205,7 @@ inline Floats power_of_two(Floats t) {
 inline Floats exponential(Floats v) { return power_of_two(v * LOG2_E); }
 
 // Added to a weight from -127 to 127, because VNNI requires that one factor is unsigned.
-#if defined(__AVX2__) && !defined(__AVX512VNNI__) && !defined(__AVXVNNI__)
+#if defined(__aarch64__) || (defined(__AVX2__) && !defined(__AVX512VNNI__) && !defined(__AVXVNNI__))
 constexpr int OFFSET = 0;
 #else
 constexpr int OFFSET = 128;
@@ -206,6 +225,14 @@ inline Ints multiply_bytes(Ints total, const uint8_t* weights, const int8_t* fou
     const __m256i w = _mm256_loadu_si256((const __m256i*)weights), x = _mm256_set1_epi32(packed);
     const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
     return total + (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+#elif defined(__aarch64__)
+    const int8x16_t w = vld1q_s8((const int8_t*)weights), x = vreinterpretq_s8_s32(vdupq_n_s32(packed));
+#if defined(__ARM_FEATURE_DOTPROD)
+    return (Ints)vdotq_s32((int32x4_t)total, w, x);
+#else  // a sum of two products, 2 * 127 * 127 at most, fits into 16 bits
+    const int16x8_t low = vmull_s8(vget_low_s8(w), vget_low_s8(x)), high = vmull_high_s8(w, x);
+    return (Ints)vpadalq_s16((int32x4_t)total, vpaddq_s16(low, high));
+#endif
 #else
     for (int i = 0; i < W; i++)
         for (int j = 0; j < 4; j++) total[i] += int32_t(weights[4 * i + j]) * four[j];

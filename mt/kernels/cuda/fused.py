@@ -12,17 +12,17 @@ THREADS = 256
 MAX_BEAMS = 8
 
 BeamStep = Callable[[int, Sequence[Tensor | int]], None]
-"""Function that runs the kernel of beam_step.cu for a number of slots with the kernel's arguments."""
+"""Function that launches the kernel of beam_step.cu. Its arguments: number of slots, arguments of the kernel."""
 
 
 def beam_step_source(threads: int = THREADS) -> str:
-    """Return the source of the kernel that takes one step of beam search."""
+    """Return the CUDA source of the kernel that takes one step of beam search."""
     kernel = Path(__file__).with_name("beam_step.cu").read_text(encoding="utf-8")
     return f"#define THREADS {threads}\n#define MAX_BEAMS {MAX_BEAMS}\n{kernel}"
 
 
 def compiled_beam_step() -> BeamStep:
-    """Return the kernel for the current GPU."""
+    """Return the beam search kernel, compiled for the current GPU."""
     kernel = torch.cuda._compile_kernel(beam_step_source(), "beam_step")
 
     def run(slots: int, arguments: Sequence[Tensor | int]) -> None:

@@ -1,4 +1,4 @@
-"""Executors of work over static memory: eagerly, or as a CUDA graph that is captured once and replayed.
+"""Executors run work over static memory: eagerly, or as a CUDA graph that is captured once and then replayed.
 
 Work is a function without arguments or result that reads and writes tensors with fixed addresses, allocates only
 temporary memory, and never waits for the device. `Eager` calls the function and is the reference. `CudaGraphs` launches
@@ -15,17 +15,17 @@ Work = Callable[[], object]
 
 
 class Program(Protocol):
-    """Repeatable work."""
+    """Work that can be run repeatedly."""
 
     def replay(self) -> None:
         """Run the work in place. An accelerator only queues the work."""
 
 
 class Fetched(Protocol):
-    """A tensor whose copy to the host has been started."""
+    """Copy of a tensor to the host, possibly still in progress."""
 
     def read(self) -> Tensor:
-        """Return the values at the time of `fetch`. Waits for the work queued before it, but not for later work."""
+        """Return the values that the tensor had when `fetch` was called. Waits for no work queued after `fetch`."""
 
 
 class Executor(Protocol):
@@ -37,16 +37,16 @@ class Executor(Protocol):
         """Return a program that repeats the work."""
 
     def fetch(self, tensor: Tensor) -> Fetched:
-        """Start a copy of a contiguous tensor to the host."""
+        """Start the copying of a contiguous tensor to the host."""
 
     def send(self, tensor: Tensor, into: Tensor | None = None) -> Tensor:
-        """Queue a copy of a host tensor to the device, or into a tensor there, after the work queued so far."""
+        """Queue the copying of a host tensor to the device, into `into` if it is given. Return the device tensor."""
 
     def fence(self) -> None:
         """Make later calls of `select` wait for the work that is queued now."""
 
     def select(self, table: Tensor, entries: Sequence[int]) -> Tensor:
-        """Return entries of a table on the host. Waits for work queued before the last `fence`, not for later work."""
+        """Copy entries of a device table to the host. Waits only for work that was queued before the last `fence`."""
 
     def finish(self) -> None:
         """Wait for all queued work."""
@@ -96,12 +96,12 @@ class _Copied:
 class CudaGraphs:
     """Executor that runs work eagerly the first time and captures the work as a CUDA graph the second time.
 
-    The first run is the warm-up that a capture needs: libraries load, and cuBLAS allocates its workspace. The first run
-    also takes effect as a normal run. Work that runs only once is not captured, since a capture takes milliseconds.
+    The first run is a normal run and also the warm-up that a capture needs: libraries load, and cuBLAS allocates its
+    workspace. Work that runs only once is not captured, because a capture takes milliseconds.
 
-    All graphs share one memory pool. This is safe because they run one after another on one stream, and lasting data is
-    in static memory outside of the pool. An empty graph keeps the pool alive: a pool must not be used again after its
-    last graph is gone. Only one thread of a process captures at a time.
+    All graphs share one memory pool. This is safe because they run one after another on one stream, and data that must
+    last is in static memory outside of the pool. An empty graph keeps the pool alive: a pool must not be used again
+    after its last graph is gone. Only one thread of a process captures at a time.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -136,17 +136,20 @@ class CudaGraphs:
         torch.cuda.current_stream(self.device).synchronize()
 
     def warm_up(self, work: Work) -> None:
-        """Run work eagerly on the stream of the later capture."""
+        """Run work eagerly on the stream that captures it later."""
         current = torch.cuda.current_stream(self.device)
         self._stream.wait_stream(current)
         try:
             with torch.cuda.stream(self._stream):
                 work()
-        finally:  # later work must not overtake the part of failed work that was queued
+        finally:  # if `work` fails, later work must still wait for the part of it that was queued
             current.wait_stream(self._stream)
 
     def capture(self, work: Work) -> torch.cuda.CUDAGraph:
-        """Record work without running it. `torch.cuda.graph` would first wait for the device and empty its caches."""
+        """Record work without running it.
+
+        Unlike `torch.cuda.graph`, this method does not wait for the device and does not empty torch's caches.
+        """
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.stream(self._stream):
             graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")

@@ -1,4 +1,4 @@
-"""Tables of several types in the rows of one tensor, so that one copy moves the tables of a sentence."""
+"""Packing of tables of several types into one tensor, so that one copy moves all tables of a sentence."""
 
 from collections.abc import Mapping
 from math import prod
@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 WORD = 8
-"""Bytes of an int64. Each table begins at a word."""
+"""Bytes of an int64, the word of a packed tensor. Each table begins at a word boundary."""
 
 
 class PackedTables:
-    """Layout of tables [B, ...] in one int64 tensor [B, words]."""
+    """Layout that packs tables [B, ...] of several types into one int64 tensor [B, words]."""
 
     def __init__(self, examples: Mapping[str, Tensor]) -> None:
-        """Lay out tables with the types and shapes of these, except for dimension 0."""
+        """Create a layout for tables with the names, types and shapes of `examples`. Dimension 0 may differ."""
         self._parts: dict[str, tuple[int, int, Tensor]] = {}
         self.words = 0
         for name, table in examples.items():
@@ -31,7 +31,7 @@ class PackedTables:
         return views
 
     def pack(self, tables: Mapping[str, Tensor]) -> Tensor:
-        """Return int64 [B, words] with these tables of the host. Entries that smaller tables lack are zero."""
+        """Pack tables on the host into int64 [B, words]. A table may be smaller than its example; the rest is zero."""
         rows = torch.zeros(len(next(iter(tables.values()))), self.words, dtype=torch.int64)
         for name, view in self.views(rows).items():
             copy_part(tables[name], view)
@@ -39,11 +39,11 @@ class PackedTables:
 
 
 def copy_part(source: Tensor, target: Tensor) -> None:
-    """Copy the part of `source` [B, ...] that fits into `target` [B, ...]."""
+    """Copy the part of `source` [B, ...] that fits into `target` [B, ...]. Other entries of `target` do not change."""
     part = common_part(source, target)
     target[part].copy_(source[part])
 
 
 def common_part(a: Tensor, b: Tensor) -> tuple[slice, ...]:
-    """Return the index of the entries that tensors [B, ...] and [B', ...] share, in all dimensions but the first."""
+    """Return the index of the entries that exist in both tensors [B, ...] and [B', ...], with all of dimension 0."""
     return (slice(None), *map(slice, map(min, a.shape[1:], b.shape[1:])))

@@ -82,7 +82,7 @@ function sentences(response, source, text) {
     })
     .filter(({ target }) => target[0] < target[1])
     .sort((left, right) => left.target[0] - right.target[0]);
-  if (found.length || !text.trim()) return found.map((each) => withText(each, text));
+  if (response.segments || !text.trim()) return found.map((each) => withText(each, text));
   const whole = { quality: response.quality, alternatives: response.alternatives };
   return [withText(sentence(trimmedRange(source), trimmedRange(text), whole), text)];
 }

@@ -55,16 +55,16 @@ export class Service {
     throw new ConnectionError("The connection ended before the translation did.");
   }
 
-  /** Returns the URL of a translated file. `onProgress` is called with the part that has been sent, from 0 to 1. */
+  /** Returns the answer to POST /translate_file. `onProgress` is called with the part that has been sent, from 0 to 1. */
   translateFile(file, source, target, { signal, onProgress = () => {} } = {}) {
     const form = new FormData();
     form.append("file", file);
-    for (const [name, value] of Object.entries(this.#withKey({ source, target }))) form.append(name, value);
+    for (const [name, value] of Object.entries(this.#withKey({ source, target, segments: true }))) form.append(name, value);
     const request = new XMLHttpRequest(); // fetch does not report the progress of an upload
     return new Promise((resolve, reject) => {
       request.upload.addEventListener("progress", (event) => onProgress(event.loaded / (event.total || 1)));
       request.addEventListener("load", () => {
-        if (request.status === 200) resolve(parsed(request.responseText).translatedFileUrl);
+        if (request.status === 200) resolve(parsed(request.responseText));
         else reject(serviceError(parsed(request.responseText), request.status, request.getResponseHeader("Retry-After")));
       });
       request.addEventListener("error", () => reject(new ConnectionError("The service does not answer.")));
@@ -75,10 +75,40 @@ export class Service {
     });
   }
 
+  /** Returns the languages of a text, the likeliest first: `{language, confidence}` with a confidence from 0 to 100. */
+  async detect(text, signal) {
+    const headers = { "Content-Type": "application/json" };
+    return this.#json("detect", { method: "POST", headers, body: JSON.stringify(this.#withKey({ q: text })), signal });
+  }
+
+  /** Returns sentences of a translated file, from number `first`. */
+  documentPage(id, first, signal) {
+    return this.#json(`documents/${id}/segments?first=${first}`, { headers: this.#keyHeader, signal });
+  }
+
+  /** Replaces the translation of a sentence of a translated file, and returns the sentence. */
+  editSentence(id, number, target) {
+    const headers = { "Content-Type": "application/json", ...this.#keyHeader };
+    return this.#json(`documents/${id}/segments/${number}`, { method: "PUT", headers, body: JSON.stringify({ target }) });
+  }
+
+  /** Returns the content and the name of an edited file ("file"), or of its sentences ("tmx"). */
+  async document(id, kind) {
+    const response = await this.#send(`documents/${id}/${kind}`, { headers: this.#keyHeader });
+    const name = decodeURIComponent(response.headers.get("Content-Disposition").split("utf-8''")[1]);
+    return { blob: await response.blob(), name };
+  }
+
   /** Sends a better translation of a text to POST /suggest. */
   async suggest(body) {
     const headers = { "Content-Type": "application/json" };
     await this.#send("suggest", { method: "POST", headers, body: JSON.stringify(this.#withKey(body)) });
+  }
+
+  /** For requests whose key must not be a part of the address. */
+  get #keyHeader() {
+    const key = this.key();
+    return key ? { Authorization: `DeepL-Auth-Key ${key}` } : {};
   }
 
   #withKey(body) {

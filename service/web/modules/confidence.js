@@ -19,6 +19,15 @@ export function describe(quality, unfamiliar = false) {
   return `Confidence ${Math.round(quality)} of 100${words[level(quality)]}`;
 }
 
+/** Returns a text about a whole answer, such as "Confidence 64 of 100, unknown for 1 of 3 sentences". */
+export function summary(answer) {
+  const { length } = answer.sentences;
+  const unknown = answer.sentences.filter(({ quality, unfamiliar }) => quality === null && unfamiliar).length;
+  const quality = overall(answer);
+  if (quality === null || !unknown) return describe(quality, unknown > 0);
+  return `${describe(quality)}, unknown for ${unknown} of ${length} sentences`;
+}
+
 /**
  * Returns the service's value for the text, or the mean of its sentences, weighted by length. A text without sentences,
  * such as a text that is in the target language already, has none: nothing was translated.

@@ -4,7 +4,7 @@ import { byId, element } from "./dom.js";
 import { withRetries } from "./retry.js";
 
 export class Files {
-  /** @param {{service, languages, tools}} parts */
+  /** @param {{service, languages, tools, sentences}} parts */
   constructor(parts) {
     Object.assign(this, parts);
     this.input = byId("file-input");
@@ -60,8 +60,8 @@ export class Files {
     const { signal } = job.controller;
     const send = () => this.service.translateFile(file, source, target, { signal, onProgress: (share) => job.progress(share) });
     try {
-      const url = await withRetries(send, { signal, onWait: (_, seconds) => job.waiting(seconds) });
-      job.done(url, target);
+      const answer = await withRetries(send, { signal, onWait: (_, seconds) => job.waiting(seconds) });
+      job.done(answer, target, this.sentences);
     } catch (error) {
       if (signal.aborted) job.row.remove();
       else job.failed(error.message, true);
@@ -91,13 +91,21 @@ class FileJob {
     this.state.textContent = seconds === null ? "No network. Goes on when it is back." : `Busy: trying again in ${seconds} s`;
   }
 
-  done(url, target) {
+  /** Offers the translated file and, if the service keeps them, its sentences. */
+  done({ translatedFileUrl: url, documentId: id }, target, sentences) {
     this.state.textContent = "Translated";
     this.bar.remove();
     const dot = this.file.name.lastIndexOf(".");
     const ending = url.slice(url.lastIndexOf(".")); // a PDF file becomes a Word document
     const name = `${this.file.name.slice(0, dot)}.${target}${ending}`;
-    this.action.replaceWith(element("a", { class: "button", href: url, download: name }, "Download", hidden(` ${name}`)));
+    const edited = (event) => {
+      if (!sentences.edited(id)) return;
+      event.preventDefault();
+      sentences.download(id, "file");
+    };
+    const link = element("a", { class: "button", href: url, download: name, onclick: edited }, "Download", hidden(` ${name}`));
+    const open = id && button("Sentences", this.file, () => sentences.open(id, open));
+    this.action.replaceWith(element("span", { class: "actions" }, ...(open ? [open] : []), link));
   }
 
   failed(message, retry) {

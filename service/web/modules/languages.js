@@ -72,6 +72,24 @@ export class Languages {
     this.#set(this.target, this.detectedSource);
   }
 
+  /** Whether a model translates from this language. */
+  translatesFrom(code) {
+    return this.#targets(code).length > 0;
+  }
+
+  /** Returns the languages into which a language is translated. */
+  targetsOf(code) {
+    return this.#targets(code);
+  }
+
+  chooseSource(code) {
+    this.#choose(code, this.target, this.onChange);
+  }
+
+  chooseTarget(code) {
+    this.#choose(this.source, code, this.onChange);
+  }
+
   use(source, target) {
     if (this.#fits(source, target)) this.#set(source, target);
   }

@@ -5,7 +5,7 @@ import { read, readPartial, withWording } from "./answer.js";
 import { Service } from "./api.js";
 import { AttentionPanel } from "./attention.js";
 import { copy } from "./clipboard.js";
-import { describe, level, overall } from "./confidence.js";
+import { level, overall, summary } from "./confidence.js";
 import { byId, setText } from "./dom.js";
 import { Files } from "./files.js";
 import { Glossary } from "./glossary.js";
@@ -15,8 +15,10 @@ import { Languages } from "./languages.js";
 import { AlignmentHighlighter } from "./alignment.js";
 import { LiveTranslation } from "./live.js";
 import { Models } from "./models.js";
+import { OtherLanguage } from "./other-language.js";
 import { OutputPane } from "./output.js";
 import { withRetries } from "./retry.js";
+import { Sentences } from "./sentences.js";
 import { startShortcuts } from "./shortcuts.js";
 import { SourcePane, tick } from "./source.js";
 import { Suggestion } from "./suggestion.js";
@@ -88,9 +90,15 @@ class Page {
       (sentence) => ({ ...this.#sentenceJob(sentence), ...this.models.fields, api_key: this.key.value }),
     );
     this.models = new Models({ choice: byId("model-choice"), select: byId("model"), about: byId("about-model") }, () => this.translate());
+    this.otherLanguage = new OtherLanguage(
+      { message: byId("other-language"), text: byId("other-language-text"), button: byId("other-language-button") },
+      this.languages,
+      (text, signal) => this.service.detect(text, signal),
+    );
     this.glossary = new Glossary(this.languages, () => this.translate(this.#pause));
     this.history = new History(this.languages, (entry) => this.#recall(entry));
-    this.files = new Files({ service: this.service, languages: this.languages, tools: this.tools });
+    const sentences = new Sentences(this.service);
+    this.files = new Files({ service: this.service, languages: this.languages, tools: this.tools, sentences });
     this.live = new LiveTranslation((job, signal, onPart) => this.#send(job, signal, onPart), {
       begun: () => this.#busy(true),
       part: (job, part) => this.#partly(job, part),
@@ -142,6 +150,7 @@ class Page {
       return;
     }
     this.live.cancel();
+    this.otherLanguage.hide();
     this.#busy(false);
     this.errors.clear();
     this.languages.setDetected(null);
@@ -188,6 +197,7 @@ class Page {
   }
 
   #languagesChanged() {
+    this.otherLanguage.hide();
     this.#showModel();
     this.glossary.show();
     this.translate();
@@ -228,6 +238,7 @@ class Page {
 
   #failed(error) {
     this.#busy(false);
+    this.otherLanguage.hide();
     this.#show(read({ translatedText: "" }, this.source.text));
     byId("placeholder").hidden = true;
     this.errors.failed(error);
@@ -242,19 +253,27 @@ class Page {
     byId("copy").hidden = !answer.text;
     const quality = overall(answer);
     const unfamiliar = answer.sentences.some((sentence) => sentence.unfamiliar);
-    setText(byId("confidence"), describe(quality, unfamiliar));
+    setText(byId("confidence"), summary(answer));
     byId("confidence").dataset.level = level(quality, unfamiliar);
-    byId("legend").hidden = answer.sentences.every((sentence) => !level(sentence.quality));
+    this.#showLegend(new Set(answer.sentences.map((sentence) => level(sentence.quality, sentence.unfamiliar))));
+  }
+
+  /** Explains the lines under the sentences of these levels. */
+  #showLegend(levels) {
+    const items = [...byId("legend").children];
+    for (const item of items) item.hidden = !levels.has(item.dataset.level);
+    byId("legend").hidden = items.every((item) => item.hidden);
   }
 
   /** Announces a final answer, adds it to the history, and updates an open attention panel. */
   #settled(job) {
     const answer = this.#answer;
-    const unsure = answer.sentences.filter(({ quality }) => level(quality)).length;
+    const unsure = answer.sentences.filter(({ quality, unfamiliar }) => level(quality, unfamiliar)).length;
     const warning = unsure ? ` (${unsure} of ${answer.sentences.length} sentences less sure)` : "";
     byId("result").textContent = answer.text + warning;
     this.history.remember({ source: this.languages.detectedSource || job.source, target: job.target, text: job.text, translation: answer.text });
     if (this.tools.isOpen("inside")) this.attention.show(answer);
+    this.otherLanguage.check(job, answer.detected?.language);
   }
 
   #busy(busy) {

@@ -51,7 +51,7 @@ export class OutputPane {
   #sentence(answer, sentence, index, links) {
     const own = links.get(sentence).map(({ id, target }) => ({ id, range: target }));
     const attributes = {
-      class: `sentence ${level(sentence.quality)}`,
+      class: `sentence ${level(sentence.quality, sentence.unfamiliar)}`,
       role: "button",
       tabindex: index === this.current ? 0 : -1,
       "data-index": index,

@@ -258,6 +258,17 @@ def test_searches_of_all_kinds_in_one_batch(library: ctypes.CDLL, int8: bool) ->
     assert len({tuple(one.tokens for one in hypotheses) for hypotheses in alone}) > 25
 
 
+def test_several_steps_in_one_call(library: ctypes.CDLL) -> None:
+    model, sources = compile_model(library, odd_model(), int8=True), some_sources(4)
+    requests = [Request(n, source, BEAM.of(source)) for n, source in enumerate(sources)]
+    single, several = CompiledDecoder(model).begin(requests), CompiledDecoder(model).begin(requests)
+    while not (finished := single.advance()):
+        pass
+    assert several.advance(single.steps - 1) == [] and several.steps == single.steps - 1
+    assert several.advance(50) == finished and several.steps == single.steps
+    assert several.results(finished) == single.results(finished)
+
+
 def test_samples_follow_the_probabilities(library: ctypes.CDLL) -> None:
     """Seeds change what is drawn, and first tokens are as frequent as the model says."""
     model = odd_model()

@@ -299,9 +299,12 @@ def test_a_closed_connection_cancels_the_translation(native: Native, models: Wor
             connection.sendall(f"{head}\r\n\r\n{body}".encode())
             while not models.calls:
                 time.sleep(0.01)
-        while not models.calls[-1].cancelled:
+            assert not models.calls[0].cancelled
+        deadline = time.monotonic() + 60
+        while not models.calls[0].cancelled and time.monotonic() < deadline:
             time.sleep(0.01)
         native.do(models.gate.set)
+        assert [call.cancelled for call in models.calls] == [True]
 
 
 # Models

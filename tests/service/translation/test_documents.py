@@ -33,9 +33,9 @@ def test_other_requests_run_between_parts_that_are_translated_without_waiting() 
         documents = DocumentTranslator(DocumentOptions(), DirectParsers())
         opened = await documents.open("caller", "a.txt", "\n".join(lines).encode())
         task = asyncio.create_task(other())
-        content = await documents.translated("caller", opened, "en", translate)
+        translated = await documents.translated("caller", opened, "en", translate)
         await task
-        return content
+        return translated.content
 
     assert asyncio.run(test()).decode() == "\n".join(lines).upper()
     assert max(after - before for before, after in itertools.pairwise(seen)) <= MAX_PARTS

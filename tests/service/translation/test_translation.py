@@ -556,9 +556,9 @@ def test_a_document_in_its_own_language_told_as_a_whole() -> None:
         )
         german = b"da ist der Hund\nzwei"
         opened = await translations.open_document(asked, "a.txt", german)
-        assert await translations.translate_opened(opened, asked) == german
+        assert (await translations.translate_opened(opened, asked)).content == german
         opened = await translations.open_document(asked, "a.pdf", pdf(b"BT /F 12 Tf 72 700 Td (da ist der Hund) Tj ET"))
-        written = docx.Document(io.BytesIO(await translations.translate_opened(opened, asked)))
+        written = docx.Document(io.BytesIO((await translations.translate_opened(opened, asked)).content))
         assert [paragraph.text for paragraph in written.paragraphs] == ["da ist der Hund"]
         with pytest.raises(InvalidDocument, match=r"Source and target language are equal: German \(de\)"):
             await translations.translate_document("a.txt", german, asked)

@@ -58,11 +58,16 @@ class Double:
     asked: list[dict[str, Any]] = field(default_factory=list)
     explained: list[dict[str, Any]] = field(default_factory=list)  # forms of POST /explain
     files: dict[str, bytes] = field(default_factory=dict)
+    sentences: list[dict[str, Any]] = field(default_factory=list)  # of the last file
+    page_size: int = 100  # sentences of one answer
     refused: int = 0
 
     def translate(self, text: str, body: dict[str, Any]) -> dict[str, Any]:
         """The answer to one text."""
         source = body["source"] if body["source"] != "auto" else detected(text)
+        if source == body["target"] and not self.plain:  # nothing is translated
+            language = {"language": source, "confidence": 97}
+            return {"translatedText": text, "detectedLanguage": language, "quality": 100.0, "segments": []}
         segments, translation, read = [], "", 0
         for found in re.finditer(r"[^\s.!?][^.!?\n]*[.!?]*", text):
             translation += text[read : found.start()]
@@ -192,6 +197,10 @@ def create_double(double: Double) -> FastAPI:
             return StreamingResponse(streamed(body["q"], answer), media_type="text/event-stream")
         return JSONResponse(answer)
 
+    @app.post("/detect")
+    async def detect(request: Request) -> list[dict[str, Any]]:
+        return [{"language": detected((await request.json())["q"]), "confidence": 97.0}]
+
     @app.post("/suggest")
     async def suggest(request: Request) -> Response:
         body = await request.json()
@@ -212,13 +221,49 @@ def create_double(double: Double) -> FastAPI:
             file = form["file"]
             assert isinstance(file, UploadFile) and file.filename is not None
             name, content = file.filename, await file.read()
-            body = {"source": form["source"], "target": form["target"]}
-        double.files[name] = double.translate(content.decode(), body)["translatedText"].encode()
-        return JSONResponse({"translatedFileUrl": str(request.url_for("download", name=name))})
+            body = {"source": form["source"], "target": form["target"], "segments": form["segments"] == "true"}
+        answer = double.translate(content.decode(), body)
+        double.files[name] = answer["translatedText"].encode()
+        url = {"translatedFileUrl": str(request.url_for("download", name=name))}
+        if "segments" not in answer:
+            return JSONResponse(url)
+        double.sentences = [
+            {
+                "number": number,
+                "source": content.decode()[slice(*one["source"])],
+                "target": answer["translatedText"][slice(*one["target"])],
+                "edited": False,
+                **{key: one[key] for key in ("quality", "unfamiliar") if one.get(key) is not None},
+                **({"match": 0.87} if number == 1 else {}),
+            }
+            for number, one in enumerate(answer["segments"])
+        ]
+        return JSONResponse({**url, "documentId": name})
 
     @app.get("/download_file/{name}")
     def download(name: str) -> Response:
         return Response(double.files[name], media_type="text/plain; charset=utf-8")
+
+    @app.get("/documents/{id}/segments")
+    def segments(id: str, first: int) -> dict[str, Any]:
+        end = first + double.page_size
+        count = len(double.sentences)
+        page = {"name": id, "source": "en", "target": "de", "count": count, "segments": double.sentences[first:end]}
+        return {**page, "next": end} if end < count else page
+
+    @app.put("/documents/{id}/segments/{number}")
+    async def edit(id: str, number: int, request: Request) -> Response:
+        target = (await request.json())["target"]
+        if "FAIL" in target:
+            return problem(507, "The disk of the service is full")
+        double.sentences[number] |= {"target": target, "edited": True}
+        return JSONResponse(double.sentences[number])
+
+    @app.get("/documents/{id}/{kind}")
+    def document(id: str, kind: str) -> Response:
+        text = " ".join(one["target"] for one in double.sentences)
+        name = f"{id}.{kind}"
+        return Response(text, headers={"Content-Disposition": f"attachment; filename*=utf-8''{name}"})
 
     return app
 

@@ -59,9 +59,9 @@ class Visit:
     def type(self, text: str, translation: str | None = None) -> None:
         self.page.fill("#source-text", text)
         if translation is not None:
-            self.translated(translation)
+            self.expect_translation(translation)
 
-    def translated(self, text: str) -> None:
+    def expect_translation(self, text: str) -> None:
         expect(self.page.locator("#output")).to_have_text(text, use_inner_text=True)
 
     def stored(self, name: str) -> Any:
@@ -99,7 +99,7 @@ def visit(browser: Any, url: str) -> Iterator[Callable[..., Visit]]:
 
     def open_page(fragment: str = "", **options: Any) -> Visit:
         context = browser.new_context(**{"reduced_motion": "reduce", **options})
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(30_000)
         visit = Visit(context.new_page(), url)
         visits.append(visit)
         visit.watch()
@@ -116,7 +116,7 @@ def visit(browser: Any, url: str) -> Iterator[Callable[..., Visit]]:
 def test_typing_translates(visit: Callable[..., Visit], double: Double) -> None:
     seen = visit()
     seen.page.locator("#source-text").press_sequentially("The dog sleeps.", delay=20)
-    seen.translated("der Hund schläft.")
+    seen.expect_translation("der Hund schläft.")
     assert len(double.asked) < len("The dog sleeps.")  # a pause, not every key, sends the text
     assert double.asked[-1]["q"] == "The dog sleeps."
     expect(seen.page.locator("#result")).to_have_text("der Hund schläft.")  # what a screen reader says
@@ -129,7 +129,7 @@ def test_an_older_answer_never_replaces_a_newer_one(visit: Callable[..., Visit],
     expect(seen.page.locator("#target-pane")).to_have_attribute("aria-busy", "true")
     seen.type("The cat", "der Katze")
     seen.page.wait_for_timeout(1500)
-    seen.translated("der Katze")
+    seen.expect_translation("der Katze")
     assert [body["q"] for body in double.asked] == ["SLOW dog", "The cat"]
 
 
@@ -150,7 +150,7 @@ def test_swapping(visit: Callable[..., Visit]) -> None:
     seen.type("The dog sleeps.", "der Hund schläft.")
     seen.page.click("#swap")
     assert seen.page.input_value("#source-text") == "der Hund schläft."
-    seen.translated("the dog sleeps.")
+    seen.expect_translation("the dog sleeps.")
     assert seen.page.url.endswith("#de/en")
     seen.page.keyboard.press("Alt+s")
     assert seen.page.url.endswith("#en/de")
@@ -171,6 +171,29 @@ def test_detection(visit: Callable[..., Visit]) -> None:
     expect(seen.page.locator("#detected")).to_have_text("Detected: German (97%)")
     seen.page.click("#swap")
     assert seen.page.url.endswith("#en/de")
+
+
+def test_text_in_another_language_than_the_selected_one_is_reported(visit: Callable[..., Visit]) -> None:
+    seen = visit("#en/de")
+    seen.type("The dog sleeps.", "der Hund schläft.")
+    expect(seen.page.locator("#result")).to_have_text("der Hund schläft.")
+    expect(seen.page.locator("#other-language")).to_be_hidden()
+    seen.type("Der Hund schläft. Der Hund läuft.")
+    expect(seen.page.locator("#other-language-text")).to_have_text("This text looks like German.")
+    seen.page.get_by_role("button", name="Translate from German").click()
+    seen.expect_translation("the dog sleeps. the dog runs.")
+    assert seen.page.url.endswith("#de/en")
+    expect(seen.page.locator("#other-language")).to_be_hidden()
+
+
+def test_text_in_the_target_language_is_reported(visit: Callable[..., Visit]) -> None:
+    seen = visit("#auto/de")
+    seen.type("Der Hund schläft.", "Der Hund schläft.")
+    expect(seen.page.locator("#other-language-text")).to_have_text("This text is in German already.")
+    expect(seen.page.locator("#confidence")).to_be_hidden()  # nothing was translated
+    seen.page.get_by_role("button", name="Translate into English").click()
+    seen.expect_translation("the dog sleeps.")
+    expect(seen.page.locator("#other-language")).to_be_hidden()
 
 
 def test_what_the_model_was_trained_on(visit: Callable[..., Visit]) -> None:
@@ -214,7 +237,7 @@ def test_copy_and_clear(visit: Callable[..., Visit]) -> None:
     expect(seen.page.locator("#result")).to_have_text("Copied.")
     assert seen.page.evaluate("navigator.clipboard.readText()") == "hallo"
     seen.page.click("#clear")
-    seen.translated("")
+    seen.expect_translation("")
     assert seen.page.evaluate("document.activeElement.id") == "source-text"
 
 
@@ -228,14 +251,14 @@ def test_alternatives(visit: Callable[..., Visit], double: Double) -> None:
     expect(choices).to_have_count(4)
     assert double.asked[-1]["q"] == "A man runs on the beach." and double.asked[-1]["alternatives"] > 1
     choices.nth(1).click()
-    seen.translated("Nun: ein Mann läuft auf der Strand. der Hund schläft.")
+    seen.expect_translation("Nun: ein Mann läuft auf der Strand. der Hund schläft.")
     expect(popover).not_to_be_visible()
     seen.page.hover("#output .piece >> nth=1")  # what stands behind the new wording has moved along
     expect(seen.page.locator("#readout")).to_have_text("dog → Hund")
     seen.page.keyboard.press("Enter")  # the sentence has the focus again
     expect(choices.nth(1)).to_have_attribute("aria-pressed", "true")
     choices.nth(0).click()
-    seen.translated(TRANSLATION)
+    seen.expect_translation(TRANSLATION)
 
 
 def test_a_reader_improves_a_translation(visit: Callable[..., Visit], double: Double) -> None:
@@ -251,7 +274,7 @@ def test_a_reader_improves_a_translation(visit: Callable[..., Visit], double: Do
     expect(seen.page.locator("#suggestion-note")).to_have_text("Slowdown: 500 per 1 day")
     field.fill(" Der Hund schläft. ")
     seen.page.click("#suggestion button")
-    seen.translated("ein Mann läuft auf der Strand. Der Hund schläft.")
+    seen.expect_translation("ein Mann läuft auf der Strand. Der Hund schläft.")
     assert double.suggested == [{"q": "The dog sleeps.", "s": "Der Hund schläft.", "source": "en", "target": "de"}]
     expect(seen.page.locator("#alternatives")).not_to_be_visible()
 
@@ -278,7 +301,7 @@ def test_alternatives_by_keyboard(visit: Callable[..., Visit]) -> None:
     expect(seen.page.locator("#alternatives li button")).to_have_count(4)
     keys.press("ArrowDown")
     keys.press("Enter")
-    seen.translated("ein Mann läuft auf der Strand. Nun: der Hund schläft.")
+    seen.expect_translation("ein Mann läuft auf der Strand. Nun: der Hund schläft.")
     keys.press("Enter")
     keys.press("Escape")
     expect(seen.page.locator("#alternatives")).not_to_be_visible()
@@ -340,6 +363,10 @@ def test_text_unlike_the_training_text_has_no_value_and_no_colour(visit: Callabl
     assert seen.page.evaluate(marker) == "none"
     sentence = seen.page.locator("#output .sentence")
     assert seen.page.locator(f"#{sentence.get_attribute('aria-describedby')}").text_content() == unknown
+    seen.type("The dog sleeps. The mortgage sleeps.", "der Hund schläft. der mortgage schläft.")
+    expect(seen.page.locator("#confidence")).to_have_text("Confidence 88 of 100, unknown for 1 of 2 sentences")
+    expect(seen.page.locator("#output .sentence").nth(1)).to_have_class("sentence unfamiliar")
+    expect(seen.page.locator("#legend")).to_have_text("confidence unknown", use_inner_text=True)
 
 
 def test_attention(visit: Callable[..., Visit]) -> None:
@@ -390,7 +417,7 @@ def test_glossary(visit: Callable[..., Visit], double: Double) -> None:
     seen.page.fill("#terms input >> nth=1", "Köter")
     seen.page.fill("#kept-word", "beach")
     seen.page.press("#kept-word", "Enter")
-    seen.translated("ein Mann läuft auf der beach. der Köter schläft.")
+    seen.expect_translation("ein Mann läuft auf der beach. der Köter schläft.")
     assert double.asked[-1]["glossary"] == {"dog": "Köter"} and double.asked[-1]["do_not_translate"] == ["beach"]
     expect(seen.page.locator("#glossary-badge")).to_have_text("2")
     seen.page.reload()
@@ -398,7 +425,7 @@ def test_glossary(visit: Callable[..., Visit], double: Double) -> None:
     seen.page.click("text=Glossary")
     seen.page.click("[aria-label='Remove the term dog']")
     seen.page.click("[aria-label='Translate beach again']")
-    seen.translated(TRANSLATION)
+    seen.expect_translation(TRANSLATION)
     assert "glossary" not in double.asked[-1] and "do_not_translate" not in double.asked[-1]
 
 
@@ -426,6 +453,71 @@ def test_files_by_drop_and_by_button(visit: Callable[..., Visit]) -> None:
     expect(seen.page.locator("#jobs li")).to_have_count(1)
 
 
+def open_sentences(seen: Visit, text: str) -> Any:
+    """The view of the sentences of a file."""
+    expect(seen.page.locator("#count")).to_contain_text("/")
+    seen.page.set_input_files("#file-input", {"name": "n.txt", "mimeType": "text/plain", "buffer": text.encode()})
+    seen.page.get_by_role("button", name="Sentences n.txt").click()
+    view = seen.page.locator("#sentences")
+    expect(view.get_by_role("heading")).to_be_focused()
+    return view
+
+
+def downloaded(seen: Visit, button: Any) -> tuple[str, str]:
+    """Name and content of the file that a button saves."""
+    with seen.page.expect_download() as download:
+        button.click()
+    return download.value.suggested_filename, download.value.path().read_text()
+
+
+def test_a_file_is_edited_sentence_by_sentence(visit: Callable[..., Visit], double: Double) -> None:
+    seen = visit()
+    seen.refusals = True
+    view = open_sentences(seen, f"The dog runs on the beach. {TEXT} A mortgage.")
+    assert view.locator(".pair-source").all_inner_texts()[:2] == [
+        "The dog runs on the beach.",
+        "A man runs on the beach.",
+    ]
+    states = view.locator(".pair-state").all_inner_texts()
+    assert states == ["less sure", "Memory: 87% match, less sure", "", "confidence unknown"]
+    first, second = (view.get_by_label(f"Translation of sentence {number}") for number in (1, 2))
+    first.fill("Der Hund läuft am\nStrand.")
+    first.press("Enter")
+    expect(second).to_be_focused()
+    expect(view.locator("li").first).to_contain_text("Edited")
+    expect(first).to_have_value("Der Hund läuft am Strand.")
+    expect(seen.page.locator("#result")).to_have_text("Sentence 1 is saved.")
+    second.press("Shift+Enter")
+    expect(first).to_be_focused()
+    first.fill("falsch")
+    first.press("Escape")
+    expect(first).to_have_value("Der Hund läuft am Strand.")
+    second.fill("FAIL")
+    view.get_by_role("button", name="Download TMX").click()  # a sentence that is not saved is not lost
+    expect(view.locator("li").nth(1)).to_contain_text("Not saved: The disk of the service is full")
+    expect(second).to_be_focused()
+    second.fill("Ein Mann rennt.")  # not saved yet
+    whole = "Der Hund läuft am Strand. Ein Mann rennt. der Hund schläft. ein mortgage."
+    assert downloaded(seen, view.get_by_role("button", name="Download TMX")) == ("n.txt.tmx", whole)
+    assert downloaded(seen, view.get_by_role("button", name="Download the document")) == ("n.txt.file", whole)
+    assert downloaded(seen, seen.page.locator("#jobs a")) == ("n.txt.file", whole)  # with the edits
+    view.get_by_role("button", name="Close").click()
+    expect(seen.page.get_by_role("button", name="Sentences n.txt")).to_be_focused()
+
+
+def test_many_sentences_come_in_pages(visit: Callable[..., Visit], double: Double) -> None:
+    double.page_size = 2
+    seen = visit()
+    view = open_sentences(seen, "The dog. The cat. A man.")
+    expect(view.locator("#sentences-range")).to_have_text("1 to 2 of 3")
+    view.get_by_label("Translation of sentence 2").fill("die Katze.")
+    view.get_by_role("button", name="Next").click()
+    expect(view.locator("#sentences-range")).to_have_text("3 to 3 of 3")
+    assert double.sentences[1]["target"] == "die Katze."
+    view.get_by_role("button", name="Previous").click()
+    expect(view.get_by_label("Translation of sentence 2")).to_have_value("die Katze.")
+
+
 def test_history(visit: Callable[..., Visit]) -> None:
     seen = visit()
     for text, translation in (("The dog", "der Hund"), ("The dog sleeps", "der Hund schläft"), ("A cat", "ein Katze")):
@@ -434,7 +526,7 @@ def test_history(visit: Callable[..., Visit]) -> None:
     assert [entry["text"] for entry in seen.stored("history")] == ["A cat", "The dog sleeps"]
     seen.page.click("text=History")
     seen.page.click("#past button >> nth=1")
-    seen.translated("der Hund schläft")
+    seen.expect_translation("der Hund schläft")
     seen.page.click("#history-clear")
     assert seen.stored("history") is None
     seen.page.click("text=Keep a history")
@@ -466,6 +558,8 @@ def test_nothing_sticks_out(visit: Callable[..., Visit], width: int) -> None:
     seen.page.wait_for_selector("#output .sentence")
     for panel in PANELS:
         seen.page.click(f"[aria-controls={panel}]")
+        if panel == "files":
+            open_sentences(seen, f"{'x' * 200}. The dog.")
         seen.page.wait_for_timeout(100)
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -484,7 +578,7 @@ def test_busy_is_tried_again(visit: Callable[..., Visit], double: Double) -> Non
     seen.refusals = True
     seen.type("BUSY dog")
     expect(seen.page.locator("#trouble")).to_contain_text("The service is busy. Trying again.")
-    seen.translated("BUSY Hund")
+    seen.expect_translation("BUSY Hund")
     expect(seen.page.locator("#trouble")).not_to_be_visible()
     assert len(double.asked) == 2
 
@@ -507,7 +601,7 @@ def test_offline(visit: Callable[..., Visit]) -> None:
     seen.type("The dog")
     expect(seen.page.get_by_role("alert")).to_contain_text("No network")
     seen.page.context.set_offline(False)
-    seen.translated("der Hund")
+    seen.expect_translation("der Hund")
 
 
 def test_long_texts_come_sentence_by_sentence(visit: Callable[..., Visit], double: Double) -> None:
@@ -515,7 +609,7 @@ def test_long_texts_come_sentence_by_sentence(visit: Callable[..., Visit], doubl
     seen.type("The 😀 dog sleeps.\n" * 60)
     expect(seen.page.locator("#output .sentence")).to_have_count(60)
     assert double.asked[-1]["stream"] is True
-    seen.translated("der 😀 Hund schläft.\n" * 60)
+    seen.expect_translation("der 😀 Hund schläft.\n" * 60)
 
 
 class TestWithKeys:
@@ -530,7 +624,7 @@ class TestWithKeys:
         expect(seen.page.get_by_role("alert")).to_contain_text("Invalid API key")
         seen.page.fill("#key", KEY)
         seen.page.press("#key", "Enter")
-        seen.translated("der Hund")
+        seen.expect_translation("der Hund")
         assert KEY not in seen.page.evaluate("JSON.stringify(localStorage)")
 
 
@@ -546,7 +640,7 @@ class TestWithoutExtensions:
         expect(seen.page.locator("[aria-controls=files]")).not_to_be_visible()
         seen.page.click("#output .sentence")
         seen.page.click("#alternatives li button >> nth=2")
-        seen.translated(f"Also: {TRANSLATION}")
+        seen.expect_translation(f"Also: {TRANSLATION}")
         seen.page.click("text=Look inside")
         expect(seen.page.locator("#inside-note")).to_have_text("This service does not show its attention.")
 
@@ -591,6 +685,8 @@ def test_accessibility(visit: Callable[..., Visit], scheme: str, width: int) -> 
             for name in ("a.txt", "b.exe"):
                 seen.page.set_input_files("#file-input", {"name": name, "mimeType": "text/plain", "buffer": b"The dog"})
             seen.page.wait_for_selector("#jobs a")
+            seen.page.get_by_role("button", name="Sentences a.txt").click()
+            seen.page.wait_for_selector("#sentences textarea")
         check(panel)
     seen.page.click("#output .sentence >> nth=0", position={"x": 2, "y": 5})
     expect(seen.page.locator("#alternatives li button")).to_have_count(4)
@@ -617,7 +713,7 @@ class TestWithTheRealService:
         with seen.page.expect_response("**/translate") as answered:
             seen.type("The dog sees the cat.\nThe cat follows the dog.")
         answer = answered.value.json()
-        seen.translated(answer["translatedText"])
+        seen.expect_translation(answer["translatedText"])
         expect(seen.page.locator("#output .sentence")).to_have_count(2)
         seen.page.hover("#output .piece >> nth=0")
         assert seen.page.locator("#mirror .lit").count() and seen.page.locator("#output .lit").count()
@@ -632,6 +728,14 @@ class TestWithTheRealService:
         with seen.page.expect_download() as download:
             seen.page.click("#jobs a")
         assert download.value.path().read_text().strip()
+        seen.page.get_by_role("button", name="Sentences a.txt").click()
+        field = seen.page.get_by_label("Translation of sentence 1")
+        field.fill("Ein Hund & eine Katze.")
+        view = seen.page.locator("#sentences")
+        name, content = downloaded(seen, view.get_by_role("button", name="Download the document"))
+        assert (name, content) == ("a_de.txt", "Ein Hund & eine Katze.")
+        name, content = downloaded(seen, view.get_by_role("button", name="Download TMX"))
+        assert name == "a_de.tmx" and "<seg>Ein Hund &amp; eine Katze.</seg>" in content
 
     def test_a_long_text_comes_in_parts_and_ends_the_same(self, visit: Callable[..., Visit]) -> None:
         seen = visit("#en/de")

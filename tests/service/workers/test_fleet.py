@@ -23,13 +23,12 @@ from service.errors import (
     CannotTranslate,
     DeadlineExceeded,
     InvalidRequest,
-    Overloaded,
     ReloadRefused,
     Unavailable,
     UnknownModel,
     UnsupportedLanguage,
 )
-from service.workers.admission import Admission, RequestSize, Throughput
+from service.workers.admission import RequestSize
 from service.workers.fleet import Fleet, FleetConfig
 from service.workers.messages import Deliver, ModelSetup, Ready, SourceText, TranslateOptions
 from service.workers.pool import TransportFactory
@@ -544,38 +543,6 @@ def test_one_caller_does_not_keep_another_waiting(small_model: Path) -> None:
         return taken[0]
 
     assert steps(3000) <= 2 * steps(0)
-
-
-def test_one_caller_cannot_fill_the_house() -> None:
-    admission = Admission(RequestSize(8, 100, 1000))
-    with pytest.raises(Overloaded), admission.admitted("one", RequestSize(1, 1, 1001)):
-        pytest.fail("too large for the queue")
-    held = [admission.admitted("one", RequestSize(1, 1, 10)) for _ in range(8)]
-    for each in held:
-        each.__enter__()
-    with pytest.raises(Overloaded), admission.admitted("one", RequestSize(1, 1, 10)):
-        pytest.fail("the queue is full")
-    with admission.admitted("another", RequestSize(1, 1, 10)), admission.admitted("a third", RequestSize(1, 1, 10)):
-        assert admission.held == RequestSize(10, 10, 100)
-        with pytest.raises(Overloaded), admission.admitted("a fourth", RequestSize(1, 1, 10)):
-            pytest.fail("the reserve is full")
-    for each in held:
-        each.__exit__(None, None, None)
-    assert admission.held == RequestSize() and admission.refused == 3
-
-
-def test_when_to_come_again() -> None:
-    throughput = Throughput()
-    admission = Admission(RequestSize(10, 100, 100_000), throughput=throughput)
-    assert admission.retry_after() == 1  # nothing is known
-    throughput.note(100.0, 0, busy=True)
-    throughput.note(110.0, 1000, busy=True)
-    throughput.note(110.0, 0, busy=False)
-    throughput.note(200.0, 0, busy=True)  # while there was nothing to do, no time passed
-    with admission.admitted("", RequestSize(1, 1, 2000)):
-        assert admission.retry_after() == pytest.approx(10, abs=2)
-    with admission.admitted("", RequestSize(1, 1, 90_000)):
-        assert admission.retry_after() == 60
 
 
 def test_a_fleet_that_ends_lets_nobody_wait(small_model: Path) -> None:

@@ -1,0 +1,126 @@
+"""Sentences of a translated document, which a person can edit, and from which its segments are joined.
+
+Every character of the translation of a segment belongs to one sentence: `before`, `target` and `after` of its
+sentences, in order, are the translation.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import groupby, takewhile
+
+from mt.text.markup import Link, Range, TranslatedSegment
+from mt.text.markup.units import TextUnit, find_units
+from service.translation.answers import reports_of
+from service.translation.jobs import Answer
+
+MAX_COMPARED = 200  # words of a change that are compared with each other, because this takes quadratic time
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSentence:
+    """A sentence of a document and its translation.
+
+    `before` is the text between the translations of the previous sentence of the segment and this one, `after` the text
+    after the last one. `links` are word alignment; their ranges count characters of the segment's text and of `target`.
+    """
+
+    segment: int  # index in the document
+    source: str
+    target: str
+    before: str = ""
+    after: str = ""
+    links: tuple[Link, ...] = ()
+    confidence: float | None = None
+    unfamiliar: bool = False
+    match: float | None = None
+    edited: bool = False
+
+    def with_target(self, target: str) -> "DocumentSentence":
+        """Return the sentence with another translation, and the links that still hold."""
+        links = tuple(moved_links(self.links, self.target, target))
+        return replace(self, target=target, links=links, edited=True)
+
+
+def sentences_of(segment: int, text: str, answer: Answer) -> list[DocumentSentence]:
+    """Return the sentences of a translated segment; one with the whole text if the answer has no sentences."""
+    if not answer.sentences:
+        return [DocumentSentence(segment, text, answer.text)]
+    return [
+        DocumentSentence(
+            segment,
+            sentence.source,
+            report.text,
+            report.before,
+            report.after,
+            tuple((source, (begin - place, end - place)) for source, (begin, end) in sentence.links),
+            sentence.confidence,
+            sentence.unfamiliar,
+            sentence.match,
+        )
+        for sentence, report in zip(answer.sentences, reports_of(answer), strict=True)
+        for place in [report.target_range[0]]
+    ]
+
+
+def joined_segments(sentences: Iterable[DocumentSentence]) -> list[TranslatedSegment]:
+    """Return the translations of the segments of a document, in order."""
+    return [_joined(list(parts)) for _, parts in groupby(sentences, lambda sentence: sentence.segment)]
+
+
+def _joined(sentences: Sequence[DocumentSentence]) -> TranslatedSegment:
+    text = ""
+    links: list[Link] = []
+    for sentence in sentences:
+        text += sentence.before
+        place = len(text)
+        links += [(source, (begin + place, end + place)) for source, (begin, end) in sentence.links]
+        text += sentence.target + sentence.after
+    return TranslatedSegment(text, tuple(links))
+
+
+def moved_links(links: Iterable[Link], old: str, new: str) -> Iterator[Link]:
+    """Yield links to the translation `old` as links to the translation `new`.
+
+    The links of a word that stays move with the word. A word that replaces others has their links.
+    """
+    left, right = find_units(old), find_units(new)
+    begins, ends = [unit.begin for unit in left], [unit.end for unit in left]
+    moved: dict[int, Range] = {}  # units of `old`: ranges of `new`
+    for kind, i, i_end, j, j_end in _changes(_words(old, left), _words(new, right)):
+        for number in range(i, i_end):
+            if kind == "equal":
+                unit = right[j + number - i]
+                moved[number] = unit.begin, unit.end
+            elif j_end - j == 1:
+                moved[number] = right[j].begin, right[j].end
+    for source, (begin, end) in links:
+        units = range(bisect_right(ends, begin), bisect_left(begins, end))
+        places = [moved[number] for number in units if number in moved]
+        if places:
+            yield source, (places[0][0], places[-1][1])
+
+
+def _words(text: str, units: Iterable[TextUnit]) -> list[str]:
+    return [text[unit.begin : unit.end] for unit in units]
+
+
+def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
+    """Yield the differences between two texts, as SequenceMatcher.get_opcodes does, in linear time."""
+    head = _equal_length(old, new)
+    tail = _equal_length(old[head:][::-1], new[head:][::-1])
+    i, j = len(old) - tail, len(new) - tail
+    yield "equal", 0, head, 0, head
+    if max(i, j) - head <= MAX_COMPARED:
+        for kind, *ends in SequenceMatcher(None, old[head:i], new[head:j], autojunk=False).get_opcodes():
+            first, last, begin, end = (head + place for place in ends)
+            yield kind, first, last, begin, end
+    else:
+        yield "replace", head, i, head, j
+    yield "equal", i, len(old), j, len(new)
+
+
+def _equal_length(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return the number of equal words at the beginning of two texts."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))

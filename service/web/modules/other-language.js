@@ -1,0 +1,73 @@
+// The message that a text is in another language than the selected one, and the button that selects its language.
+
+import { setText } from "./dom.js";
+
+const SURE = 90; // percent: names and single words look like several languages
+const LETTERS = 10; // at least
+const BEGINNING = 1000; // characters that are sent to be detected
+
+export class OtherLanguage {
+  #controller = new AbortController();
+  #select = () => {};
+
+  /**
+   * @param {{message, text, button}} parts  of index.html
+   * @param {(text: string, signal) => Promise<{language: string, confidence: number}[]>} detect
+   */
+  constructor(parts, languages, detect) {
+    Object.assign(this, parts, { languages, detect });
+    this.button.addEventListener("click", () => this.#select());
+  }
+
+  hide() {
+    this.#controller.abort();
+    this.message.hidden = true;
+  }
+
+  /** Shows the message if it applies to a translated text. `detected` is its language if "auto" was selected. */
+  async check({ text, source, target }, detected) {
+    this.hide();
+    if (source === "auto") {
+      if (detected === target) this.#already(detected);
+      return;
+    }
+    if ((text.match(/\p{L}/gu) ?? []).length < LETTERS) return;
+    this.#controller = new AbortController();
+    const { signal } = this.#controller;
+    try {
+      const [first] = await this.detect(text.slice(0, BEGINNING), signal);
+      if (!signal.aborted && first?.confidence >= SURE && base(first.language) !== base(source)) this.#looksLike(first.language);
+    } catch {
+      // Without an answer there is no message: the translation does not depend on it.
+    }
+  }
+
+  #looksLike(code) {
+    const name = nameOf(code, this.languages);
+    const known = this.languages.translatesFrom(code);
+    this.#show(`This text looks like ${name}.`, known ? `Translate from ${name}` : "", () => this.languages.chooseSource(code));
+  }
+
+  #already(code) {
+    const other = this.languages.targetsOf(code)[0];
+    const label = other ? `Translate into ${this.languages.name(other)}` : "";
+    this.#show(`This text is in ${this.languages.name(code)} already.`, label, () => this.languages.chooseTarget(other));
+  }
+
+  #show(message, label, select) {
+    this.text.textContent = message;
+    setText(this.button, label);
+    this.#select = select;
+    this.message.hidden = false;
+  }
+}
+
+function base(code) {
+  return code.split("-")[0];
+}
+
+/** Returns the name of a language that the service may not translate. */
+function nameOf(code, languages) {
+  const name = languages.name(code);
+  return name === code ? new Intl.DisplayNames(["en"], { type: "language", fallback: "code" }).of(code) : name;
+}

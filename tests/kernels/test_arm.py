@@ -1,0 +1,178 @@
+"""Kernels for ARM in an emulator, against the kernels for this processor."""
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mt.bundled import STARTER_MODEL
+from mt.checkpoint import load_model
+from mt.decoding.options import SearchOptions, SpecialIds
+from mt.engine.backends.cpu import search_params, with_positions
+from mt.kernels import library as bindings
+from mt.kernels.build import OPTIONS, SOURCES, TARGETS, Target
+from mt.kernels.library import CpuBatch, CpuModel, SearchParams
+from mt.kernels.quantization import Int8Weights
+from tests.conftest import sentences
+from tests.kernels.conftest import Ids, compile_model, odd_model, some_sources
+
+DecodeOnArm = Callable[["Recorder", Sequence[Ids], SearchOptions], list[tuple[float, list[int]]]]
+EMULATOR = "qemu-aarch64"
+COMPILERS = {"gcc": ("aarch64-linux-gnu-g++",), "clang": ("clang++", "--target=aarch64-linux-gnu")}
+ARM = [target for target in TARGETS if target.compiles_on("aarch64")]
+BEAM = SearchOptions(beam_size=4, max_length_factor=1.0, max_length_offset=10)
+
+pytestmark = [
+    pytest.mark.slow,
+    *(
+        pytest.mark.skipif(shutil.which(tool) is None, reason=f"there is no {tool}")
+        for tool in (EMULATOR, "aarch64-linux-gnu-g++")
+    ),
+]
+
+
+class Recorder:
+    """Library that records the calls by which a model is built, in the format of decode.cpp."""
+
+    _name = "recorder.so"
+
+    def __init__(self) -> None:
+        self.config = b""
+        self.tensors: list[bytes] = []
+
+    def mt_tensors_new(self) -> int:
+        return 1
+
+    def mt_tensors_free(self, tensors: int) -> None:
+        pass
+
+    def mt_tensors_add(
+        self,
+        tensors: int,
+        name: bytes,
+        floats: int | None,
+        int8: int | None,
+        scales: int | None,
+        rows: int,
+        columns: int,
+    ) -> int:
+        head = np.array([len(name) + 1, int8 is not None, rows, columns], np.int32).tobytes() + name + b"\0"
+        content = ctypes.string_at(int8 or floats or 0, rows * columns * (1 if int8 else 4))
+        self.tensors.append(head + content + (ctypes.string_at(scales, rows * 4) if scales else b""))
+        return 0
+
+    def mt_model_size(self, config: Any, tensors: int) -> int:
+        self.config = bytes(config._obj)
+        return 1
+
+    def mt_model_new(self, *arguments: object) -> int:
+        return 1
+
+    def mt_model_free(self, handle: int) -> None:
+        pass
+
+    def file(self, sources: Sequence[Ids], options: SearchOptions) -> bytes:
+        """Return the input of decode.cpp."""
+        params = [search_params(options, len(source)) for source in sources]
+        ids = [id for source in sources for id in source]
+        numbers = [options.rows, len(sources), len(ids), *map(len, sources), *ids]
+        count = np.int32(len(self.tensors)).tobytes()
+        return b"".join(
+            [
+                self.config,
+                count,
+                *self.tensors,
+                np.array(numbers, np.int32).tobytes(),
+                bytes((SearchParams * len(params))(*params)),
+            ]
+        )
+
+
+def decode_here(model: CpuModel, sources: Sequence[Ids], options: SearchOptions) -> list[tuple[float, list[int]]]:
+    batch = CpuBatch(model, options.rows)
+    batch.join(sources, [search_params(options, len(source)) for source in sources])
+    while len(batch.advance(1000)[1]) < len(sources):
+        pass
+    return [(found[1], list(found[0])) for found in (batch.results(index)[0] for index in range(len(sources)))]
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
+    """decode.cpp for each compiler and target."""
+    folder = tmp_path_factory.mktemp("arm")
+    options = [option for option in OPTIONS if option not in ("-shared", "-fPIC")]
+    programs = {}
+    for name, command in COMPILERS.items():
+        for target in ARM if shutil.which(command[0]) else ():
+            path = folder / f"{name}-{target.name}"
+            source = str(Path(__file__).with_name("decode.cpp"))
+            done = subprocess.run(
+                [*command, *options, *target.options, "-static", f"-I{SOURCES}", source, "-o", str(path)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0 and done.stderr == "", done.stderr
+            programs[name, target.name] = path
+    return programs
+
+
+@pytest.fixture
+def decode_on_arm(
+    programs: dict[tuple[str, str], Path],
+    tmp_path: Path,
+    compiler: str,
+    target: Target,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Any:
+    """Function from a recorder, sources and options to the scores and tokens of an emulated ARM processor."""
+    if (compiler, target.name) not in programs:
+        pytest.skip(f"there is no {COMPILERS[compiler][0]}")
+
+    def run(recorder: Recorder, sources: Sequence[Ids], options: SearchOptions) -> list[tuple[float, list[int]]]:
+        (tmp_path / "model").write_bytes(recorder.file(sources, options))
+        command = [EMULATOR, str(programs[compiler, target.name]), str(tmp_path / "model")]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        return [(float(line.split()[0]), [int(token) for token in line.split()[1:]]) for line in lines]
+
+    monkeypatch.setattr(bindings, "cache_folder", lambda: None)  # no file with the weights of a recorder
+    return run
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("target", ARM, ids=lambda target: target.name)
+@pytest.mark.parametrize("int8", [False, True], ids=["float32", "int8"])
+def test_random_models(library: ctypes.CDLL, decode_on_arm: DecodeOnArm, int8: bool) -> None:
+    sources = some_sources(20)
+    for changes in ({}, {"norm": "post", "activation": "gelu"}, {"d_model": 128, "d_ff": 192, "heads": 4}):
+        model = odd_model(seed=3, **changes)
+        recorder = Recorder()
+        compile_model(recorder, model, int8)  # type: ignore[arg-type]
+        expected = decode_here(compile_model(library, model, int8), sources, BEAM)
+        found = decode_on_arm(recorder, sources, BEAM)
+        assert [tokens for _, tokens in found] == [tokens for _, tokens in expected]
+        near = 0.02 if int8 else 1e-4  # a number between two bytes may be rounded to the other
+        assert [score for score, _ in found] == pytest.approx([score for score, _ in expected], abs=near)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("target", ARM, ids=lambda target: target.name)
+def test_sentences_of_the_starter_model(library: ctypes.CDLL, decode_on_arm: DecodeOnArm) -> None:
+    loaded, special = load_model(STARTER_MODEL, "cpu"), SpecialIds()
+    weights, config = loaded.arrays(), loaded.description.model
+    assert isinstance(weights, Int8Weights)
+    packed = with_positions(weights.stored, config), (special.pad, special.unk, special.bos, special.eos), True
+    recorder = Recorder()
+    CpuModel(recorder, config, *packed)  # type: ignore[arg-type]
+    tag = loaded.tokenizer.tag_id("de")
+    sources = [(tag, *loaded.tokenizer.encode(text), special.eos) for text in sentences(100)]
+    expected = decode_here(CpuModel(library, config, *packed), sources, BEAM)
+    found = decode_on_arm(recorder, sources, BEAM)
+    assert [score for score, _ in found] == pytest.approx([score for score, _ in expected], abs=0.02)
+    different = sum(one != other for (_, one), (_, other) in zip(found, expected, strict=True))
+    assert different <= 2  # with scores that are equal but for the rounding of a number between two bytes

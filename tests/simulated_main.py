@@ -57,14 +57,9 @@ def simulated_measure(name: str, size: str, output: Path) -> list[ResultRow]:
 
 
 SMALL_TRAINING = (
-    *("tokenizer.vocabulary_size=300", "model.encoder_layers=1", "model.decoder_layers=1", "model.d_model=32"),
-    *(
-        "model.heads=2",
-        "model.d_ff=32",
-        "training.batch_tokens=200",
-        "training.update_tokens=200",
-        "decoding.beam_size=1",
-    ),
+    *("tokenizer.vocabulary_size=400", "model.encoder_layers=1", "model.decoder_layers=1", "model.d_model=32"),
+    *("model.heads=2", "model.d_ff=32", "training.batch_tokens=200", "training.update_tokens=200"),
+    "decoding.beam_size=1",
 )
 PAIRS = 300
 """Lines of each corpus file that the trainings use."""

@@ -248,16 +248,20 @@ def test_curl_commands_are_answered(service_port: int, tmp_path: Path) -> None:
         pytest.skip("curl is not installed")
     shown = [command for command in documented_commands() if command.startswith("curl ") and PORT in command]
     assert shown
-    memory = ""
+    latest = ""  # id of the memory or document that a command has created
     for command in shown:
-        typed = command.replace(PORT, f":{service_port}").replace('"ID"', f'"{memory}"').replace("/ID", f"/{memory}")
-        words = shlex.split(typed.partition(" --output ")[0])
+        typed = command.replace(PORT, f":{service_port}").replace('"ID"', f'"{latest}"').replace("/ID", f"/{latest}")
+        words, before = shlex.split(typed.partition(" --output ")[0]), time.time_ns()
         done = subprocess.run(
             [*words, "--silent", "--show-error", "--fail", "--noproxy", "*"], capture_output=True, cwd=tmp_path
         )
         assert done.returncode == 0, f"{command}\n{done.stderr.decode()}"
-        if "-X PUT" in command:
-            memory = json.loads(done.stdout)["id"]
+        if "-OJ" in command:
+            assert any(path.stat().st_mtime_ns > before for path in tmp_path.iterdir()), command
+            continue
+        if "segments=true" in command or "-X PUT" in command:
+            answer = json.loads(done.stdout)
+            latest = answer.get("documentId") or answer.get("id") or latest
         events = done.stdout.decode().split("\n\n")
         if "/explain" in command:
             assert events[0].startswith("<!doctype html>"), command

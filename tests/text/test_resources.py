@@ -1,6 +1,5 @@
 """Tables, YAML, and the text resources of programs: the texts that are found, and how translations are written."""
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -12,6 +11,7 @@ from mt.errors import DocumentError
 from mt.text.documents import DocumentOptions, open_document
 from mt.text.documents.messages import split_message
 from mt.text.markup import TranslatedSegment
+from tests.text.test_growth import measure
 
 YAML = r"""# a comment
 en:
@@ -247,10 +247,11 @@ def test_any_text_is_rendered_byte_for_byte(name: str, text: str) -> None:
 )
 def test_processor_time_is_proportional_to_the_size(name: str, content: Callable[[int], str]) -> None:
     def seconds(n: int) -> float:
-        begun = time.process_time()
-        with suppress(DocumentError):
-            assert translated(name, content(n).encode(), str) == content(n)
-        return time.process_time() - begun
+        def translate() -> None:
+            with suppress(DocumentError):
+                assert translated(name, content(n).encode(), str) == content(n)
+
+        return measure(translate)
 
     assert seconds(16_000) < 10 * seconds(4_000) + 0.1  # 4 times in linear time, 16 times in quadratic time
 

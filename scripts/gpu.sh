@@ -9,7 +9,8 @@ usage: bash scripts/gpu.sh [DIR] [--device NAME]
 
 Checks and measures this checkout on a GPU, the most important parts first. Each part runs in a process of its own for
 less than 10 minutes and writes JSON, Markdown and a log to DIR (default: gpu-results). summary.json and summary.md there
-list the parts: passed, failed or skipped, with seconds and a reason. Needs no network.
+list the parts: passed, failed or skipped, with seconds and a reason. A part that ends with status 77 was skipped; the
+last line of its log is the reason. Needs no network.
 MT_PYTHON is the Python to use (default: .venv/bin/python, or else python3).
 END
 }
@@ -58,20 +59,28 @@ summarize() { # NAME RESULT SECONDS REASON
     (IFS=, && printf '[%s]\n' "${rows[*]}") > "$output/summary.json"
     printf '| %s | %s | %s | %s |\n' "$1" "$2" "$3" "${reason//|/}" >> "$output/summary.md"
 }
-finish() { # NAME RESULT SECONDS: a part that is over; the reason of a failure is the last line of its log
+finish() { # NAME RESULT SECONDS: a part that is over; the last line of its log is the reason if it did not pass
     local reason=''
-    if [ "$2" = failed ]; then
-        failed+=("$1")
-        tail -n 5 "$output/$1.log"
-        reason=$(tail -n 1 "$output/$1.log" | tr -d '[:cntrl:]')
-    fi
+    case $2 in
+        failed)
+            failed+=("$1")
+            tail -n 5 "$output/$1.log"
+            ;;
+        skipped) tail -n 1 "$output/$1.log" ;;
+    esac
+    [ "$2" = passed ] || reason=$(tail -n 1 "$output/$1.log" | tr -d '[:cntrl:]')
     summarize "$1" "$2" "$3" "$reason"
 }
 part() {
     local name=$1 begun=$SECONDS result=passed
     shift
     echo "== $name: $*"
-    timeout --kill-after 10 590 "$@" > "$output/$name.log" 2>&1 || result=failed
+    timeout --kill-after 10 590 "$@" > "$output/$name.log" 2>&1
+    case $? in
+        0) ;;
+        77) result=skipped ;;
+        *) result=failed ;;
+    esac
     finish "$name" "$result" $((SECONDS - begun))
 }
 skip() { # NAME REASON
@@ -82,7 +91,7 @@ measure() {
     part "$1-$2" "$python" -m mt benchmark gpu --part "$1" --size "$2" --device "$device" --output "$output"
 }
 training() { # NAME [OVERRIDE ...] [OPTION ...]: sets `words`, the command of a training
-    words=(env MT_DATA="$output/data" "${launch[@]}" -m mt train scripts/recipes/phrasebook.toml
+    words=(env MT_DATA="$output/data" "${launch[@]}" mt train scripts/recipes/phrasebook.toml
         training.max_updates=40 training.validate_every=40 training.save_every=20 --run "$output/$1"
         --prepared "$output/prepared" --device "$device" "${@:2}")
 }
@@ -130,19 +139,21 @@ if [ "$device" = cuda ] && [ "$gpus" -gt 1 ]; then
 else
     skip translate-second-gpu "there is one GPU, or --device is not cuda"
 fi
-part service env MT_DEVICE="$device" "$python" -m mt benchmark serve mt/bundled/starter --source "$output/lines.en" \
-    --http --seconds 10 --output "$output/service"
-
-# Training that is killed and resumed, by torchrun with one and with all GPUs, and sharded.
-launch=("$python")
 part corpus "$python" -m mt fetch phrasebook --out "$output/data/phrasebook"
+part service env MT_DEVICE="$device" "$python" -m mt benchmark serve mt/bundled/starter \
+    --source "$output/data/phrasebook/train.tsv" --http --seconds 10 --rounds 1 --output "$output/service"
+
+# Training that is killed and resumed, by torchrun with one and with all GPUs, and sharded. `--` ends the options of
+# torchrun, which would take --run for an abbreviation of one of them.
+launch=("$python" -m)
+torchrun=("$python" -m torch.distributed.run --standalone -m --nproc-per-node)
 kill_training killed
 training killed --resume
 part resumed "${words[@]}"
-launch=("$python" -m torch.distributed.run --standalone --nproc-per-node 1)
+launch=("${torchrun[@]}" 1 --)
 train torchrun-1
 if [ "$gpus" -gt 1 ]; then
-    launch=("$python" -m torch.distributed.run --standalone --nproc-per-node "$gpus")
+    launch=("${torchrun[@]}" "$gpus" --)
     train "torchrun-$gpus"
 else
     skip torchrun-2 "there is one GPU"
@@ -152,7 +163,9 @@ train sharded training.shard=true training.optimizer=adam
 # Limits and peers.
 measure memory base
 measure attention base
-part peers "$python" -m mt benchmark decode --random base --device "$device" --beam-size 4 --output "$output/peers"
+cut -f 1 "$output/data/phrasebook/test.tsv" > "$output/sentences.en"
+part peers "$python" -m mt benchmark decode --random base --source "$output/sentences.en" --device "$device" \
+    --beam-size 4 --output "$output/peers"
 cat "$output"/*.md > "$output/all-parts.markdown" 2> /dev/null
 if [ ${#failed[@]} -gt 0 ]; then
     echo "FAILED: ${failed[*]}; the logs are in $output" >&2

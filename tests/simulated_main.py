@@ -1,4 +1,4 @@
-"""Takes the place of Python in scripts/gpu.sh: measurements run on the simulated device, the rest on the CPU."""
+"""Takes the place of Python in scripts/gpu.sh: models decode on the simulated device, and train on the CPU."""
 
 import os
 import sys
@@ -8,9 +8,14 @@ from typing import Any
 
 import torch
 
+from mt.cli import benchmark, translate
+from mt.cli import fetch as fetching
+from mt.cli.benchmarks import serve_http
 from mt.cli.benchmarks.gpu import ResultRow, Sizes, TimedDevice, measure
+from mt.cli.benchmarks.programs import ServerProgram
 from mt.config import ModelConfig
 from tests.simulated_device import SimulatedDevice, SimulatedGraphs
+from tests.simulated_gpu import simulate
 
 TINY = Sizes(
     ModelConfig(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2, dropout=0, max_length=64),
@@ -31,8 +36,8 @@ TINY = Sizes(
 
 def beam_step(slots: int, arguments: Sequence[Any]) -> None:
     """Take the place of the kernel, which only a GPU runs: each sentence ends after a few steps without results."""
-    _, _, _, _, progress, rows = arguments[:6]
-    rows.zero_()
+    newest, progress = arguments[3:5]
+    newest.zero_()
     progress[:, 0].add_(progress[:, 1])
     progress[:, 1].mul_(progress[:, 0] < 4)
 
@@ -51,21 +56,66 @@ def simulated_measure(name: str, size: str, output: Path) -> list[ResultRow]:
         return measure(name, machine, TINY, output, {"gpu": "none", "size": size})
 
 
-def main(arguments: list[str]) -> None:
-    if arguments[1:4] == ["mt", "benchmark", "gpu"]:
-        named = dict(zip(arguments[4::2], arguments[5::2], strict=True))
-        simulated_measure(named["--part"], named["--size"], Path(named["--output"]))
-        return
-    small = {"cuda": "cpu", "cuda:1": "cpu"}
+SMALL_TRAINING = (
+    *("tokenizer.vocabulary_size=400", "model.encoder_layers=1", "model.decoder_layers=1", "model.d_model=32"),
+    *("model.heads=2", "model.d_ff=32", "training.batch_tokens=200", "training.update_tokens=200"),
+    "decoding.beam_size=1",
+)
+PAIRS = 300
+"""Lines of each corpus file that the trainings use."""
+
+SKIPPED = 77
+"""Exit status of a part that was skipped."""
+
+
+def serve(options: list[str]) -> int:
+    """Measure the service with workers on the simulated device, with few and coarse probes."""
+    setattr(serve_http, "ServerProgram", lambda _, given: ServerProgram("tests.simulated_service", given))  # noqa: B010
+    return benchmark.main([*options, "--seconds", "1", "--bound", "60", "--precision", "100"])
+
+
+def fetch(options: list[str]) -> int:
+    """Write the phrasebook, shortened."""
+    status = fetching.main(options)
+    for path in Path(options[options.index("--out") + 1]).glob("*.tsv"):
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        path.write_text("".join(lines[:PAIRS]), encoding="utf-8")
+    return status
+
+
+def main(arguments: list[str]) -> int:
+    match arguments[1:]:
+        case ["-m", "pytest", *_]:
+            print("the tests need a GPU; their simulated counterparts run with the other tests")
+            return SKIPPED
+        case ["-m", "mt", "benchmark", "gpu", *options]:
+            named = dict(zip(options[::2], options[1::2], strict=True))
+            simulated_measure(named["--part"], named["--size"], Path(named["--output"]))
+            return 0
+        case ["-m", "mt", "benchmark", "serve", *options]:
+            return serve(["serve", *options])
+        case ["-m", "mt", "translate", *_] if "cuda:1" in arguments:
+            print("the simulated device is one device")
+            return SKIPPED
+        case ["-m", "mt", "translate", *options]:
+            simulate()
+            return translate.main(options)
+        case ["-m", "mt", "fetch", *options]:
+            return fetch(options)
+    return on_the_cpu(arguments)
+
+
+def on_the_cpu(arguments: list[str]) -> int:
+    """Run Python with these arguments, where processes of their own compute: trainings by torchrun, peers."""
+    if "train" in arguments:
+        arguments = [*arguments, *SMALL_TRAINING]
+    if arguments[1:4] == ["-m", "mt", "benchmark"]:
+        arguments = [*arguments, "--sentences", "8", "--single-sentences", "2", "--rounds", "1"]
+    small = {"cuda": "cpu", "base": "tiny"}
     if arguments[1:2] == ["-c"]:
         arguments[2] = arguments[2].replace("torch.cuda.device_count()", "2")
-    if arguments[1:4] == ["mt", "benchmark", "decode"]:
-        small["base"] = "tiny"
-        arguments += ["--sentences", "8", "--single-sentences", "2"]
-    if os.environ.get("MT_DEVICE") == "cuda":
-        os.environ["MT_DEVICE"] = "cpu"
-    os.execv(sys.executable, [sys.executable, *(small.get(argument, argument) for argument in arguments)])
+    os.execv(sys.executable, [sys.executable, *(small.get(argument, argument) for argument in arguments[1:])])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv))

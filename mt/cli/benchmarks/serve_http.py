@@ -60,8 +60,9 @@ def service(url: str | None, model: Path, dtype: str, threads: int, output: Path
     if url is not None:
         yield _client(url)
         return
-    options = ("--model", str(model), "--port", "0", "--dtype", dtype, "--threads", str(threads), "--log-json", "true")
-    with started("service", ServerProgram("service", options), output) as port:
+    options = ["--model", str(model), "--port", "0", "--dtype", dtype, "--threads", str(threads), "--log-json", "true"]
+    options += ["--cache-characters", "0"]  # a sentence of the sample is sent several times
+    with started("service", ServerProgram("service", tuple(options)), output) as port:
         yield _client(f"http://127.0.0.1:{port}")
 
 

@@ -58,7 +58,7 @@ _ACCEPTED_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 
 def path_of(scope: Scope) -> str:
-    """Return the path of a request without `root_path`."""
+    """Return the path of a request, with the prefix `root_path` removed."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", ""))
 

@@ -16,7 +16,7 @@ CLOSE_SECONDS = 12  # time after the grace period to send the last answers and t
 
 
 class Stoppable(Protocol):
-    """The HTTP server."""
+    """HTTP server that can be told to stop."""
 
     async def stop(self) -> None:
         """Close the connections, and let the server return."""

@@ -147,7 +147,7 @@ class Planner:
         return stage
 
     def _teachers(self, stem: str, group: ModelDirections, corpora: Sequence[SyntheticCorpus]) -> list[Candidate]:
-        """Train a teacher of the group for each seed, and score each on the validation set."""
+        """Append the stages that train a teacher of the group for each seed and score it on the validation set."""
         trained = []
         used = [c for c in corpora if {c.direction, c.direction.reversed} & {*group.directions}]
         for number in range(self.build.seeds):
@@ -167,7 +167,7 @@ class Planner:
         return "; ".join(GAINS[name] for name in used)
 
     def _score(self, trained: str, model: str, direction: Direction) -> str:
-        """Evaluate a trained model on the validation set; return the name of the stage."""
+        """Append the stage that evaluates a trained model on the validation set. Return its name."""
         pair = pair_of(direction, self.directions)
         columns = ",".join(direction_languages(pair))
         test = ("--tsv", f"{TEXT_FOLDER}/valid.{pair}.tsv", "--columns", columns, "--direction", str(direction))
@@ -185,7 +185,7 @@ class Planner:
         return "--device", self.machine.device
 
     def _synthesize(self, number: int, models: dict[str, list[Candidate]]) -> list[SyntheticCorpus]:
-        """Translate the training text by the models of all seeds, and monolingual text by one model."""
+        """Append the stages that translate training text by all models, and monolingual text by one."""
         corpora = []
         by_direction = {direction: models[group.label] for group in self.groups for direction in group.directions}
         for direction, translators in by_direction.items():
@@ -202,7 +202,7 @@ class Planner:
     def _parallel(
         self, name: str, direction: Direction, models: Sequence[Candidate], backward: Sequence[Candidate]
     ) -> SyntheticCorpus:
-        """Translate the training text of a direction; use the n-best translation nearest the reference."""
+        """Append the stages that translate training text, with the n-best translation nearest the reference."""
         pair = pair_of(direction, self.directions)
         path = f"{TEXT_FOLDER}/train.{pair}"
         text = FileToTranslate(f"{path}.{direction.source}", str(pair), TEXT, f"{path}.{direction.target}")
@@ -216,7 +216,7 @@ class Planner:
         models: Sequence[Candidate],
         backward: Sequence[Candidate] = (),
     ) -> SyntheticCorpus:
-        """Translate a text by each of `models`, and form a corpus of the translations."""
+        """Append the stages that translate a text by each of `models`. Return the corpus of the translations."""
         files = (text.path.removeprefix(DATA),) if text.path.startswith(DATA) else ()
         before = (text.stage,) if text.stage else ()
         n_best = ("--n-best", str(N_BEST), "--beam-size", str(max(N_BEST, self.recipe.decoding.beam_size)))
@@ -280,7 +280,7 @@ class Planner:
     def _student_text(
         self, group: ModelDirections, teacher: Candidate, back: Sequence[SyntheticCorpus]
     ) -> list[SyntheticCorpus]:
-        """Translate the training text, monolingual text and back-translated sources by the teacher."""
+        """Append the stages by which the teacher translates all texts, also back-translated sources."""
         corpora = []
         for direction in group.directions:
             corpora.append(self._parallel(f"student-{direction}", direction, [teacher], ()))
@@ -298,7 +298,7 @@ class Planner:
         return corpora
 
     def _publish(self, name: str, candidates: list[Candidate], inputs: tuple[str, ...]) -> Stage:
-        """Copy the best candidate to `models/`."""
+        """Append the stage that copies the best candidate to `models/`."""
         stages = tuple(stage_of(candidate.model) for candidate in candidates)
         output = f"models/{name}"
         return self._add(

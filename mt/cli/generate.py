@@ -1,4 +1,4 @@
-"""Generate text with a language model, which a recipe with `data.language` trains.
+"""Generate text with a language model. A recipe with `data.language` trains one.
 
     mt-service generate runs/characters-de/model --prompt "Wo ist"
     mt-service generate runs/characters-de/model --prompt "Wo ist" --count 5 --temperature 0.7 --top-k 10

@@ -77,7 +77,7 @@ class TranslationRecord:
     query: Query
 
     def labels(self, record: AttentionRecord) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the labels of the queries and of the keys of an attention."""
+        """Return the labels of the queries and of the keys of an attention record."""
         padded = (*self.source, *["<pad>"] * self.record.padding)
         return self.source if record.block == "encoder" else self.target, (
             self.target if record.block == "decoder" else padded
@@ -132,7 +132,7 @@ def explain(
     _check_size(loaded.description.model, len(request.source), len(request.source))
     tree = record_search(ModelScorer(loaded.model), request.source, request.options, request.prefix)
     if not tree.hypotheses:
-        raise RequestError(f"the model fails on {sentence!r}: no hypothesis has a finite probability")
+        raise RequestError(f"the model cannot translate {sentence!r}: the score of every hypothesis is infinite or NaN")
     best = tree.hypotheses[0]
     _check_size(loaded.description.model, len(request.source), len(best.tokens) + 1)
     record = record_pass(loaded.model, request.source, best.tokens)

@@ -29,7 +29,7 @@ class DecoderCache:
         memory_mask: Tensor | None,
         beams: int,
     ) -> None:
-        """Create a cache without columns. `keys` [0, L, R, H, d_k] sets the shapes, the dtype and the device."""
+        """Create an empty cache, without a decoded position. `keys` [0, L, R, H, d_k] sets shapes, dtype and device."""
         self.beams = beams
         self.cross = cross
         self.memory_mask = memory_mask  # [B, 1, 1, S]

@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., object])
 def compiled(function: F) -> F:
     """Return the function compiled by torch, for tensors of any shape.
 
-    Raises: TrainingError if the machine has no C compiler, without which torch would fail in the first update.
+    Raises: TrainingError if the machine has no C compiler. torch would otherwise fail at the first update.
     """
     named = [os.environ[name] for name in ("CC", "CXX") if os.environ.get(name)]
     if not any(map(shutil.which, [*named, *COMPILERS])):

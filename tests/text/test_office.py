@@ -93,7 +93,7 @@ def test_a_file_without_changes_is_the_same(name: str, members: Mapping[str, str
     ("name", "content", "problem"),
     [
         ("a.pptx", b"PK rubbish", "a.pptx is not a .pptx file: File is not a zip file"),
-        ("a.xlsx", archive(PRESENTATION), "a.xlsx is not a .xlsx file: it has no member with text"),
+        ("a.xlsx", archive(PRESENTATION), "a.xlsx is not a .xlsx file: the archive contains no file with text"),
         ("a.xlsx", archive({"xl/sharedStrings.xml": "<sst>"}), "xl/sharedStrings.xml is not XML"),
         (
             "a.pptx",

@@ -94,7 +94,7 @@ class ArchiveDocument:
         except DAMAGES as error:
             raise DocumentError(f"{name} is not a {suffix} file: {error}") from error
         if not self._documents:
-            raise DocumentError(f"{name} is not a {suffix} file: it has no member with text")
+            raise DocumentError(f"{name} is not a {suffix} file: the archive contains no file with text")
 
     def _add(self, member: str, content: bytes, parse: Parse, options: DocumentOptions) -> None:
         text, encoding = decode_text(member, content, declared_encoding(content))

@@ -61,7 +61,7 @@ def open_markdown(name: str, content: bytes, options: DocumentOptions) -> TextDo
 
 
 class _Lines:
-    """The lines of a text, in which the content of a block is searched for."""
+    """Lines of a Markdown text, with a search for the lines of a block."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -97,7 +97,7 @@ class OfficeDocument:
         except DAMAGES as error:
             raise DocumentError(f"{name} is not a {suffix} file: {error}") from error
         if not self._members:
-            raise DocumentError(f"{name} is not a {suffix} file: it has no member with text")
+            raise DocumentError(f"{name} is not a {suffix} file: the archive contains no file with text")
 
     def render(self, translations: Sequence[TranslatedSegment]) -> bytes:
         """Return the content of the file, with each segment replaced by its translation.

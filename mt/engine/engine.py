@@ -122,11 +122,8 @@ class Engine:
                 results += self._fail(key, requests, error)
         if self._batches:
             key, running = self._next_turn()
-            rows, before = running.size * key[1].rows, running.steps
             try:
-                finished = running.advance(self._allowed_steps(key, rows))
-                self._count(key, rows, running.steps - before)
-                if finished:
+                if finished := self._advance(key, running):
                     self._release(key, [result.id for result in finished])
                     results += finished
             except Exception as error:
@@ -155,31 +152,32 @@ class Engine:
         running = self._batches[key] = self._batches.pop(key)
         return key, running
 
-    def _allowed_steps(self, key: BatchKey, rows: int) -> int:
-        """Return the number of steps that a batch with `rows` rows may take in its turn.
-
-        An interactive batch takes all its steps in one call of the backend: between two calls, its thread may wait for
-        the interpreter lock, which takes longer than a step with few rows.
-        """
-        return max(1, ceil(self._balance / self._work(key, rows))) if key[0] is Share.INTERACTIVE else 1
-
-    def _count(self, key: BatchKey, rows: int, steps: int) -> None:
-        """Count the steps of a turn.
+    def _advance(self, key: BatchKey, running: RunningBatch) -> list[Result]:
+        """Take the steps of a turn. Return the finished requests.
 
         After a step of another batch, interactive batches may do as much work as this step. If they do more, by at most
-        one step, the excess is deducted from their next turn.
+        one step, the excess is deducted from their next turn. A step with few rows counts as more work, because it is
+        hardly faster. An interactive batch takes all its steps in one call of the backend: between two calls, its
+        thread may wait for the interpreter lock, which takes longer than a step with few rows.
         """
-        self.steps += steps
-        self.rows += steps * rows
-        work = self._work(key, rows)
-        if key[0] is Share.INTERACTIVE:
-            self._balance = max(-work, self._balance - steps * work)
+        share, kind = key
+        rows = running.size * kind.rows
+        if len(self._batches) == 1:
+            self.steps += 1
+            self.rows += rows
+            self._balance = rows
+            return running.advance(1)
+        work = kind.cost * max(rows, self.max_rows // self.scheduler.limits.few_part)
+        before = running.steps
+        if share is Share.INTERACTIVE:
+            finished = running.advance(max(1, ceil(self._balance / work)))
+            self._balance = max(-work, self._balance - (running.steps - before) * work)
         else:
+            finished = running.advance(1)
             self._balance = min(self._balance, 0) + work
-
-    def _work(self, key: BatchKey, rows: int) -> int:
-        """Return the work of one step: rows times cost. A step with few rows counts as more, as it is hardly faster."""
-        return key[1].cost * max(rows, self.max_rows // self.scheduler.limits.few_part)
+        self.steps += running.steps - before
+        self.rows += (running.steps - before) * rows
+        return finished
 
     def _fail(self, key: BatchKey, joining: Sequence[Request], error: Exception) -> list[Result]:
         """Drop a batch that raised an exception. Return the failure of its only request, or let each request run alone.

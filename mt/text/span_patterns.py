@@ -77,4 +77,5 @@ HINT = re.compile(  # a fast test, without a match in most sentences without spa
     r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))"
 )
 VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or more than three digits between them
+EXPONENT = re.compile(r"\d[eE][-+\u2212]?\d")  # scientific notation, which has a point in every language
 UNIT = re.compile(rf"[A-Z]{{0,2}}[{_MONEY}§]|[%‰]|°[CF]?|{_ISO_4217}|[+#]$")

@@ -11,7 +11,7 @@ from tests.attacks.target import Target, percentile, running
 
 CLIENTS = 4
 SETTLED_SECONDS = 5.0
-WARM_UP = 400  # documents before memory counts: caches and pools fill
+WARM_UP = 2000  # documents before memory counts: caches and pools fill, libraries are loaded
 MAX_MEMORY_GROWTH = 20_000_000  # bytes
 ACCEPTED = (200, 400, 413, 422)
 

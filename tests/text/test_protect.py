@@ -382,6 +382,16 @@ def test_a_version_is_no_number_with_separators() -> None:
     assert lost_spans(find_spans("Use 4.6.2 now"), "4,6.2") != []
 
 
+def test_scientific_notation_keeps_its_point() -> None:
+    spans = find_spans("It weighs 1.5e-3 or 6.02E23 grams, not 1.5.")
+    assert [(span.text, span.kind) for span in spans] == [
+        ("1.5e-3", SpanKind.OPAQUE),
+        ("6.02E23", SpanKind.OPAQUE),
+        ("1.5", SpanKind.NUMBER),
+    ]
+    assert [span.text for span in lost_spans(spans, "Es wiegt 1,5e-3 oder 6.02E23 Gramm, nicht 1,5.")] == ["1.5e-3"]
+
+
 @pytest.mark.parametrize("brackets", [0, 30_000])
 def test_a_word_of_many_spans_takes_linear_time(brackets: int) -> None:
     """To extend each span to its word would be quadratic, and take minutes."""

@@ -51,7 +51,7 @@ class Explanations:
         self._limits = limits or ExplanationLimits()
         self._turn = asyncio.Semaphore(1)
         self._callers: set[str] = set()  # callers with a request in progress or waiting
-        self._resting: set[str] = set()  # callers that left: none may start one process after another
+        self._resting: set[str] = set()  # callers that have just cancelled a page: they must wait before the next
         self._process: asyncio.subprocess.Process | None = None
         self._closed = False
 
@@ -127,7 +127,7 @@ class Explanations:
         return size
 
     async def _run(self, task: ExplanationTask) -> ExplanationOutcome:
-        """Run a task in a new process and return the outcome. The process gets no settings: these may be secrets."""
+        """Run a task in a new process and return its outcome. The process gets no settings, which may be secrets."""
         if self._closed:
             raise Unavailable("The service is shutting down")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}

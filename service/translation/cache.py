@@ -1,4 +1,4 @@
-"""Cache of translations. If a caller sends equal requests at a time, one computation answers all of them.
+"""Cache of translations. If a caller sends equal requests at the same time, one computation answers all of them.
 
 Nothing is shared between callers: the time of an answer would tell one caller which texts another has had translated.
 """
@@ -44,7 +44,7 @@ class TranslationCache(Generic[K, V]):
     """
 
     def __init__(self, capacity: int, size: Callable[[K, V], int]) -> None:
-        """Make a cache whose entries have at most the total size `capacity`; 0 disables the cache.
+        """Create an empty cache. The sizes of its entries add up to at most `capacity`; 0 disables the cache.
 
         `size` returns the size of an entry (key, result).
         """
@@ -62,9 +62,9 @@ class TranslationCache(Generic[K, V]):
     async def get(self, caller: str, keys: Sequence[K], work: ComputeResults[K, V]) -> list[V]:
         """Return a result for each key, in order.
 
-        A key joins a flight that works on it if the flight has no more keys than this call: one text must not wait for
-        a thousand texts of another request. One call of `work` gets all other keys that are not cached. If this
-        coroutine is cancelled, flights with other waiting callers continue.
+        If a flight that computes a key has no more keys than this call, the key joins the flight. A larger flight is
+        not joined, so that one text does not wait for a thousand texts of another request. One call of `work` gets all
+        other keys that are not cached. If this coroutine is cancelled, flights with other waiting callers continue.
 
         Raises: the errors of `work`. If a joined flight fails because of another key or its own deadline, its keys are
             passed to `work` instead.

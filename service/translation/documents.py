@@ -80,7 +80,10 @@ class DocumentTranslator:
         return OpenedDocument(name, content, options, segments)
 
     async def untranslated(self, caller: str, opened: OpenedDocument, source: str) -> DocumentTranslation:
-        """Return the file with the same text, in the format of its translation. `source` is the text's language."""
+        """Return the file with unchanged text, in the format that a translation would have.
+
+        `source` is the language of the text.
+        """
         sentences = [DocumentSentence(place, text.text, text.text) for place, text in enumerate(opened.segments)]
         same = translated_name(opened.name) == opened.name
         content = opened.content if same else await self.written(caller, opened, sentences)

@@ -9,7 +9,7 @@ from service.translation.answers import unchanged_answer
 from service.translation.jobs import Answer, DetectedSource, Job
 from service.workers.messages import SourceText
 
-DETECTION_CHARACTERS = 4000  # language detection reads only these first characters of a text
+DETECTION_CHARACTERS = 4000  # language detection reads only this many characters at the beginning of a text
 SURE = 0.8  # from this confidence on, an unsupported language is an error; below it, a supported guess is used
 
 

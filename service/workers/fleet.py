@@ -96,7 +96,7 @@ class Fleet:
         self._new_transport = new_transport
         self._admission = Admission(config.limits)
         self._memory = ModelMemory(config.memory, self._start_task)
-        self._retired_work = WorkCounts()  # of the pools that have been closed
+        self._retired_work = WorkCounts()  # work of the pools that have been closed
         self._counts: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._reloading = asyncio.Lock()
@@ -140,7 +140,7 @@ class Fleet:
 
         Raises:
             UnknownModel: no model has this name.
-            UnsupportedLanguage: the model, or no model, translates `direction`.
+            UnsupportedLanguage: the model of this name does not translate `direction`, or no model does.
         """
         return ServedModel.of(self._pool_for(direction, name))
 
@@ -193,7 +193,7 @@ class Fleet:
         return await self._translate(pool, texts, options, caller, deadline, on_sentence)
 
     async def translate_by_each(self, text: str, caller: str, deadline: float) -> None:
-        """Translate a text by each loaded model, in its first direction. Raises: the errors of `translate`."""
+        """Translate a text with each loaded model in the model's first direction. Raises: the errors of `translate`."""
         for pool in [pool for pool in self.pools if pool.loaded and not pool.loading]:
             options = TranslateOptions(next(iter(pool.description.directions)))
             await self._translate(pool, [SourceText(text)], options, caller, deadline)
@@ -269,7 +269,7 @@ class Fleet:
                 self._start_task(self._close_when_idle(old))
 
     def stats(self) -> FleetStats:
-        """Return the counters as of the workers' last heartbeats. Heartbeats arrive about once per second."""
+        """Return the counters that the workers' last heartbeats reported. Heartbeats arrive about once per second."""
         pools = [*self.pools, *self._retiring]
         return FleetStats(
             requests=self._admission.held.requests,

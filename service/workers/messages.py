@@ -31,9 +31,9 @@ class ModelSetup:
 
 @dataclass(frozen=True)
 class SourceText:
-    """A text to translate. The translation holds the characters of the `protected` ranges unchanged.
+    """A text to translate. The translation contains the characters of the `protected` ranges unchanged.
 
-    `matches` are those of a translation memory for the text and its sentences.
+    `matches` are the matches of a translation memory for the text and its sentences.
     """
 
     text: str
@@ -58,7 +58,7 @@ class SourceText:
 
 @dataclass(frozen=True)
 class TranslateOptions:
-    """Options of a translation. None stands for the search option of the model."""
+    """Options of a translation. If a search option is None, the model's own value applies."""
 
     direction: Direction
     beam_size: int | None = None
@@ -88,8 +88,8 @@ class TranslateOptions:
 class Translate:
     """A text to translate; the worker answers with TextDone or TextFailed.
 
-    A worker that has not begun by the deadline (time.monotonic) answers with TextFailed. The engine serves callers in
-    turn. If `report` is true, the worker also sends a TextProgress whenever sentences are finished.
+    If the worker has not begun the text by the deadline (time.monotonic), it answers with TextFailed. The engine serves
+    callers in turn. If `report` is true, the worker also sends a TextProgress whenever sentences are finished.
     """
 
     id: int
@@ -172,7 +172,7 @@ class TextFailed:
 class WorkCounts:
     """Counters of a worker's work since its start."""
 
-    texts: int = 0  # translated
+    texts: int = 0  # translated texts
     steps: int = 0  # decoder steps
     rows: int = 0  # decoder rows of all these steps
     source_tokens: int = 0

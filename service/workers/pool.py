@@ -278,7 +278,7 @@ class WorkerPool:
         worker.give(message)
 
     def _isolated_worker(self, workers: Iterable[Worker]) -> Worker | None:
-        """Return the isolated worker; if none is isolated but a group waits, the worker to isolate next."""
+        """Return the isolated worker; if no worker is isolated but a group of suspects waits, the next to isolate."""
         for worker in workers:
             worker.isolated = worker.isolated and bool(worker.in_flight)
         trying = next((worker for worker in workers if worker.isolated), None)

@@ -293,7 +293,7 @@ def _try_out(translator: Translator) -> None:
 
 
 def _devices(setup: ModelSetup, translator: Translator) -> tuple[str, ...]:
-    """Return all GPUs if the setup names "cuda", or "auto" on a machine with a GPU; else the device of the model."""
+    """Return all GPUs if the setup names "cuda", or "auto" if the machine has a GPU; else the model's device."""
     if translator.device.startswith("cuda") and setup.device in ("auto", "cuda"):
         return tuple(f"cuda:{number}" for number in range(import_module("torch").cuda.device_count()))
     return (translator.device,)

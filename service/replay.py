@@ -79,7 +79,7 @@ class RecordedRequest:
 
 
 class Attempt:
-    """Passes a response on to the client, unless Ray Serve itself refused the request."""
+    """One attempt to answer a request: sends the response to the client, unless Ray Serve refused the request."""
 
     def __init__(self, send: Send) -> None:
         self.started = self.refused = False

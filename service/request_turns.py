@@ -24,10 +24,10 @@ class RequestTurns:
         self._small: TurnQueue[int, asyncio.Future[None]] = TurnQueue()
         self._large: TurnQueue[int, asyncio.Future[None]] = TurnQueue()
         self._ids = count()
-        self._started: float | None = None  # when a request started in this iteration
+        self._started: float | None = None  # time at which a request started in this iteration
         self._started_large = False  # whether this request is large
         self._rest_until = 0.0  # before this time, no large request starts
-        self._timer: asyncio.TimerHandle | None = None  # for the end of the rest
+        self._timer: asyncio.TimerHandle | None = None  # fires at the end of the rest
 
     async def wait(self, address: str, large: bool = False) -> None:
         """Wait until a request of an address may start. Return at once if no other request starts in this iteration."""

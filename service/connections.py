@@ -37,7 +37,7 @@ _HEAD_END = re.compile(rb"\n\r?\n")
 
 
 def connection_limit(limit: int) -> int:
-    """Return `limit`, or the number of connections for which this process has file descriptors, if that is lower."""
+    """Return `limit`, or less if this process has file descriptors for fewer connections only."""
     with socket.socket() as lowest:  # the system gives the lowest free number: all below it are in use
         used = lowest.fileno()
     free = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - used - RESERVE
@@ -156,7 +156,7 @@ class TimedConnection(H11Protocol):
         self._limiter = limiter
         self._read_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
-        self._read_state: object = None  # state of h11 for which the read timer runs
+        self._read_state: object = None  # state of h11 when the read timer was started
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

@@ -8,7 +8,7 @@ import sys
 MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt(3)
 BLOCK_BYTES = 1 << 18  # a block of this size is returned to the system when it is freed
 COLLECT_BYTES = 8_000_000  # size of the bodies after which garbage is collected
-COLLECT_SECONDS = 1.0  # time from the end of a request to the collection, in which the answer is sent
+COLLECT_SECONDS = 1.0  # time between the end of a request and the collection; the answer is sent meanwhile
 
 
 def return_large_blocks() -> None:

@@ -46,9 +46,9 @@ LOG_EVENTS = {
 
 
 class Phase(StrEnum):
-    """Phases of a translation, whose times are measured."""
+    """Phases of a translation. The service measures the time of each."""
 
-    QUEUE = "queue"  # from the acceptance of the request until a worker has its first text
+    QUEUE = "queue"  # the time from the acceptance of a request until a worker has its first text
     TRANSLATE = "translate"
 
 

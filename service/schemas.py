@@ -190,7 +190,7 @@ _EXTENSIONS = [name for name in TranslateRequest.model_fields if name not in _CO
 
 
 class DetectRequest(_Request):
-    """A text whose language is to be detected."""
+    """A text to detect the language of."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"q": "Where is the train station?"}]})
 
@@ -204,7 +204,7 @@ class DetectRequest(_Request):
 
 
 class ExplainRequest(_Request):
-    """A sentence whose translation is to be shown step by step."""
+    """A sentence to translate, and its languages; the answer shows each step of the translation."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"q": "Where is the train station?", "source": "en", "target": "de"}]}

@@ -33,7 +33,7 @@ PURGED_ROWS = 5000  # rows that one transaction deletes
 LOOKUPS = 8  # sentences that one transaction looks up
 
 _ANONYMOUS = f"owner NOT LIKE '{KEY_PREFIX}%'"
-_DELETED = f"{KEY_PREFIX}deleted"  # owner of memories whose units are being deleted
+_DELETED = f"{KEY_PREFIX}deleted"  # owner of deleted memories, until `purge` has deleted all their units
 _COLUMNS = "number, id, owner, name, source, target, created, updated, count"
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")  # XML cannot contain most of them
 
@@ -63,11 +63,11 @@ class Memory:
 class MemoryLimits:
     """Limits of the stored translation memories."""
 
-    memories: int = 100  # of one caller
-    units: int = 200_000  # of one memory
+    memories: int = 100  # limit for one caller
+    units: int = 200_000  # limit for one memory
     bytes_per_caller: int = 200_000_000
-    bytes: int = 2_000_000_000  # of all callers with a key, and the operator
-    anonymous_bytes: int = 100_000_000  # of all callers without a key; beyond it, `evicted` selects what is deleted
+    bytes: int = 2_000_000_000  # limit for the operator and all callers with a key together
+    anonymous_bytes: int = 100_000_000  # limit for all callers without a key; `evicted` selects memories to delete
     anonymous_seconds: float = 7 * 86_400.0  # a memory of a caller without a key is deleted after this time
 
 

@@ -39,7 +39,7 @@ class ExplanationLimits:
 
     wall_seconds: float = 60.0  # includes the start of the process
     cpu_seconds: int = 30
-    model_bytes: int = 512 << 20  # of model.safetensors
+    model_bytes: int = 512 << 20  # size of model.safetensors
     memory_bytes: int = 1 << 30  # in addition to four times the size of the weights, for copies in float32
     waiting: int = 4  # requests in the queue
 

@@ -20,7 +20,7 @@ T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
 START_SECONDS = 60.0
-END_SECONDS = 5.0  # time in which a process must exit after its end of the socket has closed
+END_SECONDS = 5.0  # longest wait for the exit of a process that has closed its end of the socket
 CHUNK = 1 << 18  # bytes read at a time
 FAILED = "the parser failed on this input"
 CLOSED = "The service is shutting down"
@@ -43,7 +43,7 @@ class ParserCounts:
 
     operations: int = 0
     exceeded: int = 0  # operations that exceeded a limit
-    failed: int = 0  # operations on which the parser failed, by a defect
+    failed: int = 0  # operations that failed because of a defect
     started: int = 0  # processes
 
     def __add__(self, other: "ParserCounts") -> "ParserCounts":

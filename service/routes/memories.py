@@ -1,4 +1,4 @@
-"""PUT, GET and DELETE /memories: translation memories, whose matches a request uses by the field `memory`."""
+"""PUT, GET and DELETE /memories: translation memories. A request with the field `memory` uses the matches of one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

@@ -92,7 +92,7 @@ class TranslationCache(Generic[K, V]):
                 self._leave(flight)
 
     def _may_join(self, caller: str, key: K, count: int) -> bool:
-        """Return whether a call in progress of this caller, for at most `count` keys, computes `key`."""
+        """Return whether a flight of this caller with at most `count` keys computes `key`."""
         flight = self._flights.get((caller, key))
         return flight is not None and len(flight.keys) <= count
 

@@ -65,7 +65,7 @@ class DocumentJobLimits:
 
 @dataclass(frozen=True)
 class DocumentCredentials:
-    """Id and key with which a caller fetches a document. The database stores only a digest of the key."""
+    """Id and key that a caller needs to fetch a document. The database stores only a digest of the key."""
 
     id: str
     key: str
@@ -380,7 +380,7 @@ def _delete(connection: sqlite3.Connection, uploaded: float, fetched: float) -> 
 def _job_to_json(job: Job) -> bytes:
     """Return the fields of a document's job as JSON. The caller is stored separately.
 
-    Terms can take megabytes. SQLite knows the length of bytes, unlike that of text, without reading them.
+    Terms can take megabytes. SQLite knows the length of bytes without reading them, but must read a text.
     """
     terms = {"glossary": job.terms.glossary, "untranslated": job.terms.untranslated}
     memory = {"id": job.memory, "score": job.memory_score}

@@ -35,7 +35,7 @@ class EditableDocumentLimits:
     """Limits of the stored documents. `evicted` selects the documents to delete if they exceed a limit of bytes."""
 
     bytes_per_caller: int = 50_000_000
-    bytes: int = 200_000_000  # of all callers
+    bytes: int = 200_000_000  # limit for all callers together
     seconds: float = 1800.0  # a document is deleted this long after its last change
 
 
@@ -239,7 +239,7 @@ def _pages(sentences: Sequence[DocumentSentence]) -> Iterator[tuple[int, bytes]]
 
 
 def _content(sentences: Sequence[DocumentSentence]) -> bytes:
-    """Return sentences as JSON. SQLite knows the length of bytes, unlike that of text, without reading them."""
+    """Return sentences as JSON, in bytes: SQLite knows the length of bytes without reading them, but not of text."""
     text = json.dumps(list(map(_values, sentences)), ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass")
 

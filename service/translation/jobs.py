@@ -45,7 +45,7 @@ class Job:
     model: str = ""  # name of a model; "" stands for the default models of the languages
     output: OutputOptions = field(default_factory=OutputOptions)
     caller: str = ""  # the engine serves callers in turn
-    deadline: float | None = None  # by time.monotonic()
+    deadline: float | None = None  # a time of time.monotonic()
 
 
 @dataclass(frozen=True)

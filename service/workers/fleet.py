@@ -48,7 +48,7 @@ class FleetConfig:
     limits: RequestSize
     timeouts: WorkerTimeouts
     request_seconds: float  # longest time of a request; also the time-out of a request without a deadline
-    folder: Path | None = None  # folder whose models are served, if `models` is empty
+    folder: Path | None = None  # if `models` is empty, all models in this folder are served
     preferred: tuple[str, ...] = ()  # names of models that precede the others
     memory: int | None = None  # bytes that all loaded models may use
 
@@ -173,7 +173,7 @@ class Fleet:
             texts: source texts.
             options: direction, search options and terms.
             caller: name of the caller; the engine serves callers in turn.
-            deadline: time by time.monotonic() at which the request fails.
+            deadline: time of time.monotonic() after which the request fails.
             on_sentence: called with each finished sentence, in order; only for a request of one text.
 
         Raises:

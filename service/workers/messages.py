@@ -19,7 +19,7 @@ CHARACTERS_PER_SENTENCE = 80  # average of typical texts
 
 @dataclass(frozen=True)
 class ModelSetup:
-    """A model directory and the options with which a worker loads the model."""
+    """A model directory, and a worker's options for loading the model."""
 
     model: Path
     device: str = "auto"
@@ -107,7 +107,7 @@ class Translate:
 
 @dataclass(frozen=True)
 class Cancel:
-    """Withdraws texts whose answers are no longer needed."""
+    """Withdraws texts: their answers are no longer needed."""
 
     ids: tuple[int, ...]
 

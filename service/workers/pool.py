@@ -62,7 +62,7 @@ class WorkerPool:
         self.slots: list[WorkerSlot] = []
         self.requests: set[PendingRequest] = set()
         self.translated = self.failed = 0  # texts
-        self.loads = 0  # loads of the model, each of which starts all workers
+        self.loads = 0  # number of times that the model was loaded; each load starts all workers
         self.card = read_card(model)
         self.size = weights_size(model)  # bytes on disk
         self.memory = self.size  # bytes that the workers use; before the first load, an estimate

@@ -53,7 +53,7 @@ class OptionsMemory:
     """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[bytes, tuple[TranslateOptions | None, int]] = OrderedDict()  # with their sizes
+        self._known: OrderedDict[bytes, tuple[TranslateOptions | None, int]] = OrderedDict()  # (options, size)
         self._size = 0
 
     def pack(self, messages: Sequence[ToWorker]) -> bytes:

@@ -55,7 +55,7 @@ def raise_descriptor_limit(connections: int) -> None:
 
 
 def accept_batch(limit: int) -> int:
-    """Return the number of connections to accept at a time. asyncio closes none before it has accepted all of them."""
+    """Return the number of connections to accept at a time. asyncio accepts all of them before it can close any."""
     return max(2, limit // 32)
 
 

@@ -238,7 +238,7 @@ class Settings(BaseSettings):
         "out: all, or only localhost if `host` is a loopback address. IP addresses are always allowed.",
     )
     log_json: bool | None = Field(
-        None, description="Whether logs are JSON lines; if left out, they are unless stderr is a terminal."
+        None, description="Whether logs are JSON lines; if left out, only if stderr is not a terminal."
     )
 
     @property

@@ -210,7 +210,7 @@ class GlossaryStore:
         (bytes,) = connection.execute("SELECT sum(bytes) FROM glossaries WHERE owner = ?", (owner,)).fetchone()
         if bytes > self._limits.bytes_per_caller:
             limit = self._limits.bytes_per_caller
-            raise InvalidRequest.listing([f"the glossaries would have {bytes} bytes; accepted: at most {limit}"])
+            raise InvalidRequest.listing([f"your glossaries would have {bytes} bytes; accepted: at most {limit}"])
         if is_anonymous(owner):
             excess = _total_bytes(connection, _ANONYMOUS) - self._limits.anonymous_bytes
             query = f"SELECT id, owner, bytes FROM glossaries WHERE {_ANONYMOUS} ORDER BY number"

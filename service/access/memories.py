@@ -327,7 +327,7 @@ def _check_limits(connection: sqlite3.Connection, memory: Memory, limits: Memory
     size = _total_bytes(connection, "owner = ?", memory.owner)
     if size > limits.bytes_per_caller:
         limit = limits.bytes_per_caller
-        raise InvalidRequest.listing([f"the memories would have {size} bytes; accepted: at most {limit}"])
+        raise InvalidRequest.listing([f"your memories would have {size} bytes; accepted: at most {limit}"])
     if is_anonymous(memory.owner):
         excess = _total_bytes(connection, _ANONYMOUS) - limits.anonymous_bytes
         query = f"SELECT id, owner, bytes FROM memories WHERE {_ANONYMOUS} ORDER BY number"

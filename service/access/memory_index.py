@@ -27,7 +27,7 @@ _APPEND = "ON CONFLICT DO UPDATE SET {0} = CAST({0} || excluded.{0} AS BLOB)"
 
 
 def add(connection: sqlite3.Connection, memory: int, first: int, sources: Iterable[str]) -> None:
-    """Add the sources of new units, which have the consecutive numbers from `first`."""
+    """Add the sources of new units. The units are numbered in order, beginning with `first`."""
     offsets: dict[tuple[int, int], list[int]] = defaultdict(list)
     lengths: dict[int, list[int]] = defaultdict(list)
     for number, source in enumerate(sources, start=first):

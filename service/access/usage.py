@@ -37,9 +37,9 @@ class UsageLedger:
         return usage.written + usage.pending
 
     def add(self, key: str, month: str, characters: int) -> None:
-        """Count characters, which may be negative. `used` must have been called for this key and month."""
+        """Add `characters`, which may be negative, to a key's usage. Call `used` for this key and month before."""
         usage = self._months.get((key, month))
-        if usage is not None:  # else the month has ended, and all of its usage is written
+        if usage is not None:  # None if the month has ended, and all of its usage is written
             usage.pending += characters
 
     async def write(self) -> None:

@@ -154,9 +154,9 @@ class TranslationCache(Generic[K, V]):
 
 
 def _landed(flight: Flight[K, V], owned: bool) -> dict[K, V]:
-    """Return the results of a flight by key; {} if the flight is unfinished, or has failed with an error of its own.
+    """Return the results of a flight by key; {} if the flight is unfinished, or failed without raising here.
 
-    Raises: the error of the flight if this request started the flight (`owned`) or the flight shares its error.
+    Raises: the error of the flight, if this request started the flight (`owned`) or `flight.shares_error` is true.
     """
     task = flight.task
     if not task.done() or (not task.cancelled() and task.exception() and not owned and not flight.shares_error):

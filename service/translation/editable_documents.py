@@ -120,7 +120,7 @@ class EditableDocuments:
         return await self._database.read(read, caller)
 
     async def pages(self, caller: str, id: str) -> AsyncIterator[SentencePage]:
-        """Yield all sentences of a document in pages, as they are now."""
+        """Yield all sentences of a document in pages, with the edits so far."""
         document = await self.get(caller, id)
         first = 0
         while first < document.sentences:

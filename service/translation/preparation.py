@@ -25,7 +25,7 @@ class PreparedText:
     is_markup: bool = False
 
     def answer(self, answers: Sequence[Answer], written: Sequence[str] = ()) -> Answer:
-        """Combine the answers for the parts of this text. `written` has the translations of a text with markup."""
+        """Combine the answers for the parts of this text. For markup, `written` has its translations, best first."""
         if not self.route:
             answer = unchanged_answer(self.text, self.source)
         elif not self.is_markup:

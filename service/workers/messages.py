@@ -194,7 +194,7 @@ class Heartbeat:
     """Periodic report of a worker."""
 
     work: WorkCounts
-    texts: int  # texts that the worker has and has not finished
+    texts: int  # unfinished texts of the worker
     thread_steps: tuple[int, ...] = ()  # decoder steps of each engine thread since its start; -1 for an idle thread
 
 

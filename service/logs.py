@@ -94,7 +94,7 @@ def current_record() -> RequestRecord:
 
 
 class RepeatFilter(logging.Filter):
-    """Passes each message at most once in REPEAT_SECONDS. For libraries that log whatever clients cause."""
+    """Passes each message at most once in REPEAT_SECONDS, so that clients cannot make a library flood the log."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -154,7 +154,7 @@ class Metrics:
             self._phases.labels(phase.value).observe(duration)
 
     def sample(self, metrics: Sequence[SampledMetric[T]], read: Callable[[], T]) -> None:
-        """Register `metrics`; at each request for metrics, read their values from the object that `read` returns."""
+        """Register `metrics`. Each request for metrics calls `read` and takes the values from the returned object."""
         self._registry.register(_SampledCollector(metrics, read))
 
     def text(self) -> bytes:

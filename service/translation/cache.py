@@ -37,7 +37,7 @@ class Flight(Generic[K, V]):
 
 
 class TranslationCache(Generic[K, V]):
-    """Cache of results by caller and key, which shares work in flight.
+    """Cache of results by caller and key. A caller's calls that need the same result at the same time share the work.
 
     If the cache is full, the caller with the most data loses the least recently used entries. `hits` counts keys found
     in the cache, `joined` counts keys in a flight of another request, and `misses` counts keys that needed new work.

@@ -344,7 +344,7 @@ class Fleet:
         return new, successors
 
     def _serve(self, pools: list[WorkerPool]) -> None:
-        """Send new requests to these pools. Raises: ModelError if names of models are not unique or do not exist."""
+        """Send new requests to these pools. Raises: ModelError as `in_order_of_preference` does."""
         self.pools = in_order_of_preference(pools, self._config.preferred)
         self.models = tuple(map(ServedModel.of, self.pools))
 

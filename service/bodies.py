@@ -38,10 +38,10 @@ MULTIPART = "multipart/form-data"
 FORMS = (URLENCODED, MULTIPART)
 CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})  # other codecs may take quadratic time
 MAX_FIELDS = 1000  # limit for a query or a form
-MAX_FILES = 10  # of a form
+MAX_FILES = 10  # files of a form
 MAX_PART_HEAD = 1000  # bytes of a Content-Type, or of a header of a part of a form
-CHUNK = 16_384  # bytes of a form that are parsed without looking at the clock
-SLICE_SECONDS = 0.003  # of parsing of a form, after which other requests have a turn
+CHUNK = 16_384  # bytes of a form that are parsed before the next look at the clock
+SLICE_SECONDS = 0.003  # time of parsing a form after which other requests have a turn
 REFERENCES = "#/components/schemas/{model}"
 NOT_AN_OBJECT = "the body must be a JSON object, sent with Content-Type: application/json"
 

@@ -1,4 +1,4 @@
-"""Limits of open connections: number, time to send a request and to read its answer, and work in one iteration.
+"""Limits of open connections: their number, the time to send a request or to read an answer, and the work at a time.
 
 uvicorn waits for ever for the head of a request, and for a client to read. Clients that send or read nothing could
 therefore use up all file descriptors and block all other clients, health checks included. uvicorn's `limit_concurrency`
@@ -28,16 +28,16 @@ BACKLOG = 1024  # connections that wait in the kernel to be accepted
 SEND_BYTES = 131_072  # limit for an answer in the kernel's buffers; the default of the kernel is 4 MB
 NO_LINGER = struct.pack("ii", 1, 0)  # value of SO_LINGER that makes the kernel discard unsent bytes
 PARTS = 64  # events of HTTP, such as chunks of a body, that a connection parses in one turn
-MAX_HEADERS = 256  # of a request; the time to parse a head depends on their number
+MAX_HEADERS = 256  # headers of a request; the time to parse a head grows with their number
 RESERVE = 16  # connections beyond the limit, only for addresses with at most FEW connections
 FEW = 4
-PER_CONNECTION = 2  # descriptors: the socket, and the file that its request downloads or stores
+PER_CONNECTION = 2  # file descriptors of a connection: its socket, and the file that its request downloads or stores
 HEAD_BYTES = 65_536
 _HEAD_END = re.compile(rb"\n\r?\n")
 
 
 def connection_limit(limit: int) -> int:
-    """Return `limit`, or the number of connections for which this process has file descriptors, if that is lower."""
+    """Return `limit`, or less if this process has file descriptors for fewer connections only."""
     with socket.socket() as lowest:  # the system gives the lowest free number: all below it are in use
         used = lowest.fileno()
     free = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - used - RESERVE
@@ -55,7 +55,7 @@ def raise_descriptor_limit(connections: int) -> None:
 
 
 def accept_batch(limit: int) -> int:
-    """Return the number of connections to accept at a time. asyncio closes none before it has accepted all of them."""
+    """Return the number of connections to accept at a time. asyncio accepts all of them before it can close any."""
     return max(2, limit // 32)
 
 
@@ -94,7 +94,10 @@ class ConnectionLimiter:
             next(one for one in reversed(self.open) if self.counts[one.address] == most).abort()
 
     def limit_unread(self) -> None:
-        """Close connections while too many bytes wait to be read: the largest of the address with the most bytes."""
+        """Close connections until at most `unread_bytes` bytes of answers wait to be read.
+
+        Each step closes the connection with the most bytes, among those of the address with the most bytes.
+        """
         unread = {one: size for one in self.open if (size := one.transport.get_write_buffer_size())}
         by_address = Counter[str]()
         for one, size in unread.items():
@@ -122,7 +125,7 @@ class _Parser(h11.Connection):
     interrupted = False  # whether the turn ended before an event
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        """Return the next event; NEED_DATA without a complete event, or after the last event of the turn."""
+        """Return the next event, or NEED_DATA if no event is complete or the turn has had its number of events."""
         if not self.left:
             self.interrupted = True
             return h11.NEED_DATA
@@ -148,12 +151,12 @@ class TimedConnection(H11Protocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.conn = self._parser = _Parser(h11.SERVER, config.h11_max_incomplete_event_size or HEAD_BYTES)
-        self._waiting = False  # for a turn to parse what has been received
+        self._waiting = False  # whether the connection waits for a turn to parse received bytes
         self.address = ""
         self._limiter = limiter
         self._read_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
-        self._read_state: object = None  # state of h11 for which the read timer runs
+        self._read_state: object = None  # state of h11 when the read timer was started
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

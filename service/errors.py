@@ -1,4 +1,4 @@
-"""Errors with which the service answers, and the response body that they share.
+"""Errors of the service's answers, and the response body that they share.
 
 The body has the members of RFC 9457 (`type`, `title`, `status`, `detail`, `instance`), the members that clients of the
 two contracts read (`error` for LibreTranslate, `message` for DeepL), and `code` and `request_id`. Messages use
@@ -29,7 +29,7 @@ _LENGTHS = {"too_short": "must have at least {min_length} item", "too_long": "mu
 
 
 class ServiceError(Exception):
-    """Base class of the errors with which the service answers a client."""
+    """Base class of the errors that the service sends to clients."""
 
     status: ClassVar[int]
     code: ClassVar[str]
@@ -380,7 +380,7 @@ def _explain(problem: Any) -> str:
 def _response(scope: Scope, status: int, code: str, message: str, headers: Mapping[str, str]) -> JSONResponse:
     body = _problem(scope, status, code, message)
     accepted = b",".join(value for name, value in scope["headers"] if name == b"accept")
-    # Clients that ask for JSON test for this type, and do not know that of RFC 9457.
+    # Clients that ask for JSON test for this type; they do not know application/problem+json.
     media_type = "application/json" if b"application/json" in accepted else PROBLEM_JSON
     return JSONResponse(body.model_dump(), int(status), dict(headers), media_type=media_type)
 

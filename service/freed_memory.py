@@ -7,15 +7,15 @@ import sys
 
 MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt(3)
 BLOCK_BYTES = 1 << 18  # a block of this size is returned to the system when it is freed
-COLLECT_BYTES = 8_000_000  # bodies after which garbage is collected
-COLLECT_SECONDS = 1.0  # from the end of a request to the collection, when its answer has been sent
+COLLECT_BYTES = 8_000_000  # size of the bodies after which garbage is collected
+COLLECT_SECONDS = 1.0  # time between the end of a request and the collection; the answer is sent meanwhile
 
 
 def return_large_blocks() -> None:
     """Let glibc return each large block to the system when it is freed.
 
-    By default, glibc puts blocks of up to 32 MB on its heap after the first such block has been freed. Small objects
-    behind a large block, such as the body of an upload, then keep it from being returned.
+    By default, glibc puts blocks of up to 32 MB on its heap after the first such block has been freed. A large block,
+    such as the body of an upload, is then not returned if small objects lie behind it on the heap.
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(MMAP_THRESHOLD, BLOCK_BYTES)
@@ -28,9 +28,10 @@ def return_freed_memory() -> None:
 
 
 class RequestGarbage:
-    """Collects the garbage of large requests, for which the rare full collections of pauses.py are too late.
+    """Collects the garbage of large requests soon, because the full collections of pauses.py are rare.
 
-    A refused upload stays in memory by a reference cycle of its exception, whose traceback has the body.
+    A refused upload stays in memory until a collection: the traceback of its exception is part of a reference cycle,
+    and refers to the body.
     """
 
     def __init__(self) -> None:

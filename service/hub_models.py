@@ -1,6 +1,7 @@
 """Installation of Hugging Face models before the service starts, if the setting `model` names them.
 
-`mt-service import` runs as a program: it needs torch and the memory of the whole model, which the service does not.
+`mt-service import` runs in a process of its own, because it needs torch and enough memory for the whole model. The
+service needs neither.
 """
 
 import os

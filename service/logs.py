@@ -46,9 +46,9 @@ LOG_EVENTS = {
 
 
 class Phase(StrEnum):
-    """Phases of a translation, whose times are measured."""
+    """Phases of a translation. The service measures the time of each."""
 
-    QUEUE = "queue"  # from the acceptance of the request until a worker has its first text
+    QUEUE = "queue"  # the time from the acceptance of a request until a worker has its first text
     TRANSLATE = "translate"
 
 
@@ -94,7 +94,7 @@ def current_record() -> RequestRecord:
 
 
 class RepeatFilter(logging.Filter):
-    """Passes each message at most once in REPEAT_SECONDS. For libraries whose messages clients can cause."""
+    """Passes each message at most once in REPEAT_SECONDS, so that clients cannot make a library flood the log."""
 
     def __init__(self) -> None:
         super().__init__()

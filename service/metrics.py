@@ -35,7 +35,7 @@ class MetricInfo:
 class SampledMetric(Generic[T]):
     """A metric whose value is read from an object of type T whenever the metrics are requested.
 
-    The value of a metric with a label is a value for each label.
+    If the metric has a label, its value maps each value of the label to a number.
     """
 
     info: MetricInfo
@@ -102,7 +102,7 @@ FLEET_METRICS: tuple[SampledMetric[FleetStats], ...] = (
 
 
 class CacheCounts(Protocol):
-    """The counts of service.translation.cache.TranslationCache."""
+    """The counts of service.translation.cache.TranslationCache: keys that were found, joined or computed."""
 
     hits: int
     joined: int
@@ -124,7 +124,7 @@ PARSER_METRICS: tuple[SampledMetric[ParserCounts], ...] = (
         lambda counts: counts.operations,
     ),
     _counter("parser_limits_exceeded", "Parser operations that exceeded a limit.", lambda counts: counts.exceeded),
-    _counter("parser_failures", "Parser operations that failed by a defect.", lambda counts: counts.failed),
+    _counter("parser_failures", "Parser operations that failed because of a defect.", lambda counts: counts.failed),
     _counter("parser_starts", "Parser processes that were started.", lambda counts: counts.started),
 )
 
@@ -154,7 +154,7 @@ class Metrics:
             self._phases.labels(phase.value).observe(duration)
 
     def sample(self, metrics: Sequence[SampledMetric[T]], read: Callable[[], T]) -> None:
-        """Register `metrics`; at each request for metrics, read their values from the object that `read` returns."""
+        """Register `metrics`. Each request for metrics calls `read` and takes the values from the returned object."""
         self._registry.register(_SampledCollector(metrics, read))
 
     def text(self) -> bytes:

@@ -40,10 +40,10 @@ from service.request_turns import LARGE_BYTES, RequestTurns
 from service.settings import Settings
 
 REQUEST_ID = "X-Request-ID"
-TRACE_ID = "X-Trace-ID"  # DeepL's name for it
+TRACE_ID = "X-Trace-ID"  # DeepL's name of the header for the request id
 FORM_BYTES = 65_536  # limit of the fields of an upload, without the file
 UPLOADS = frozenset({"/translate_file", "/v2/document", "/memories"})
-CLIENT_DISCONNECTED = 499  # only logged, as by nginx
+CLIENT_DISCONNECTED = 499  # status in logs and metrics only, as nginx uses it
 HEALTH = frozenset({"/livez", "/readyz", "/health"})
 PROBES = HEALTH | {"/metrics"}
 SECURITY_HEADERS: Mapping[str, str] = {
@@ -187,7 +187,7 @@ class RequestLimits:
 class RequestLimitMiddleware:
     """Reads the whole body, within limits of size and time, and waits for the request's turn to start.
 
-    Probes of health have turns of their own, so that they do not wait for other requests.
+    Health probes have turns of their own, so that they do not wait for other requests.
     """
 
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
@@ -299,7 +299,7 @@ def host_name(host: str) -> str:
 
 
 def is_address(name: str) -> bool:
-    """Return whether the name in a Host header is an IP address or missing. DNS rebinding can cause neither."""
+    """Return whether the name in a Host header is an IP address or missing. An attack by DNS rebinding sends a name."""
     try:
         return not name or bool(ip_address(name))
     except ValueError:

@@ -1,11 +1,14 @@
-"""Places for work of which a limited number runs at a time."""
+"""Limit of the number of pieces of work that run at a time."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque
 
 
 class Places:
-    """Limited number of places for work that runs. Callers take turns, and no caller can hold all of several places."""
+    """Places for work: each piece of work that runs holds a place, and their number is limited.
+
+    Callers take turns. If there are several places, no caller can hold all of them.
+    """
 
     def __init__(self, places: int) -> None:
         self._free, self._most = places, max(1, places - 1)

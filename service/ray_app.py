@@ -213,7 +213,7 @@ def _delete() -> None:
 
 
 def problem_of(messages: Iterable[str]) -> str:
-    """Return the message of this program's error in the tracebacks `messages`, by which Ray Serve reports failures."""
+    """Return the message of this program's error. `messages` are tracebacks, as Ray Serve reports failures."""
     for message in messages:
         if problems_found := re.findall(r"^(?:mt|service)\.[\w.]+: (.+)", message, re.MULTILINE | re.DOTALL):
             return str(problems_found[-1])

@@ -31,7 +31,7 @@ except ModuleNotFoundError:  # an optional dependency; ray_app.main reports that
     pass
 
 UNLIMITED = RequestSize(2**62, 2**62, 2**62)
-MAX_TEXTS = 512  # texts that a replica may have at a time: more than its engine holds, but soon answered
+MAX_TEXTS = 512  # texts of a replica: more than its engine decodes at a time, but few enough to be answered soon
 LOAD_METRIC = "batches"
 BATCHES_PER_REPLICA = 2.0  # load of a replica: a batch in decoding, and a batch that waits
 SHUTDOWN_SECONDS = 30  # time after the grace period until a deployment is killed
@@ -176,7 +176,7 @@ class Front:
 
 
 class WithState:
-    """Middleware that adds the state of the application's lifespan to each request, which Ray Serve does not do."""
+    """Middleware that adds the state of the application's lifespan to each request; Ray Serve does not add it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -273,7 +273,7 @@ def application(settings: Settings, scale: Scale) -> Any:
     front = serve.deployment(serve.ingress()(Front)).options(
         name="front",
         num_replicas=1,
-        ray_actor_options={"num_cpus": 0},  # otherwise the front could use up the resources of a replica
+        ray_actor_options={"num_cpus": 0},  # with more, the front could use up the resources of a replica
         max_ongoing_requests=2**31 - 1,  # no limit: the application itself refuses requests, but no probes
         **shutdown,
     )

@@ -1,4 +1,4 @@
-"""Order in which connections parse the bytes that they have received, for a few milliseconds in each iteration.
+"""Order in which connections parse received bytes, for a few milliseconds in each iteration of the event loop.
 
 The event loop serves all connections that have received bytes in one iteration. Without turns, hundreds of connections
 with a request each, or one connection with thousands of chunks of one byte, delay a probe by seconds.
@@ -11,11 +11,11 @@ from typing import Protocol
 
 from mt.engine.turns import TurnQueue
 
-SECONDS = 0.002  # of parsing in one iteration of the event loop; a single step may take longer
+SECONDS = 0.002  # time of parsing in one iteration of the event loop; a single step may take longer
 
 
 class Reader(Hashable, Protocol):
-    """A connection."""
+    """A connection with received bytes to parse."""
 
     @property
     def address(self) -> str: ...
@@ -29,7 +29,7 @@ class ReadTurns:
 
     def __init__(self) -> None:
         self._waiting: TurnQueue[Reader, None] = TurnQueue()
-        self._left = SECONDS  # of this iteration
+        self._left = SECONDS  # time that is left for parsing in this iteration
         self._scheduled = False  # whether the event loop will call `_next_iteration`
 
     def add(self, reader: Reader) -> bool:

@@ -8,7 +8,7 @@ from service.errors import DeadlineExceeded, NotServing, Overloaded, ServiceErro
 
 
 class MonitoredModels(Protocol):
-    """The part of service.workers.fleet.Fleet that readiness depends on."""
+    """The part of service.workers.fleet.Fleet that `Readiness` uses."""
 
     @property
     def draining(self) -> bool: ...

@@ -17,9 +17,9 @@ from service.errors import Unavailable, error_response
 from service.middleware import REQUEST_ID
 
 RETRY_LIMIT_SECONDS = 120.0  # longer than another replica takes to start
-RETRY_SECONDS = 0.1  # between two attempts
+RETRY_SECONDS = 0.1  # pause between two attempts
 SERVE_PATHS = "/-/"  # paths that Ray Serve itself answers
-REFUSED = frozenset({404, 503})  # statuses with which Ray Serve answers, in plain text, if it has no application
+REFUSED = frozenset({404, 503})  # statuses of Ray Serve's own answers, in plain text, while it has no application
 
 
 def middleware() -> list[Middleware]:
@@ -79,7 +79,7 @@ class RecordedRequest:
 
 
 class Attempt:
-    """Passes a response on to the client, unless Ray Serve itself refused the request."""
+    """One attempt to answer a request: sends the response to the client, unless Ray Serve refused the request."""
 
     def __init__(self, send: Send) -> None:
         self.started = self.refused = False

@@ -1,8 +1,8 @@
 """Order in which requests start: one in each iteration of the event loop, and addresses take turns.
 
 The work of a request up to its first wait (routing, validation, admission) takes about a millisecond. Without turns, a
-thousand requests of one address that arrive together do this work in one iteration, in which no other request, no
-connection and no probe is served.
+thousand requests of one address that arrive together do this work in one iteration. During this iteration, no other
+request, no connection and no probe is served.
 
 For a large body, this work takes up to 50 milliseconds. After a large request has started, the next large request waits
 for REST times as long, so that small requests and probes are served in between.
@@ -24,10 +24,10 @@ class RequestTurns:
         self._small: TurnQueue[int, asyncio.Future[None]] = TurnQueue()
         self._large: TurnQueue[int, asyncio.Future[None]] = TurnQueue()
         self._ids = count()
-        self._started: float | None = None  # when a request started in this iteration
-        self._started_large = False  # whether this request is large
+        self._started: float | None = None  # time at which a request started in this iteration
+        self._started_large = False  # whether the request that started is large
         self._rest_until = 0.0  # before this time, no large request starts
-        self._timer: asyncio.TimerHandle | None = None  # for the end of the rest
+        self._timer: asyncio.TimerHandle | None = None  # fires at the end of the rest
 
     async def wait(self, address: str, large: bool = False) -> None:
         """Wait until a request of an address may start. Return at once if no other request starts in this iteration."""

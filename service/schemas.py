@@ -29,7 +29,7 @@ def _text_or_texts(value: Any) -> Any:
     wrong = [str(index) for index, item in enumerate(value) if not isinstance(item, str)]
     if wrong:
         indices = ", ".join(wrong[:10]) + (" ..." if len(wrong) > 10 else "")
-        raise ValueError(f"must be a string or a list of strings; not strings at the indices {indices}")
+        raise ValueError(f"must be a string or a list of strings; the items at indices {indices} are not strings")
     return [well_formed(item) for item in value]
 
 
@@ -118,7 +118,8 @@ class TranslateRequest(_Request):
     q: TextOrTexts = Field(description="Text, or list of texts.")
     source: TextField = Field(description="Code of GET /languages; or auto, which detects the language of each text.")
     target: TextField = Field(
-        description="Code of GET /languages. Required without `targets`; otherwise, by default the first."
+        description="Code of GET /languages. Required without `targets`; with `targets`, the default is the first of "
+        "them."
     )
     format: Annotated[TextField, WithJsonSchema({"type": "string", "enum": ["text", "html"]})] = Field(
         "text", description="text, or html: tags then stay with their words, and entities stay escaped."
@@ -145,7 +146,7 @@ class TranslateRequest(_Request):
         False, description="Whether to return the estimated quality of each translation, from 0 to 100."
     )
     untranslated: FlagField = Field(
-        False, description="Whether to list the sentences of which the model translated nothing; they stay unchanged."
+        False, description="Whether to list the sentences that the model left untranslated; they stay unchanged."
     )
     segments: FlagField = Field(
         False, description="Whether to return the ranges of each sentence in both texts; for plain text only."
@@ -189,7 +190,7 @@ _EXTENSIONS = [name for name in TranslateRequest.model_fields if name not in _CO
 
 
 class DetectRequest(_Request):
-    """A text whose language is to be detected."""
+    """A text to detect the language of."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"q": "Where is the train station?"}]})
 
@@ -203,7 +204,7 @@ class DetectRequest(_Request):
 
 
 class ExplainRequest(_Request):
-    """A sentence whose translation is to be shown step by step."""
+    """A sentence to translate, and its languages; the answer shows each step of the translation."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"q": "Where is the train station?", "source": "en", "target": "de"}]}
@@ -228,7 +229,9 @@ class FileRequest(_Request):
     target: TextField = Field(description="Code of GET /languages.")
     memory: TextField = Field("", description="Id of a translation memory (PUT /memories).")
     columns: TextField = Field(
-        "", description="Columns of .csv and .tsv to translate: names in the first row, or numbers, with commas."
+        "",
+        description="Columns to translate of a .csv or .tsv file, separated by commas: names in the first row, or "
+        "numbers.",
     )
     model: TextField | None = Field(None, description=MODEL)
     segments: FlagField = Field(

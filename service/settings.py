@@ -114,7 +114,9 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 listens on every network.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free port, which is logged.")
     device: str = Field(
-        "auto", description="Device, with one worker on each: auto (all GPUs, or else the CPU), cpu, cuda, cuda:1."
+        "auto",
+        description="Devices that translate, with one worker on each: auto (all GPUs, or else the CPU), cpu, cuda, "
+        "cuda:1.",
     )
     dtype: Literal["auto", "float32", "bfloat16", "int8"] = Field(
         "auto",
@@ -122,8 +124,8 @@ class Settings(BaseSettings):
     )
     backend: Literal["auto", "cpu", "cuda", "torch"] = Field(
         "auto",
-        description="What decodes: auto (the fastest), cpu, cuda, or torch, which is slow and replaces a backend that "
-        "does not work on a machine.",
+        description="Backend that decodes: auto (the fastest), cpu, cuda, or torch, which is slow, for machines on "
+        "which no other backend works.",
     )
     threads: int | None = Field(
         None, ge=1, description="CPU cores that translate; if left out, all cores, or 2 for each GPU."
@@ -236,7 +238,7 @@ class Settings(BaseSettings):
         "out: all, or only localhost if `host` is a loopback address. IP addresses are always allowed.",
     )
     log_json: bool | None = Field(
-        None, description="Whether logs are JSON lines; if left out, they are unless stderr is a terminal."
+        None, description="Whether logs are JSON lines; if left out, only if stderr is not a terminal."
     )
 
     @property

@@ -47,7 +47,7 @@ class SignalHandlers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        """Remove the handlers. Suppress the CancelledError by which a signal interrupts the start."""
+        """Remove the handlers. Suppress the CancelledError if a signal has interrupted the start."""
         loop = asyncio.get_running_loop()
         for number in (*STOP, signal.SIGHUP):
             loop.remove_signal_handler(number)

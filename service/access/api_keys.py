@@ -18,7 +18,7 @@ from hashlib import sha256
 from mt.errors import MTError
 from service.access.database import Database
 
-PREFIX = "mt_"  # people and scanners for leaked secrets recognise a key by it
+PREFIX = "mt_"  # people, and scanners for leaked secrets, recognise a key by this prefix
 ID_LENGTH = 8
 _COLUMNS = "id, name, rate, quota, created, expires, revoked"
 
@@ -54,7 +54,7 @@ class NewApiKey:
 
 
 class ApiKeys:
-    """Looks up keys for the service. Each look-up reads the database, so a revoked key is refused at once."""
+    """Looks up API keys. Each look-up reads the database, so that a revoked key is refused at once."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

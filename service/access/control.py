@@ -19,8 +19,8 @@ from service.errors import InvalidKey, MissingKey, QuotaExceeded, TooManyRequest
 from service.logs import current_record
 
 KEY_PREFIX = "key:"  # prefix of the id of a caller with a key; no address begins with it
-SUGGESTIONS_PER_DAY = 500  # of one caller
-IPV6_PREFIX_LENGTH = 64  # bits of the network of one subscriber, who may use any address in it
+SUGGESTIONS_PER_DAY = 500  # limit for one caller
+IPV6_PREFIX_LENGTH = 64  # a subscriber may use every address with the same first 64 bits
 
 
 def is_anonymous(caller: str) -> bool:
@@ -54,9 +54,9 @@ class AccessPolicy:
 
 @dataclass
 class Charge:
-    """Number of charged characters that were translated and sent. If the request fails, all others are refunded."""
+    """Delivered part of the charged characters. If the request fails, the other characters are refunded."""
 
-    delivered: int = 0  # a route that sends its answer in one piece need not update it
+    delivered: int = 0  # characters; a route that sends its answer in one piece need not update it
 
 
 class AccessControl:
@@ -72,7 +72,7 @@ class AccessControl:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Write usage to the database in the background while the context is open. Write the rest at its end."""
+        """Write usage to the database in the background while the context is open, and the rest when it closes."""
         closing = asyncio.Event()
         writing = asyncio.create_task(self._ledger.write_until(closing))
         try:
@@ -98,10 +98,10 @@ class AccessControl:
 
     @asynccontextmanager
     async def charged(self, caller: Caller, characters: int) -> AsyncIterator[Charge]:
-        """Charge characters. If an exception leaves the context, refund the characters that were not delivered.
+        """Charge characters. If the context ends with an exception, refund the characters that were not delivered.
 
         Raises:
-            QuotaExceeded: if the quota of the key is too small; then no character is charged.
+            QuotaExceeded: if the rest of the key's quota is too small; then nothing is charged.
         """
         charged_at = self._clock()
         await self.charge(caller, characters)
@@ -113,10 +113,10 @@ class AccessControl:
             raise
 
     async def charge(self, caller: Caller, characters: int) -> None:
-        """Count characters for this month.
+        """Charge characters to this month's usage of the caller's key.
 
         Raises:
-            QuotaExceeded: if the quota of the key is too small; then no character is charged.
+            QuotaExceeded: if the rest of the key's quota is too small; then nothing is charged.
         """
         current_record().characters += characters
         if caller.key is None:

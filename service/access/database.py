@@ -168,7 +168,7 @@ class DatabaseError(MTError):
 
 
 class _Connection:
-    """A connection with a thread of its own. Callers whose transactions wait take turns, one transaction each."""
+    """Connection that runs transactions in its own thread. Waiting callers take turns, one transaction each."""
 
     def __init__(self, connection: sqlite3.Connection, name: str, begin: str) -> None:
         """`begin` is the statement that begins a transaction."""
@@ -274,7 +274,7 @@ class Database:
         return await self._writer.run(work, caller)
 
     async def read(self, work: DatabaseWork[T], caller: str = "") -> T:
-        """Run `work`, which must only read, and return its result. No writer, in any process, delays it."""
+        """Run `work`, which must only read; return its result. Writers, even in other processes, do not delay it."""
         return await self._reader.run(work, caller)
 
     async def read_keys(self, work: DatabaseWork[T], caller: str = "") -> T:
@@ -286,7 +286,7 @@ class Database:
         await self._writer.truncate_log()
 
     def run_sync(self, work: DatabaseWork[T]) -> T:
-        """Run `work` as `write` does, but block until it ends. Raises: DatabaseError."""
+        """Run `work` as `write` does, but block until it ends. Raises: DatabaseError if the database cannot be used."""
         try:
             return self._writer.submit(work).result()
         except sqlite3.OperationalError as error:
@@ -311,7 +311,7 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 
 
 def _make_private(path: Path) -> None:
-    """Create the database file if necessary. Only its owner can read it and the files that SQLite creates beside it."""
+    """Create the database file if necessary. Only the file's owner can read it and the files that SQLite adds to it."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     for file in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
         with suppress(FileNotFoundError, PermissionError):  # a file of another user stays as it is

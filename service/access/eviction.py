@@ -1,4 +1,4 @@
-"""Selection of the items that a full store deletes."""
+"""Selection of the items to delete from a full store."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
@@ -8,8 +8,8 @@ from heapq import heappop, heappush
 def evicted(stored: Iterable[tuple[str, str, int]], excess: int) -> Iterator[str]:
     """Generate the ids of items to delete until `excess` bytes are free.
 
-    Each step chooses the owner that then has the most bytes, and generates the id of the owner's oldest item. `stored`
-    contains (id, owner, bytes) of all items, the oldest first.
+    Each step deletes the oldest item of the owner whose remaining items have the most bytes. `stored` contains
+    (id, owner, bytes) of all items, the oldest first.
     """
     items: dict[str, deque[tuple[str, int]]] = defaultdict(deque)
     for id, owner, size in stored:

@@ -25,13 +25,13 @@ from service.access.glossary_entries import GlossaryEntry
 from service.errors import InvalidRequest, NotFound, StorageFull, shorten
 
 MAX_NAME_LENGTH = 500  # characters
-MAX_CACHED_TERMS = 4_000_000  # characters of compiled terms; to compile 10,000 terms takes 30 ms
+MAX_CACHED_TERMS = 4_000_000  # characters of the compiled terms in the cache; compiling 10,000 terms takes 30 ms
 _DECODER = json.JSONDecoder()
 _ANONYMOUS = f"owner NOT LIKE '{KEY_PREFIX}%'"
 _OF_DIRECTION = "glossary = ? AND source = ? AND target = ?"
 _UPDATE_BYTES = """UPDATE glossaries SET bytes = 1024 + (
     SELECT coalesce(sum(length(CAST(entries AS BLOB))), 0) FROM dictionaries WHERE glossary = :id
-) WHERE id = :id"""  # 1024 bytes count for the glossary without entries
+) WHERE id = :id"""  # a glossary without entries counts as 1024 bytes
 
 
 def glossary_direction(source: str, target: str) -> Direction:
@@ -63,7 +63,7 @@ class GlossaryLimits:
 
     glossaries: int = 1000  # limit for one caller
     entries: int = 10_000  # limit for one glossary
-    bytes_per_glossary: int = 2_000_000  # 200 for each of 10,000 entries; the time of a request depends on it
+    bytes_per_glossary: int = 2_000_000  # 200 for each of 10,000 entries; the time of a request grows with it
     bytes_per_caller: int = 20_000_000
     bytes: int = 200_000_000  # limit for all callers with a key together
     anonymous_bytes: int = 50_000_000  # limit for all callers without a key; `evicted` selects glossaries to delete
@@ -190,10 +190,11 @@ class GlossaryStore:
         return await self._database.read(read, owner)
 
     def _measure(self, connection: sqlite3.Connection, id: str) -> None:
-        """Store the size of a changed glossary in bytes, and delete older glossaries if their group is over the limit.
+        """Store the size of a changed glossary in bytes, and check all limits.
 
-        Raises: InvalidRequest if a limit of one caller is exceeded, StorageFull if the limit of all callers is
-        exceeded.
+        If the glossaries of all callers without a key exceed their common limit, older ones of them are deleted.
+
+        Raises: InvalidRequest if a limit of one glossary or caller is exceeded, StorageFull if a common limit is.
         """
         query = "SELECT coalesce(sum(count), 0) FROM dictionaries WHERE glossary = ?"
         (entries,) = connection.execute(query, (id,)).fetchone()
@@ -209,7 +210,7 @@ class GlossaryStore:
         (bytes,) = connection.execute("SELECT sum(bytes) FROM glossaries WHERE owner = ?", (owner,)).fetchone()
         if bytes > self._limits.bytes_per_caller:
             limit = self._limits.bytes_per_caller
-            raise InvalidRequest.listing([f"the glossaries would have {bytes} bytes; accepted: at most {limit}"])
+            raise InvalidRequest.listing([f"your glossaries would have {bytes} bytes; accepted: at most {limit}"])
         if is_anonymous(owner):
             excess = _total_bytes(connection, _ANONYMOUS) - self._limits.anonymous_bytes
             query = f"SELECT id, owner, bytes FROM glossaries WHERE {_ANONYMOUS} ORDER BY number"
@@ -261,7 +262,7 @@ def _read_entries(connection: sqlite3.Connection, owner: str, id: str, direction
 
 
 def _parse(entries: str) -> tuple[GlossaryEntry, ...]:
-    """Return the entries in the JSON of `_dump`. Other threads can run between two entries."""
+    """Return the entries in the JSON of `_dump`. Entries are parsed one by one, so that other threads can run."""
     parsed: list[GlossaryEntry] = []
     end = entries.find("[") + 1
     while entries[end : end + 1] not in ("]", ""):

@@ -24,18 +24,18 @@ from service.access.memory_index import add, similar_units
 from service.errors import InvalidRequest, NotFound, ServiceError, StorageFull, shorten
 
 OPERATOR = f"{KEY_PREFIX}operator"
-"""Owner of the operator's memories. It is the id of no caller, because the ids of API keys are hexadecimal."""
+"""Owner of the operator's memories. No caller has this id, because the ids of API keys are hexadecimal."""
 
 MAX_TEXT_LENGTH = 4000  # characters of the source and of the target of a unit; longer units are not stored
-UNIT_BYTES = 250  # that a unit takes besides its texts, most of them in the index
+UNIT_BYTES = 250  # bytes of a unit in addition to its texts, most of them in the index
 SLICE = 1000  # units that one transaction stores or reads; transactions of other callers run in between
 PURGED_ROWS = 5000  # rows that one transaction deletes
 LOOKUPS = 8  # sentences that one transaction looks up
 
 _ANONYMOUS = f"owner NOT LIKE '{KEY_PREFIX}%'"
-_DELETED = f"{KEY_PREFIX}deleted"  # owner of memories whose units are being deleted
+_DELETED = f"{KEY_PREFIX}deleted"  # owner of deleted memories, until `purge` has deleted all their units
 _COLUMNS = "number, id, owner, name, source, target, created, updated, count"
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")  # most of them cannot be written to XML
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")  # XML cannot contain most of them
 
 
 class MemoryUnit(NamedTuple):
@@ -63,11 +63,11 @@ class Memory:
 class MemoryLimits:
     """Limits of the stored translation memories."""
 
-    memories: int = 100  # of one caller
-    units: int = 200_000  # of one memory
+    memories: int = 100  # limit for one caller
+    units: int = 200_000  # limit for one memory
     bytes_per_caller: int = 200_000_000
-    bytes: int = 2_000_000_000  # of all callers with a key, and the operator
-    anonymous_bytes: int = 100_000_000  # of all callers without a key; beyond it, `evicted` selects what is deleted
+    bytes: int = 2_000_000_000  # limit for the operator and all callers with a key together
+    anonymous_bytes: int = 100_000_000  # limit for all callers without a key; `evicted` selects memories to delete
     anonymous_seconds: float = 7 * 86_400.0  # a memory of a caller without a key is deleted after this time
 
 
@@ -140,7 +140,7 @@ class MemoryStore:
     async def matches(
         self, caller: str, id: str, direction: Direction, sentences: Sequence[str], score: float
     ) -> list[MemoryMatch]:
-        """Return the best match of each sentence that has one with at least this score.
+        """Return the best match of each sentence. Sentences without a match of at least this score are left out.
 
         The list is empty if the memory has other languages, or was deleted.
         """
@@ -194,7 +194,7 @@ def find(connection: sqlite3.Connection, owner: str, id: str) -> Memory:
 
 
 def _find_usable(connection: sqlite3.Connection, caller: str, id: str) -> Memory:
-    """Return a memory with which a caller may translate."""
+    """Return a memory whose matches the caller may use in translations."""
     return _select(connection, id, f"owner IN (?, '{OPERATOR}') OR {_ANONYMOUS}", caller)
 
 
@@ -268,7 +268,7 @@ def purge(connection: sqlite3.Connection) -> bool:
 def find_matches(
     connection: sqlite3.Connection, number: int, sentences: Iterable[str], score: float
 ) -> Iterator[MemoryMatch]:
-    """Yield the best match of each sentence with at least this score in the memory with this number."""
+    """Yield the best match of each sentence in the memory `number`, if its score is at least `score`."""
     for sentence in sentences:
         text = clean_text(sentence)
         query = "SELECT source, target FROM memory_units WHERE memory = ? AND digest = ?"
@@ -312,7 +312,12 @@ def storable(unit: tuple[str, str]) -> bool:
 
 
 def _check_limits(connection: sqlite3.Connection, memory: Memory, limits: MemoryLimits) -> None:
-    """Check the limits after a change of a memory; delete others if its group is over the limit."""
+    """Check all limits after a change of a memory.
+
+    If the memories of all callers without a key exceed their common limit, older ones of them are deleted.
+
+    Raises: InvalidRequest if a limit of one memory or caller is exceeded, StorageFull if a common limit is.
+    """
     if memory.count > limits.units:
         raise InvalidRequest.listing([f"the memory would have {memory.count} units; accepted: at most {limits.units}"])
     expired = time.time() - limits.anonymous_seconds
@@ -322,7 +327,7 @@ def _check_limits(connection: sqlite3.Connection, memory: Memory, limits: Memory
     size = _total_bytes(connection, "owner = ?", memory.owner)
     if size > limits.bytes_per_caller:
         limit = limits.bytes_per_caller
-        raise InvalidRequest.listing([f"the memories would have {size} bytes; accepted: at most {limit}"])
+        raise InvalidRequest.listing([f"your memories would have {size} bytes; accepted: at most {limit}"])
     if is_anonymous(memory.owner):
         excess = _total_bytes(connection, _ANONYMOUS) - limits.anonymous_bytes
         query = f"SELECT id, owner, bytes FROM memories WHERE {_ANONYMOUS} ORDER BY number"

@@ -1,7 +1,8 @@
 """Index of the sources of translation memories, for the search of similar sentences.
 
 For each word, the index has the numbers of the units that contain it. A word that occurs twice in a text counts as two
-words. A search counts the words that each unit shares with a sentence; their number bounds the similarity from above.
+words. A search counts the words that each unit shares with a sentence. The count gives an upper bound of the
+similarity.
 
 The numbers are stored in blocks of BLOCK units, as offsets of two bytes. Adding a unit therefore changes at most 8 KB
 for each of its words, and a search reads few rows.
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from mt.text.fuzzy_match import words
 
-BLOCK = 4096  # units
+BLOCK = 4096  # units in a block
 MAX_WORDS = 200  # a longer sentence has no fuzzy matches
 MAX_ENTRIES = 200_000  # entries of the index that a search reads; the rarest words of a sentence come first
 MAX_CANDIDATES = 32  # units that a search returns
@@ -26,7 +27,7 @@ _APPEND = "ON CONFLICT DO UPDATE SET {0} = CAST({0} || excluded.{0} AS BLOB)"
 
 
 def add(connection: sqlite3.Connection, memory: int, first: int, sources: Iterable[str]) -> None:
-    """Add the sources of new units, which have the consecutive numbers from `first`."""
+    """Add the sources of new units. The units are numbered in order, beginning with `first`."""
     offsets: dict[tuple[int, int], list[int]] = defaultdict(list)
     lengths: dict[int, list[int]] = defaultdict(list)
     for number, source in enumerate(sources, start=first):
@@ -50,7 +51,8 @@ def similar_units(
 ) -> list[tuple[int, float]]:
     """Return (number, upper bound of the similarity) of units whose similarity to a sentence may be `score` or more.
 
-    The units with the largest bounds come first, of equal ones the newest. `sentence` is a list of words.
+    The units with the largest bounds come first; among equal bounds, the newest unit comes first. `sentence` is a list
+    of words.
     """
     keys = _keys(sentence)
     if not 0 < len(keys) <= MAX_WORDS:
@@ -71,7 +73,7 @@ def similar_units(
 
 
 def _largest(bounds: npt.NDArray[np.float64], least: float) -> list[tuple[int, float]]:
-    """Return (place, bound) of the MAX_CANDIDATES largest bounds that are not below `least`, the largest first."""
+    """Return (index, bound) of the MAX_CANDIDATES largest bounds that are not below `least`, the largest first."""
     places = np.flatnonzero(bounds >= least)
     if len(places) > MAX_CANDIDATES:
         cut = np.partition(bounds[places], -MAX_CANDIDATES)[-MAX_CANDIDATES]
@@ -82,7 +84,7 @@ def _largest(bounds: npt.NDArray[np.float64], least: float) -> list[tuple[int, f
 
 
 def _rarest(connection: sqlite3.Connection, memory: int, keys: Sequence[int]) -> list[int]:
-    """Return the rarest of the words, which together have at most MAX_ENTRIES entries in the index."""
+    """Return the rarest words: as many as together have at most MAX_ENTRIES entries in the index, but at least one."""
     query = (
         f"SELECT word, sum(length(units)) / 2 FROM memory_words WHERE memory = ? AND word IN ({_marks(keys)}) "
         "GROUP BY word"
@@ -101,7 +103,7 @@ def _rarest(connection: sqlite3.Connection, memory: int, keys: Sequence[int]) ->
 def _keys(sentence: Iterable[str]) -> list[int]:
     """Return a hash of each word in lower case. Several occurrences of a word have different hashes.
 
-    If two words have the same hash, only a bound becomes larger.
+    If two words have the same hash, the upper bound of a unit may be larger than necessary.
     """
     seen = Counter[str]()
     keys = []

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from service.access.database import Database
 from service.errors import StorageUnavailable
 
-FLUSH_SECONDS = 0.5  # between writes: kill -9 loses no more usage than this
+FLUSH_SECONDS = 0.5  # time between two writes; kill -9 loses at most the usage of this time
 
 
 @dataclass
@@ -29,7 +29,7 @@ class UsageLedger:
         self._months: dict[tuple[str, str], _MonthlyUsage] = {}  # by key and month
 
     async def used(self, key: str, month: str) -> int:
-        """Return the number of characters that a key has used. The number is valid until the caller's next `await`."""
+        """Return the number of characters that a key has used; valid until the calling coroutine's next `await`."""
         if (key, month) not in self._months:
             written = await self._database.read(lambda connection: read_usage(connection, key, month))
             self._months.setdefault((key, month), _MonthlyUsage(written))
@@ -37,9 +37,9 @@ class UsageLedger:
         return usage.written + usage.pending
 
     def add(self, key: str, month: str, characters: int) -> None:
-        """Count characters, which may be negative. `used` must have been called for this key and month."""
+        """Add `characters`, which may be negative, to a key's usage. Call `used` for this key and month before."""
         usage = self._months.get((key, month))
-        if usage is not None:  # else the month has ended, and all of its usage is written
+        if usage is not None:  # None if the month has ended, and all of its usage is written
             usage.pending += characters
 
     async def write(self) -> None:

@@ -39,7 +39,7 @@ class ExplanationLimits:
 
     wall_seconds: float = 60.0  # includes the start of the process
     cpu_seconds: int = 30
-    model_bytes: int = 512 << 20  # of model.safetensors
+    model_bytes: int = 512 << 20  # size of model.safetensors
     memory_bytes: int = 1 << 30  # in addition to four times the size of the weights, for copies in float32
     waiting: int = 4  # requests in the queue
 
@@ -51,7 +51,7 @@ class Explanations:
         self._limits = limits or ExplanationLimits()
         self._turn = asyncio.Semaphore(1)
         self._callers: set[str] = set()  # callers with a request in progress or waiting
-        self._resting: set[str] = set()  # callers that left: none may start one process after another
+        self._resting: set[str] = set()  # callers that have just cancelled a page: they must wait before the next
         self._process: asyncio.subprocess.Process | None = None
         self._closed = False
 
@@ -127,7 +127,7 @@ class Explanations:
         return size
 
     async def _run(self, task: ExplanationTask) -> ExplanationOutcome:
-        """Run a task in a new process and return the outcome. The process gets no settings: these may be secrets."""
+        """Run a task in a new process and return its outcome. The process gets no settings, which may be secrets."""
         if self._closed:
             raise Unavailable("The service is shutting down")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MT_")}

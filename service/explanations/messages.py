@@ -28,7 +28,7 @@ class ExplanationStatus(StrEnum):
 
 @dataclass(frozen=True)
 class ExplanationOutcome:
-    """Outcome of a task. By `status`, `content` is the page, a message for the client or the location of a defect."""
+    """Outcome of a task. `content` is the page, a message for the client or the location of a defect."""
 
     status: ExplanationStatus
     content: str = ""

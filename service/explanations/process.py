@@ -29,7 +29,7 @@ KILLED_FIRST = "900"  # of 1,000; if the machine runs out of memory, Linux kills
 
 
 def confine(memory_bytes: int, cpu_seconds: int) -> None:
-    """Limit the growth of this process in bytes and its processor time in seconds; use one thread."""
+    """Limit the memory that this process allocates from now on, and its processor time; use one thread."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     size = pages * resource.getpagesize() + memory_bytes
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
@@ -70,7 +70,7 @@ def main() -> None:
     for number in (
         signal.SIGINT,
         signal.SIGTERM,
-    ):  # sent to a whole process group; the service ends this process itself
+    ):  # these signals reach all processes of a group; the service ends this process itself
         signal.signal(number, signal.SIG_IGN)
     confine(task.memory_bytes, task.cpu_seconds)
     json.dump(asdict(run(task)), sys.stdout)

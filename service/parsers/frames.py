@@ -21,7 +21,7 @@ class Status(StrEnum):
 
     DONE = "done"
     REFUSED = "refused"  # the input is wrong: a DocumentError
-    LIMIT = "limit"  # the input has more than is accepted: a DocumentLimitExceeded
+    LIMIT = "limit"  # a limit is exceeded, for example with a DocumentLimitExceeded
     MEMORY = "memory"
     NESTING = "nesting"
     FAILED = "failed"  # a library or our code failed on the input
@@ -31,8 +31,8 @@ class Status(StrEnum):
 class Outcome:
     """Outcome of an operation.
 
-    By `status`, `content` is the result, a message for the client, or the location of a failure in the code. `last` is
-    True if the process ends after this operation.
+    Depending on `status`, `content` is the result, a message for the client, or the location of a failure in the code.
+    `last` is True if the process ends after this operation.
     """
 
     status: Status
@@ -42,7 +42,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class ProcessLimits:
-    """Memory in bytes beyond what the process takes at its start, and processor time in seconds per operation."""
+    """Limits of a process: memory in bytes beyond the memory at its start, and processor seconds per operation."""
 
     memory_bytes: int
     cpu_seconds: int
@@ -65,7 +65,7 @@ def dump(message: Message) -> Iterator[bytes]:
 
 
 def fill(message: Message, data: bytes | bytearray) -> Iterator[None]:
-    """Read a message from its bytes; yield after each part."""
+    """Fill `message` from its bytes. Yield after each part, so that the caller can do other work."""
     file = io.BytesIO(data)
     message.value, message.listed = pickle.load(file)
     while file.tell() < len(data):

@@ -53,7 +53,7 @@ def write_markup(
 
 
 def _source_text(segment: Segment) -> SourceText:
-    """Return the text of a segment; `aligned` if the placement of the segment's marks needs the word alignment."""
+    """Return the text of a segment. It is `aligned` if the word alignment is needed to place the segment's marks."""
     return SourceText(segment.text, segment.kept, aligned=bool(segment.marks) and not segment.ordered)
 
 
@@ -65,9 +65,11 @@ UNIT_SUFFIXES = (*MEMORY_FORMATS, ".tsv")
 
 
 def read_units(name: str, content: bytes, source: str, target: str, limit: int) -> list[tuple[str, str]]:
-    """Return source and target of the units of a translation memory. Raises DocumentError.
+    """Return (source, target) of each unit of a translation memory.
 
     A .tsv file has a source and a target on each line; the other formats state the languages of their texts.
+
+    Raises: DocumentError if the file cannot be read, DocumentLimitExceeded if it has more than `limit` units.
     """
     units: list[tuple[str, str]] = []
     try:
@@ -81,7 +83,7 @@ def read_units(name: str, content: bytes, source: str, target: str, limit: int) 
 
 
 def read_units_of(name: str, content: bytes, source: str, target: str) -> Iterator[tuple[str, str]]:
-    """Yield source and target of each unit. Raises DataError."""
+    """Yield (source, target) of each unit. Raises DataError."""
     stream = io.BytesIO(content)
     if name.lower().endswith(".tsv"):
         pairs = read_tsv_stream(stream, name, 0, 1)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
 START_SECONDS = 60.0
-END_SECONDS = 5.0  # time in which a process must exit after its end of the socket has closed
+END_SECONDS = 5.0  # longest wait for the exit of a process that has closed its end of the socket
 CHUNK = 1 << 18  # bytes read at a time
 FAILED = "the parser failed on this input"
 CLOSED = "The service is shutting down"
@@ -43,7 +43,7 @@ class ParserCounts:
 
     operations: int = 0
     exceeded: int = 0  # operations that exceeded a limit
-    failed: int = 0  # operations on which the parser failed, by a defect
+    failed: int = 0  # operations that failed because of a defect
     started: int = 0  # processes
 
     def __add__(self, other: "ParserCounts") -> "ParserCounts":
@@ -167,14 +167,14 @@ class ParserPool:
         except TimeoutError:
             return Outcome(Status.LIMIT, f"parsing takes longer than {limits.wall_seconds:g} s", last=True)
         except OverflowError:
-            return Outcome(Status.LIMIT, f"parsing gives more than {limits.result_bytes:,} bytes", last=True)
+            return Outcome(Status.LIMIT, f"the result has more than {limits.result_bytes:,} bytes", last=True)
         except (EOFError, OSError):
             return self._end_of(parser)
         outcome: Outcome = received.value
         return Outcome(outcome.status, received.items, outcome.last) if received.listed else outcome
 
     def _end_of(self, parser: _Parser) -> Outcome:
-        """Return the outcome of an operation whose process has ended. Raises: Unavailable if `close` has ended it."""
+        """Return the outcome of an operation whose process has ended. Raises: Unavailable if `close` killed it."""
         if self._closed:
             raise Unavailable(CLOSED)
         returncode = parser.process.wait(END_SECONDS)
@@ -182,7 +182,7 @@ class ParserPool:
             case signal.SIGXCPU:
                 reason = f"parsing takes more than {self._limits.cpu_seconds} s of processor time"
                 return Outcome(Status.LIMIT, reason, last=True)
-            case signal.SIGKILL | signal.SIGABRT:  # by Linux, or by a C++ library, because there is no more memory
+            case signal.SIGKILL | signal.SIGABRT:  # memory ran out: Linux killed it, or a C++ library aborted it
                 return Outcome(Status.MEMORY, last=True)
         return Outcome(Status.FAILED, f"the process ended with status {returncode}", last=True)
 

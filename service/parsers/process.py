@@ -84,7 +84,7 @@ def confine(limits: ProcessLimits) -> None:
     os.nice(NICENESS)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(KILLED_FIRST)
-    for number in (signal.SIGINT, signal.SIGTERM):  # sent to a whole process group; the service ends its parsers itself
+    for number in (signal.SIGINT, signal.SIGTERM):  # they reach all processes of a group; the service ends its parsers
         signal.signal(number, signal.SIG_IGN)
 
 
@@ -119,7 +119,7 @@ def main(descriptor: int) -> None:
 
 
 def _memory_bytes(name: str) -> int:
-    """Return a value of /proc/self/status, such as the peak VmHWM. getrusage would include the parent's peak."""
+    """Return a value of /proc/self/status in bytes, such as VmHWM. getrusage would include the parent's peak."""
     match = re.search(rf"^{name}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
     return 1024 * int(match[1]) if match else 0
 

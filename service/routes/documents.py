@@ -132,7 +132,7 @@ async def file(
     translations: TranslationsDependency,
     documents: EditableDocumentsDependency,
 ) -> Response:
-    """Return the document with its translations as they are now, in the format of the translated file."""
+    """Return the translated document with all edits so far, in the format of the translated file."""
     document, file = await documents.get(caller.id, id), await documents.file(caller.id, id)
     sentences = [sentence async for page in documents.pages(caller.id, id) for sentence in page.sentences]
     content = await while_connected(request, translations.documents.written(caller.id, file, sentences))
@@ -148,7 +148,7 @@ async def file(
     response_class=Response,
 )
 async def tmx(id: str, caller: CallerDependency, documents: EditableDocumentsDependency) -> Response:
-    """Return the sentences and their translations as they are now as TMX, without those that are empty."""
+    """Return the sentences and their translations, with all edits so far, as TMX. Empty or long ones are left out."""
     document = await documents.get(caller.id, id)
     units = _units(documents.pages(caller.id, id))
     name = f"{PurePath(document.name).stem}_{document.target}.tmx"

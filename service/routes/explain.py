@@ -110,6 +110,9 @@ async def direction_of(body: ExplainRequest, translations: TranslationService) -
         raise InvalidRequest.listing([f"source and target are both {target}; accepted: two languages"])
     if len(route) > 1:
         raise InvalidRequest.listing(
-            [f"{source} to {target} needs two models; accepted: one model, such as {route[0]} or {route[1]}"]
+            [
+                f"{source} to {target} needs two models; accepted: a direction of one model, such as {route[0]} "
+                f"or {route[1]}"
+            ]
         )
     return route[0]

@@ -10,7 +10,7 @@ from service.schemas import DefaultLanguages, FrontendSettings, NamedLanguage
 
 router = APIRouter(tags=["translation"])
 
-TYPING_PAUSE = 500  # milliseconds without a key after which the page translates
+TYPING_PAUSE = 500  # milliseconds from the last key press until the page translates
 
 
 @router.get("/frontend/settings")

@@ -1,4 +1,4 @@
-"""PUT, GET and DELETE /memories: translation memories, whose matches a request uses by the field `memory`."""
+"""PUT, GET and DELETE /memories: translation memories. A request with the field `memory` uses the matches of one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -177,7 +177,7 @@ async def export(id: str, caller: CallerDependency, memories: MemoriesDependency
 
 
 def tmx_response(name: str, units: AsyncIterator[Sequence[MemoryUnit]], source: str, target: str) -> StreamingResponse:
-    """Return a TMX file with units that come in parts, as a download with this name."""
+    """Return a download of this name: a TMX file with `units`, which come in parts."""
     headers = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(name)}"}
     return StreamingResponse(_tmx_parts(units, source, target), media_type=TMX, headers=headers)
 

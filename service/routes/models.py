@@ -17,7 +17,9 @@ class ModelInfo(BaseModel):
     licence: str = Field(description="Licence as the model card states it, or an empty text.")
     scores: str = Field(description="Scores as the model card states them, or an empty text.")
     size: int = Field(description="Size of the weights on disk in bytes.")
-    loaded: bool = Field(description="Whether the model is in memory. Otherwise, the next request for it loads it.")
+    loaded: bool = Field(
+        description="Whether the model is in memory. Otherwise, the next request that needs the model loads it."
+    )
     sources: tuple[str, ...]
     targets: tuple[str, ...]
     pairs: list[str] | None

@@ -1,6 +1,6 @@
 """GET / and the files of the page: the HTML, CSS and JavaScript modules of service/web.
 
-The page connects to this service alone, which its Content-Security-Policy enforces.
+The Content-Security-Policy of the page allows connections to this service only.
 """
 
 from collections.abc import Mapping

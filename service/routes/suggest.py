@@ -1,4 +1,4 @@
-"""POST /suggest, by LibreTranslate's contract: better translations from users, which a memory of the operator keeps."""
+"""POST /suggest, by LibreTranslate's contract: stores a user's better translation in a memory of the operator."""
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
@@ -33,7 +33,7 @@ router = APIRouter(tags=["translation memories"])
 
 
 class Suggested(BaseModel):
-    """The suggestion is stored."""
+    """Answer to a suggestion that has been stored."""
 
     success: bool = True
 

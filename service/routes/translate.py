@@ -199,7 +199,7 @@ def model_of(name: str | None) -> str:
 
 
 def text_weights(body: TranslateRequest) -> int:
-    """Return the number of attention weights that each text may have."""
+    """Return the largest number of attention weights to return for each text of a request."""
     return MAX_WEIGHTS // (len(body.texts) or 1) // len({body.target, *body.targets}) if body.attention else 0
 
 

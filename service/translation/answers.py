@@ -34,7 +34,7 @@ def other_texts(text: str, texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def text_of_rank(answer: Answer, rank: int) -> str:
-    """Return the translation for rank 0, otherwise the alternative of that rank, or the last alternative."""
+    """Return the translation for rank 0, otherwise alternative number `rank`, or the last one if there are fewer."""
     return (answer.text, *answer.alternatives)[min(rank, len(answer.alternatives))]
 
 
@@ -49,7 +49,7 @@ def rounded_match(match: float | None) -> float | None:
 
 
 def moved_ranges(ranges: Sequence[Range], text: str, translation: str) -> tuple[Range, ...]:
-    """Return the range in `translation` of each protected range of `text` whose characters occur there unchanged."""
+    """Return where the characters of the protected `ranges` of `text` are in `translation`; omit those that changed."""
     moved: list[Range] = []
     next_begin: dict[str, int] = {}
     for begin, end in ranges:
@@ -68,7 +68,7 @@ def _overlaps(ranges: Sequence[Range], new: Range) -> bool:
 
 
 def reports_of(answer: Answer) -> list[SentenceReport]:
-    """Return the sentence reports of a finished answer, as a worker sends them during the translation."""
+    """Return the sentences of a finished answer as the reports that a worker would send during the translation."""
     reports = []
     reached = 0
     for number, sentence in enumerate(answer.sentences, start=1):
@@ -87,7 +87,10 @@ class BridgedText:
     """Builds the translation of a text whose sentences are translated through a bridge language one by one."""
 
     def __init__(self, text: str, direction: Direction) -> None:
-        """Begin the translation of `text`. `direction` leads from its language to the final target language."""
+        """Begin the translation of `text`.
+
+        `direction` goes from the language of `text` to the requested target language, past the bridge language.
+        """
         self._text = text
         self._direction = direction
         self._parts: list[TextPart] = []
@@ -181,7 +184,11 @@ def _product(one: float | None, other: float | None) -> float | None:
 
 
 def compose_links(first: Sequence[Link], second: Sequence[Link]) -> tuple[Link, ...]:
-    """Join links from source to bridge text and links from bridge text to target whose bridge ranges overlap."""
+    """Return the links from source to target.
+
+    `first` links source and bridge text, `second` links bridge text and target. Two links whose ranges in the bridge
+    text overlap give one link from source to target.
+    """
     onward = sorted(second)
     begins = [begin for (begin, _), _ in onward]
     ends = list(accumulate((end for (_, end), _ in onward), max))  # running maximum

@@ -1,4 +1,4 @@
-"""Cache of translations. If a caller sends equal requests at a time, one computation answers all of them.
+"""Cache of translations. If a caller sends equal requests at the same time, one computation answers all of them.
 
 Nothing is shared between callers: the time of an answer would tell one caller which texts another has had translated.
 """
@@ -37,14 +37,14 @@ class Flight(Generic[K, V]):
 
 
 class TranslationCache(Generic[K, V]):
-    """Cache of results by caller and key, which shares work in flight.
+    """Cache of results by caller and key. A caller's calls that need the same result at the same time share the work.
 
     If the cache is full, the caller with the most data loses the least recently used entries. `hits` counts keys found
     in the cache, `joined` counts keys in a flight of another request, and `misses` counts keys that needed new work.
     """
 
     def __init__(self, capacity: int, size: Callable[[K, V], int]) -> None:
-        """Make a cache whose entries have at most the total size `capacity`; 0 disables the cache.
+        """Create an empty cache. The sizes of its entries add up to at most `capacity`; 0 disables the cache.
 
         `size` returns the size of an entry (key, result).
         """
@@ -62,9 +62,9 @@ class TranslationCache(Generic[K, V]):
     async def get(self, caller: str, keys: Sequence[K], work: ComputeResults[K, V]) -> list[V]:
         """Return a result for each key, in order.
 
-        A key joins a flight that works on it if the flight has no more keys than this call: one text must not wait for
-        a thousand texts of another request. One call of `work` gets all other keys that are not cached. If this
-        coroutine is cancelled, flights with other waiting callers continue.
+        If a flight that computes a key has no more keys than this call, the key joins the flight. A larger flight is
+        not joined, so that one text does not wait for a thousand texts of another request. One call of `work` gets all
+        other keys that are not cached. If this coroutine is cancelled, flights with other waiting callers continue.
 
         Raises: the errors of `work`. If a joined flight fails because of another key or its own deadline, its keys are
             passed to `work` instead.
@@ -92,7 +92,7 @@ class TranslationCache(Generic[K, V]):
                 self._leave(flight)
 
     def _may_join(self, caller: str, key: K, count: int) -> bool:
-        """Return whether a call in progress of this caller, for at most `count` keys, computes `key`."""
+        """Return whether a flight of this caller with at most `count` keys computes `key`."""
         flight = self._flights.get((caller, key))
         return flight is not None and len(flight.keys) <= count
 
@@ -154,9 +154,9 @@ class TranslationCache(Generic[K, V]):
 
 
 def _landed(flight: Flight[K, V], owned: bool) -> dict[K, V]:
-    """Return the results of a flight by key; {} if the flight is unfinished, or has failed with an error of its own.
+    """Return the results of a flight by key; {} if the flight is unfinished, or failed without raising here.
 
-    Raises: the error of the flight if this request started the flight (`owned`) or the flight shares its error.
+    Raises: the error of the flight, if this request started the flight (`owned`) or `flight.shares_error` is true.
     """
     task = flight.task
     if not task.done() or (not task.cancelled() and task.exception() and not owned and not flight.shares_error):

@@ -13,7 +13,7 @@ from service.places import Places
 T = TypeVar("T")
 
 THREAD_CHARACTERS = 2000  # work on texts of this length or longer runs in a thread, to keep the event loop responsive
-THREADS = 2  # that work at a time; one caller gets one of them
+THREADS = 2  # threads that work at a time; a caller has at most one of them
 RETRY_SECONDS = 0.5  # pause between attempts while the queue is full
 
 
@@ -29,7 +29,7 @@ class Threads:
             return work()
         await self._places.acquire(caller)
         running = asyncio.ensure_future(asyncio.to_thread(work))
-        running.add_done_callback(partial(self._ended, caller))  # after a cancellation, too, the thread goes on
+        running.add_done_callback(partial(self._ended, caller))  # the thread continues after a cancellation
         return await asyncio.shield(running)
 
     def _ended(self, caller: str, running: "asyncio.Task[T]") -> None:
@@ -73,7 +73,7 @@ async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def raising_one(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of `work`. From an exception group, raise only one error, a ServiceError if there is one."""
+    """Return the result of `work`. If it raises a group of errors, raise one of them, preferably a ServiceError."""
     try:
         return await work
     except BaseExceptionGroup as errors:

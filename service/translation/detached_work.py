@@ -16,7 +16,7 @@ MAX_DETACHED = 32  # maximum number of detached tasks at a time
 
 
 class DetachedWork:
-    """Continues the work of clients whose own time-out has passed, because such clients send the request again.
+    """Continues work whose client has given up after a time-out, because such clients send the same request again.
 
     The repeated request gets the result of the detached work: the TranslationService shares identical work in flight
     and caches results. If the work were cancelled, a translation that takes longer than the client's time-out would

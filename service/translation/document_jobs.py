@@ -44,8 +44,8 @@ STATUS_SECONDS = 2.0  # longest wait of a status request for the translation; th
 CLEANUP_SECONDS = 60.0  # time between two deletions of expired documents
 MAX_WORKING, MAX_WORKING_PER_CALLER = 8, 4  # documents that are translated at a time
 DOCUMENT_BYTES = 20_000  # maximum number of bytes that a document takes besides its content and its job
-SMALL_BYTES = 100_000  # a document of at most this size waits only for documents of its own caller
-FETCHED_SECONDS = 60.0  # time for another download of a document, because the first download may have failed
+SMALL_BYTES = 100_000  # a document of at most this size waits only for other documents of its caller
+FETCHED_SECONDS = 60.0  # time in which a document can be downloaded again, as the first download may have failed
 MAX_ATTEMPTS = 3  # a document fails after the service has ended this many times while translating only this document
 
 
@@ -65,7 +65,7 @@ class DocumentJobLimits:
 
 @dataclass(frozen=True)
 class DocumentCredentials:
-    """Id and key with which a caller fetches a document. The database stores only a digest of the key."""
+    """Id and key that a caller needs to fetch a document. The database stores only a digest of the key."""
 
     id: str
     key: str
@@ -144,8 +144,8 @@ class DocumentJobs:
         """Store a document for `job.caller` and begin to translate it.
 
         Raises:
-            TooManyRequests: if the caller has reached a limit of one caller.
-            Overloaded: if the documents of all callers have reached a limit.
+            TooManyRequests: if the caller has reached its limit of documents or bytes.
+            Overloaded: if the documents of all callers have reached their limit of bytes.
         """
         handle = DocumentCredentials(uuid4().hex.upper(), secrets.token_hex(32).upper())
         await self._expire()
@@ -209,7 +209,7 @@ class DocumentJobs:
         """Check that a document of `size` bytes may be stored, and delete finished documents to make room for it.
 
         Raises:
-            TooManyRequests: if the caller has reached a limit of one caller.
+            TooManyRequests: if the caller has reached its limit of documents or bytes.
             Overloaded: if the unfinished documents of all callers leave too little room.
         """
         limits = self._limits
@@ -380,7 +380,7 @@ def _delete(connection: sqlite3.Connection, uploaded: float, fetched: float) -> 
 def _job_to_json(job: Job) -> bytes:
     """Return the fields of a document's job as JSON. The caller is stored separately.
 
-    Terms can take megabytes. SQLite knows the length of bytes, unlike that of text, without reading them.
+    Terms can take megabytes. SQLite knows the length of bytes without reading them, but must read a text.
     """
     terms = {"glossary": job.terms.glossary, "untranslated": job.terms.untranslated}
     memory = {"id": job.memory, "score": job.memory_score}

@@ -1,7 +1,6 @@
-"""Sentences of a translated document, which a person can edit, and from which its segments are joined.
+"""Sentences of a translated document. A person can edit them, and they are joined to segments again.
 
-Every character of the translation of a segment belongs to one sentence: `before`, `target` and `after` of its
-sentences, in order, are the translation.
+The translation of a segment is the concatenation of `before`, `target` and `after` of its sentences, in order.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,15 +14,16 @@ from mt.text.markup.units import TextUnit, find_units
 from service.translation.answers import reports_of
 from service.translation.jobs import Answer
 
-MAX_COMPARED = 200  # words of a change that are compared with each other, because this takes quadratic time
+MAX_COMPARED = 200  # words; longer changed parts are not compared word by word, which would take quadratic time
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentSentence:
     """A sentence of a document and its translation.
 
-    `before` is the text between the translations of the previous sentence of the segment and this one, `after` the text
-    after the last one. `links` are word alignment; their ranges count characters of the segment's text and of `target`.
+    `before` is the text between the previous sentence's translation and `target`. `after` is the text after `target` if
+    the sentence is the last of its segment. `links` are the word alignment, as ranges of characters in the segment's
+    source text and in `target`.
     """
 
     segment: int  # index in the document
@@ -44,7 +44,7 @@ class DocumentSentence:
 
 
 def sentences_of(segment: int, text: str, answer: Answer) -> list[DocumentSentence]:
-    """Return the sentences of a translated segment; one with the whole text if the answer has no sentences."""
+    """Return the sentences of a translated segment. If the answer has none, the whole text counts as one sentence."""
     if not answer.sentences:
         return [DocumentSentence(segment, text, answer.text)]
     return [
@@ -87,7 +87,7 @@ def moved_links(links: Iterable[Link], old: str, new: str) -> Iterator[Link]:
     """
     left, right = find_units(old), find_units(new)
     begins, ends = [unit.begin for unit in left], [unit.end for unit in left]
-    moved: dict[int, Range] = {}  # units of `old`: ranges of `new`
+    moved: dict[int, Range] = {}  # by number of a unit in `old`: its range in `new`
     for kind, i, i_end, j, j_end in _changes(_words(old, left), _words(new, right)):
         for number in range(i, i_end):
             if kind == "equal":

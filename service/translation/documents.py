@@ -26,7 +26,7 @@ TranslateTexts = Callable[[Sequence[SourceText]], Awaitable[Sequence[Answer]]]
 
 @dataclass(frozen=True)
 class DocumentFile:
-    """A file, and the options with which it is parsed."""
+    """A file, and the options for parsing it."""
 
     name: str
     content: bytes
@@ -80,7 +80,10 @@ class DocumentTranslator:
         return OpenedDocument(name, content, options, segments)
 
     async def untranslated(self, caller: str, opened: OpenedDocument, source: str) -> DocumentTranslation:
-        """Return the file with the same text, in the format of its translation. `source` is the text's language."""
+        """Return the file with unchanged text, in the format that a translation would have.
+
+        `source` is the language of the text.
+        """
         sentences = [DocumentSentence(place, text.text, text.text) for place, text in enumerate(opened.segments)]
         same = translated_name(opened.name) == opened.name
         content = opened.content if same else await self.written(caller, opened, sentences)
@@ -91,7 +94,7 @@ class DocumentTranslator:
     ) -> DocumentTranslation:
         """Return the file with translated segments.
 
-        A segment for which `translate` raises CannotTranslate stays unchanged.
+        If `translate` raises CannotTranslate for a segment, this segment stays unchanged.
 
         Raises:
             InvalidDocument, ParsingLimitExceeded: if the file cannot be written.
@@ -132,7 +135,7 @@ class _Progress:
         self._admitted = False
 
     async def run(self) -> None:
-        """Translate one part after the other, until no part is left. Several of these may run at a time."""
+        """Translate one part after the other, until no part is left. Several calls share the parts."""
         for first, segments in self._parts:
             answers = await self._together(segments)
             translated = enumerate(zip(segments, answers, strict=True), start=first)

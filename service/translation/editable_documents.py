@@ -1,4 +1,4 @@
-"""Translated documents whose translation a person reads sentence by sentence and edits.
+"""Translated documents that a person reads and edits sentence by sentence.
 
 The sentences are stored in pages of limited size, so that a request reads and writes only one page.
 """
@@ -24,18 +24,18 @@ from service.translation.document_sentences import DocumentSentence
 from service.translation.documents import DocumentFile, DocumentTranslation
 
 PAGE_SENTENCES, PAGE_CHARACTERS = 100, 50_000  # largest page, unless a single sentence is larger
-PAGES = 20  # that one transaction reads
+PAGES = 20  # pages that one transaction reads
 MAX_TARGET_LENGTH = 20_000  # characters of an edited translation
-DOCUMENT_BYTES = 20_000  # that a document takes besides its content and its sentences
+DOCUMENT_BYTES = 20_000  # bytes of a document in addition to its content and its sentences
 CLEANUP_SECONDS = 60.0  # time between two deletions of expired documents
 
 
 @dataclass(frozen=True)
 class EditableDocumentLimits:
-    """Limits of the stored documents. `evicted` selects which of them are deleted if a limit of bytes is reached."""
+    """Limits of the stored documents. `evicted` selects the documents to delete if they exceed a limit of bytes."""
 
     bytes_per_caller: int = 50_000_000
-    bytes: int = 200_000_000  # of all callers
+    bytes: int = 200_000_000  # limit for all callers together
     seconds: float = 1800.0  # a document is deleted this long after its last change
 
 
@@ -67,7 +67,7 @@ class EditableDocuments:
     """
 
     def __init__(self, database: Database, limits: EditableDocumentLimits, options: DocumentOptions) -> None:
-        """`options` are those of all documents; a document stores only its languages and columns."""
+        """`options` apply to all documents; only the languages and columns of each document are stored."""
         self._database = database
         self._limits = limits
         self._options = options
@@ -120,7 +120,7 @@ class EditableDocuments:
         return await self._database.read(read, caller)
 
     async def pages(self, caller: str, id: str) -> AsyncIterator[SentencePage]:
-        """Yield all sentences of a document in pages, as they are now."""
+        """Yield all sentences of a document in pages, with the edits so far."""
         document = await self.get(caller, id)
         first = 0
         while first < document.sentences:
@@ -239,7 +239,7 @@ def _pages(sentences: Sequence[DocumentSentence]) -> Iterator[tuple[int, bytes]]
 
 
 def _content(sentences: Sequence[DocumentSentence]) -> bytes:
-    """Return sentences as JSON. SQLite knows the length of bytes, unlike that of text, without reading them."""
+    """Return sentences as JSON, in bytes: SQLite knows the length of bytes without reading them, but not of text."""
     text = json.dumps(list(map(_values, sentences)), ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass")
 

@@ -113,7 +113,7 @@ def original_name(name: str) -> str:
 
 
 def _safe_name(name: str) -> str:
-    """Return the file name without folders; in the stem, `_` replaces all but letters, digits and " ._-"."""
+    """Return the file name without folders, with `_` for each character of the stem but letters, digits and " ._-"."""
     base = PurePath(name.replace("\\", "/")).name
     stem, suffix = PurePath(base).stem, PurePath(base).suffix
     safe = "".join(letter if letter.isalnum() or letter in " ._-" else "_" for letter in stem).strip(". ")

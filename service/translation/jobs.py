@@ -45,7 +45,7 @@ class Job:
     model: str = ""  # name of a model; "" stands for the default models of the languages
     output: OutputOptions = field(default_factory=OutputOptions)
     caller: str = ""  # the engine serves callers in turn
-    deadline: float | None = None  # by time.monotonic()
+    deadline: float | None = None  # a time of time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -73,18 +73,18 @@ class Answer:
 
     @property
     def confidence(self) -> float | None:
-        """Expected quality from 0 to 1. It is 1 if there was nothing to translate; None if the model has none."""
+        """Expected quality from 0 to 1. 1 if there was nothing to translate; None if the model cannot estimate it."""
         sentences = self._all_sentences
         return mean_confidence(sentences) if sentences else 1.0
 
     @property
     def untranslated(self) -> tuple[str, ...]:
-        """Sentences of the source that the translation contains unchanged."""
+        """Source sentences that the model left untranslated; the translation contains them unchanged."""
         return tuple(sentence.source for sentence in self._all_sentences if sentence.untranslated)
 
     @property
     def match(self) -> float | None:
-        """Mean score of the memory's matches in the translation; None without a match."""
+        """Mean score of the translation memory's matches that the translation uses; None without a match."""
         return mean_match(self._all_sentences)
 
     @property

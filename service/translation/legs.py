@@ -12,10 +12,10 @@ from service.workers.messages import SourceText, TranslateOptions
 
 
 def bridge_sentence(text: SourceText, first: SentenceReport) -> SourceText:
-    """Return a sentence of the first model as a text for the second model, with the protected ranges of `text`.
+    """Return the translation of a sentence by the first model as a text for the second model.
 
-    An exact match of the source sentence is also the translation of this sentence. Other matches do not apply, because
-    they compare sentences of the source language.
+    It keeps the protected ranges of `text`. An exact match of the source sentence becomes an exact match of this text,
+    because its translation is in the final language. Other matches are dropped, because they compare source sentences.
     """
     begin, end = first.source_range
     places = text.protected  # sorted, and none overlaps another

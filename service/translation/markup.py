@@ -16,8 +16,8 @@ from service.workers.messages import SourceText
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
-SHORT = 2000  # characters that a thread parses; the worst input that a search found takes it 0.1 s of processor time
-TINY = 200  # characters that are parsed on the event loop
+SHORT = 2000  # most characters that a thread parses; the worst known input takes 0.1 s of processor time
+TINY = 200  # most characters that are parsed on the event loop
 
 
 class MarkupTranslator:
@@ -55,7 +55,7 @@ class MarkupTranslator:
         return [list(dict.fromkeys(next(written) for _ in range(count))) for count in counts]
 
     async def _run(self, job: Job, operation: Callable[[Unpack[Arguments]], T], *args: *Arguments) -> T:
-        """Run an operation and return its result: by size, on the event loop, in a thread or in a parser process."""
+        """Return the result of an operation. Depending on size, it runs on the event loop, in a thread or a process."""
         size = sum(map(len, job.texts))
         if size > SHORT:
             return await self._parsers.run(job.caller, operation, *args)

@@ -50,9 +50,9 @@ def _ends(route: TranslationRoute) -> Direction:
 
 
 def _sentences(text: str, route: TranslationRoute, job: Job) -> Iterator[str]:
-    """Yield the texts for which a worker uses a match: the whole text, and its sentences with and without list markers.
+    """Yield the parts of a text that may have matches: the whole text, and its sentences with and without list markers.
 
-    A worker splits a text in the same way (TextPlanner).
+    A worker splits the text in the same way (TextPlanner), and uses the match of a part.
     """
     yield text.strip()
     if not job.split_sentences:

@@ -9,7 +9,7 @@ from service.translation.answers import unchanged_answer
 from service.translation.jobs import Answer, DetectedSource, Job
 from service.workers.messages import SourceText
 
-DETECTION_CHARACTERS = 4000  # language detection reads only these first characters of a text
+DETECTION_CHARACTERS = 4000  # language detection reads only this many characters at the beginning of a text
 SURE = 0.8  # from this confidence on, an unsupported language is an error; below it, a supported guess is used
 
 
@@ -25,7 +25,7 @@ class PreparedText:
     is_markup: bool = False
 
     def answer(self, answers: Sequence[Answer], written: Sequence[str] = ()) -> Answer:
-        """Combine the answers for the parts of this text. `written` has the translations of a text with markup."""
+        """Combine the answers for the parts of this text. For markup, `written` has its translations, best first."""
         if not self.route:
             answer = unchanged_answer(self.text, self.source)
         elif not self.is_markup:

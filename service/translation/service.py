@@ -27,13 +27,13 @@ from service.workers.messages import SourceText, TranslateOptions
 from service.workers.pending import OnSentence
 from service.workers.served_models import ServedModel, unknown_model
 
-DETECTION_CHARACTERS = 100  # detection of a text takes as long as this many characters of other work
+DETECTION_CHARACTERS = 100  # detecting the language of a text takes as long as other work on this many characters
 TERM_CHARACTERS = 30  # average length of a glossary entry
 MAX_BRIDGED = 16  # maximum number of sentences of a stream that the second model has at a time
 
 
 class TranslationBackend(Protocol):
-    """Interface of service.workers.fleet.Fleet, as far as the translation service uses it."""
+    """The part of service.workers.fleet.Fleet that the translation service uses."""
 
     @property
     def models(self) -> tuple[ServedModel, ...]:
@@ -69,7 +69,7 @@ class TranslationService:
         parsers: Parsers | None = None,
         find_matches: FindMatches | None = None,
     ) -> None:
-        """Make a translation service. The caller closes the `parsers`. Jobs with a memory need `find_matches`.
+        """Create a translation service. The caller closes the `parsers`. Jobs with a memory need `find_matches`.
 
         `detector` makes a language detector for given languages. The service calls it in a thread before the first
         detection, because it takes a second.
@@ -178,7 +178,7 @@ class TranslationService:
         return await self.documents.open(job.caller, name, content, columns, job.source or "", job.target)
 
     async def translate_document(self, name: str, content: bytes, job: Job) -> bytes:
-        """Return the content of the translated file. Segments that the model fails on stay unchanged.
+        """Return the content of the translated file. Segments that cannot be translated stay unchanged.
 
         If `job.source` is None, the language of the file is detected. Raises: InvalidDocument, ParsingLimitExceeded if
         the file cannot be read or written, or is in the target language; the errors of `translate`.
@@ -191,7 +191,8 @@ class TranslationService:
     ) -> DocumentTranslation:
         """Return the translated file, as `translate_document` does, for a file that has been opened.
 
-        The text of a file in the target language is unchanged, unless `allow_equal_languages` is False.
+        If the file is in the target language, its text stays unchanged, or InvalidDocument is raised if
+        `allow_equal_languages` is False.
         """
         async with before(job.deadline):
             (whole,) = await self.prepare(replace(job, texts=(opened.beginning(),), format=Format.TEXT))
@@ -206,9 +207,10 @@ class TranslationService:
             return await self.documents.translated(job.caller, opened, whole.source, translate)
 
     async def prepare(self, job: Job) -> list[PreparedText]:
-        """Detect the languages and parse the markup of all texts of a job, if the queue has room for them.
+        """Detect the languages and parse the markup of all texts of a job.
 
-        Raises: UnsupportedLanguage if no models translate a text, or the job's direction if the job has no texts.
+        Raises: UnsupportedLanguage if no models translate a text, or the direction of the job; Overloaded if the queue
+        has no room for the texts.
         """
         routes = self.routes_of(job.model)
         if job.source is None:
@@ -339,7 +341,7 @@ class TranslationService:
     async def _stream_bridged(
         self, text: SourceText, route: TranslationRoute, job: Job, report: OnSentence, may_refuse: bool
     ) -> Answer:
-        """Translate a text along a route of two models. The second model begins with the first finished sentence."""
+        """Translate a text along a route of two models. The second begins when the first has finished a sentence."""
         second_options = last_options(job, route)
         room = asyncio.Semaphore(MAX_BRIDGED)
         pending: asyncio.Queue[tuple[SentenceReport, asyncio.Task[Answer]] | None] = asyncio.Queue()

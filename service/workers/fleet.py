@@ -48,7 +48,7 @@ class FleetConfig:
     limits: RequestSize
     timeouts: WorkerTimeouts
     request_seconds: float  # longest time of a request; also the time-out of a request without a deadline
-    folder: Path | None = None  # folder whose models are served, if `models` is empty
+    folder: Path | None = None  # if `models` is empty, all models in this folder are served
     preferred: tuple[str, ...] = ()  # names of models that precede the others
     memory: int | None = None  # bytes that all loaded models may use
 
@@ -96,7 +96,7 @@ class Fleet:
         self._new_transport = new_transport
         self._admission = Admission(config.limits)
         self._memory = ModelMemory(config.memory, self._start_task)
-        self._retired_work = WorkCounts()  # of the pools that have been closed
+        self._retired_work = WorkCounts()  # work of the pools that have been closed
         self._counts: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._reloading = asyncio.Lock()
@@ -140,7 +140,7 @@ class Fleet:
 
         Raises:
             UnknownModel: no model has this name.
-            UnsupportedLanguage: the model, or no model, translates `direction`.
+            UnsupportedLanguage: the model of this name does not translate `direction`, or no model does.
         """
         return ServedModel.of(self._pool_for(direction, name))
 
@@ -173,7 +173,7 @@ class Fleet:
             texts: source texts.
             options: direction, search options and terms.
             caller: name of the caller; the engine serves callers in turn.
-            deadline: time by time.monotonic() at which the request fails.
+            deadline: time of time.monotonic() after which the request fails.
             on_sentence: called with each finished sentence, in order; only for a request of one text.
 
         Raises:
@@ -193,7 +193,7 @@ class Fleet:
         return await self._translate(pool, texts, options, caller, deadline, on_sentence)
 
     async def translate_by_each(self, text: str, caller: str, deadline: float) -> None:
-        """Translate a text by each loaded model, in its first direction. Raises: the errors of `translate`."""
+        """Translate a text with each loaded model in the model's first direction. Raises: the errors of `translate`."""
         for pool in [pool for pool in self.pools if pool.loaded and not pool.loading]:
             options = TranslateOptions(next(iter(pool.description.directions)))
             await self._translate(pool, [SourceText(text)], options, caller, deadline)
@@ -269,7 +269,7 @@ class Fleet:
                 self._start_task(self._close_when_idle(old))
 
     def stats(self) -> FleetStats:
-        """Return the counters as of the workers' last heartbeats. Heartbeats arrive about once per second."""
+        """Return the counters that the workers' last heartbeats reported. Heartbeats arrive about once per second."""
         pools = [*self.pools, *self._retiring]
         return FleetStats(
             requests=self._admission.held.requests,
@@ -344,7 +344,7 @@ class Fleet:
         return new, successors
 
     def _serve(self, pools: list[WorkerPool]) -> None:
-        """Send new requests to these pools. Raises: ModelError if names of models are not unique or do not exist."""
+        """Send new requests to these pools. Raises: ModelError as `in_order_of_preference` does."""
         self.pools = in_order_of_preference(pools, self._config.preferred)
         self.models = tuple(map(ServedModel.of, self.pools))
 

@@ -19,7 +19,7 @@ CHARACTERS_PER_SENTENCE = 80  # average of typical texts
 
 @dataclass(frozen=True)
 class ModelSetup:
-    """A model directory and the options with which a worker loads the model."""
+    """A model directory, and a worker's options for loading the model."""
 
     model: Path
     device: str = "auto"
@@ -31,9 +31,9 @@ class ModelSetup:
 
 @dataclass(frozen=True)
 class SourceText:
-    """A text to translate. The translation holds the characters of the `protected` ranges unchanged.
+    """A text to translate. The translation contains the characters of the `protected` ranges unchanged.
 
-    `matches` are those of a translation memory for the text and its sentences.
+    `matches` are the matches of a translation memory for the text and its sentences.
     """
 
     text: str
@@ -58,7 +58,7 @@ class SourceText:
 
 @dataclass(frozen=True)
 class TranslateOptions:
-    """Options of a translation. None stands for the search option of the model."""
+    """Options of a translation. If a search option is None, the model's own value applies."""
 
     direction: Direction
     beam_size: int | None = None
@@ -88,8 +88,8 @@ class TranslateOptions:
 class Translate:
     """A text to translate; the worker answers with TextDone or TextFailed.
 
-    A worker that has not begun by the deadline (time.monotonic) answers with TextFailed. The engine serves callers in
-    turn. If `report` is true, the worker also sends a TextProgress whenever sentences are finished.
+    If the worker has not begun the text by the deadline (time.monotonic), it answers with TextFailed. The engine serves
+    callers in turn. If `report` is true, the worker also sends a TextProgress whenever sentences are finished.
     """
 
     id: int
@@ -107,7 +107,7 @@ class Translate:
 
 @dataclass(frozen=True)
 class Cancel:
-    """Withdraws texts whose answers are no longer needed."""
+    """Withdraws texts: their answers are no longer needed."""
 
     ids: tuple[int, ...]
 
@@ -172,7 +172,7 @@ class TextFailed:
 class WorkCounts:
     """Counters of a worker's work since its start."""
 
-    texts: int = 0  # translated
+    texts: int = 0  # translated texts
     steps: int = 0  # decoder steps
     rows: int = 0  # decoder rows of all these steps
     source_tokens: int = 0
@@ -194,7 +194,7 @@ class Heartbeat:
     """Periodic report of a worker."""
 
     work: WorkCounts
-    texts: int  # texts that the worker has and has not finished
+    texts: int  # unfinished texts of the worker
     thread_steps: tuple[int, ...] = ()  # decoder steps of each engine thread since its start; -1 for an idle thread
 
 

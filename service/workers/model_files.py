@@ -1,4 +1,4 @@
-"""Model directories: a list of those in a folder, and the name and the version of a model."""
+"""Model directories: those in a folder, and the name, the version and the card of a model."""
 
 import hashlib
 import json
@@ -20,12 +20,12 @@ FILES = (
 
 
 def model_version(model: Path) -> str:
-    """Return a digest of the contents of all files on which translations depend."""
+    """Return a digest of the contents of all model files that influence translations."""
     digest = hashlib.sha256()
     for name in FILES:
         file_digest = ""
         with suppress(OSError):
-            if (model / name).is_file():  # not a device, whose content may be endless
+            if (model / name).is_file():  # a device file could have endless content
                 with (model / name).open("rb") as file:
                     file_digest = hashlib.file_digest(file, "sha256").hexdigest()
         digest.update(f"{name} {file_digest}\n".encode())
@@ -60,12 +60,9 @@ def read_card(model: Path) -> CardFacts:
 
 
 def model_name(model: Path) -> str:
-    """Return the `name` in config.json; without a valid name, `folder_name`.
-
-    The part "model" is left out, because every training run writes its model to a directory of this name.
-    """
+    """Return the `name` in config.json, or `folder_name(model)` if config.json has no valid name."""
     with suppress(OSError, ValueError, RecursionError):
-        if (model / "config.json").is_file():  # not a device, whose content may be endless
+        if (model / "config.json").is_file():  # a device file could have endless content
             config = json.loads((model / "config.json").read_bytes())
             name = config.get("name") if isinstance(config, dict) else None
             if isinstance(name, str) and name.isprintable() and 0 < len(name) <= MAX_NAME_LENGTH:
@@ -74,7 +71,10 @@ def model_name(model: Path) -> str:
 
 
 def folder_name(model: Path) -> str:
-    """Return the last part of the path that is not "model"; the last part if there is no other."""
+    """Return the last part of the path that is not "model"; the last part if there is no other.
+
+    "model" says nothing, because every training run writes its model to a directory of this name.
+    """
     return next((part for part in reversed(model.absolute().parts) if part != "model"), model.name)
 
 

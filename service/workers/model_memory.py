@@ -19,7 +19,7 @@ USE_SECONDS = 60.0  # time after which a use counts 1/e of a new one
 
 
 class LoadableModel(Protocol):
-    """The part of service.workers.pool.WorkerPool on which the budget depends."""
+    """The part of service.workers.pool.WorkerPool that the budget uses."""
 
     name: str
     memory: int
@@ -60,8 +60,8 @@ class ModelMemory:
     """
 
     def __init__(self, budget: int | None, start_task: Callable[[Coroutine[Any, Any, None]], object]) -> None:
-        """Make an empty memory with a budget in bytes; None stands for no limit."""
-        self.loads = 0  # loads on demand
+        """Begin without loaded models. `budget` is in bytes; None stands for no limit."""
+        self.loads = 0  # number of loads on demand
         self._budget = budget
         self._start_task = start_task
         self._usage: dict[LoadableModel, _Usage] = {}
@@ -69,7 +69,7 @@ class ModelMemory:
         self._one_at_a_time = asyncio.Lock()
 
     async def open(self, model: LoadableModel, open: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Load a new model by `open`, after other models have been unloaded to make room for it.
+        """Unload other models to make room for a new model, then load it by calling `open`.
 
         Raises: ModelError if the model cannot be loaded, or needs more memory than the budget.
         """
@@ -132,6 +132,9 @@ class ModelMemory:
                 structlog.get_logger().info("model unloaded", model=least.name, reason="memory")
 
     def _rank(self, model: LoadableModel) -> tuple[float, float]:
-        """Return the sort key of a model; the lowest is unloaded first. Present requests count as one use."""
+        """Return the sort key of a model; the model with the lowest key is unloaded first.
+
+        Requests in progress count together as one use.
+        """
         usage = self._usage[model]
         return usage.recent(time.monotonic()) + model.busy, usage.last

@@ -28,7 +28,7 @@ class PendingRequest:
     _reported: int = 0  # end of the last reported sentence in the source text
 
     def begin(self, ids: "count[int]", withdraw: Callable[[], None]) -> None:
-        """Make a message of each text. A pool that takes over the request from another pool calls this method again."""
+        """Create a message for each text. A pool that takes over the request calls this method again."""
         self.withdraw = withdraw
         self.unfinished = {
             (id := next(ids)): Translate(

@@ -62,7 +62,7 @@ class WorkerPool:
         self.slots: list[WorkerSlot] = []
         self.requests: set[PendingRequest] = set()
         self.translated = self.failed = 0  # texts
-        self.loads = 0  # loads of the model, each of which starts all workers
+        self.loads = 0  # number of times that the model was loaded; each load starts all workers
         self.card = read_card(model)
         self.size = weights_size(model)  # bytes on disk
         self.memory = self.size  # bytes that the workers use; before the first load, an estimate
@@ -278,7 +278,7 @@ class WorkerPool:
         worker.give(message)
 
     def _isolated_worker(self, workers: Iterable[Worker]) -> Worker | None:
-        """Return the isolated worker; if none is isolated but a group waits, the worker to isolate next."""
+        """Return the isolated worker; if no worker is isolated but a group of suspects waits, the next to isolate."""
         for worker in workers:
             worker.isolated = worker.isolated and bool(worker.in_flight)
         trying = next((worker for worker in workers if worker.isolated), None)

@@ -21,7 +21,7 @@ class Quarantine:
     """
 
     def __init__(self) -> None:
-        # By text key: crashes of workers with only this text.
+        # By text key: number of workers that crashed while they had only this text.
         self._crashes: TTLCache[bytes, int] = TTLCache(MAX_SUSPECTS, SUSPECT_SECONDS)
         self._groups: deque[OrderedDict[int, Translate]] = deque()  # by text id
 

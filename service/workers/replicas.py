@@ -51,7 +51,7 @@ class Replicas(Protocol):
     """Client of the replicas. Methods raise ReplicaDied if the replica ends; cancelling a call cancels the work."""
 
     async def describe(self, model: Path) -> Ready | LoadFailed:
-        """Let a replica load the present content of the directory `model`, and return the description of the model."""
+        """Let a replica load the model that `model`, a directory, contains now; return the description of the model."""
 
     async def translate(
         self, model: Path, version: str, message: Translate, on_progress: Callable[[TextProgress], None]

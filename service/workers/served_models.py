@@ -69,7 +69,7 @@ def in_order_of_preference(pools: Sequence[WorkerPool], preferred: Sequence[str]
 def successor_of(old: WorkerPool, pools: Sequence[WorkerPool]) -> WorkerPool:
     """Return the pool of `pools` that replaces `old` and translates every direction of `old`.
 
-    The successor has the same model directory if a pool has this directory; else it may be any other pool.
+    If a pool has the same model directory, it is the successor; otherwise any pool of the list may be the successor.
 
     Raises: ModelError if no such pool translates every direction of `old`.
     """

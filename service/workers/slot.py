@@ -13,10 +13,10 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 30.0  # between attempts; no p
 
 
 class WorkerSlot:
-    """Place for one worker. Until the slot is closed, a new worker replaces each worker that ends."""
+    """Runs one worker at a time. Until the slot is closed, a new worker replaces each worker that ends."""
 
     def __init__(self, new_worker: Callable[[], Worker], on_ready: Callable[[Ready], bool]) -> None:
-        """Make an empty slot.
+        """Create a slot without a worker.
 
         `on_ready` gets the Ready message of each restarted worker, and returns whether the slot keeps this worker.
         """

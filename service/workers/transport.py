@@ -19,7 +19,7 @@ from service.errors import error_location
 from service.workers.messages import Close, Deliver, ModelSetup, ToWorker, TranslateOptions, WorkerStopped
 
 LENGTH = struct.Struct("!Q")  # number of bytes of a pickle, written before the pickle
-MAX_KNOWN_BYTES = 1 << 24  # pickled options that a worker keeps; the latest options are kept whatever their size
+MAX_KNOWN_BYTES = 1 << 24  # size of the pickled options that a worker keeps; the latest options are always kept
 SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # handled by the service, blocked in workers
 
 
@@ -53,7 +53,7 @@ class OptionsMemory:
     """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[bytes, tuple[TranslateOptions | None, int]] = OrderedDict()  # with their sizes
+        self._known: OrderedDict[bytes, tuple[TranslateOptions | None, int]] = OrderedDict()  # (options, size)
         self._size = 0
 
     def pack(self, messages: Sequence[ToWorker]) -> bytes:
@@ -68,7 +68,7 @@ class OptionsMemory:
         return messages
 
     def reference(self, options: TranslateOptions) -> tuple[bytes, bytes]:
-        """Return the digest of options, and their pickle unless the worker knows them."""
+        """Return the digest of options and their pickle, which is empty if the worker knows the options."""
         digest = options.digest
         if digest in self._known:
             self._known.move_to_end(digest)

@@ -45,7 +45,7 @@ class WorkerDied(Exception):
 
 
 class WorkerOwner(Protocol):
-    """Object that a worker calls with its answers, and once when the worker ends."""
+    """Object that receives the answers of workers, and is told when a worker ends."""
 
     def answered(self, worker: "Worker", answers: Sequence[TextAnswer]) -> None:
         """Process answers to texts."""

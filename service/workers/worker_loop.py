@@ -46,12 +46,12 @@ Receive = Callable[[bool], Sequence[ToWorker]]
 """Function that returns the messages that have arrived. If its argument is true, it waits for at least one message."""
 
 TRIAL_TEXT = "The cat sat on the mat."
-MAX_TRIALS = 8  # number of directions in which a new model is tried
-PLANNING_SECONDS = 0.002  # maximum time, between two decoder steps, in which new texts are split and encoded
+MAX_TRIALS = 8  # number of directions that a trial of a new model translates
+PLANNING_SECONDS = 0.002  # maximum time for splitting and encoding new texts between two decoder steps
 TURN_SECONDS = 0.002  # longest time that one caller plans before the next caller plans
 MAX_PLANNERS = 64  # planners in the cache; the texts of one request share a planner
 MAX_TERMS = 50_000  # terms of all planners in the cache; the index of a term takes some kilobytes
-MAX_LOADS = 3  # attempts to load a model whose files change while they are read
+MAX_LOADS = 3  # attempts to load a model, if its files change while they are read
 
 
 def work(setup: ModelSetup, load: Load, receive: Receive, deliver: Deliver) -> None:
@@ -101,7 +101,7 @@ class WorkerLoop:
         self._new: TurnQueue[int, Translate] = TurnQueue()  # texts that are not planned, by message id
         self._tasks: dict[int, TextTask] = {}  # by message id
         self._ids: dict[TextTask, int] = {}
-        self._reported: dict[int, TextTask] = {}  # tasks whose progress is reported, by message id
+        self._reported: dict[int, TextTask] = {}  # tasks that report their progress, by message id
         # Exclude the steps of the trial translations.
         self._work = WorkCounts(steps=-translator.engine.steps, rows=-translator.engine.rows)
         self._planners: LRUCache[tuple[bytes, bool, str], TextPlanner] = LRUCache(MAX_TERMS, _cache_size)
@@ -293,7 +293,7 @@ def _try_out(translator: Translator) -> None:
 
 
 def _devices(setup: ModelSetup, translator: Translator) -> tuple[str, ...]:
-    """Return all GPUs if the setup names "cuda", or "auto" on a machine with a GPU; else the device of the model."""
+    """Return all GPUs if the setup names "cuda", or "auto" if the machine has a GPU; else the model's device."""
     if translator.device.startswith("cuda") and setup.device in ("auto", "cuda"):
         return tuple(f"cuda:{number}" for number in range(import_module("torch").cuda.device_count()))
     return (translator.device,)

@@ -188,7 +188,11 @@ def test_what_is_missing_is_named_all_at_once(client: httpx.Client) -> None:
         ("q", 5, "q must be a string or a list of strings"),
         ("q", None, "missing q parameter"),
         ("q", {"a": 1}, "q must be a string or a list of strings"),
-        ("q", ["a", 1, "b", None], "q must be a string or a list of strings; not strings at the indices 1, 3"),
+        (
+            "q",
+            ["a", 1, "b", None],
+            "q must be a string or a list of strings; the items at indices 1, 3 are not strings",
+        ),
         ("source", 5, "source must be a valid string"),
         ("source", "", "missing source parameter"),
         ("target", None, "missing target parameter"),

@@ -1,6 +1,6 @@
 """DeepL's contract: /v2, and the glossaries, translation memories and languages of /v3.
 
-Its SDKs work with this service's address as `server_url`.
+DeepL's SDKs work with this service if their `server_url` is the address of the service.
 """
 
 from fastapi import APIRouter

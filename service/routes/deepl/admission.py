@@ -90,7 +90,7 @@ async def _admit(
     glossaries: GlossariesDependency,
     memories: MemoriesDependency,
 ) -> AdmittedRequest:
-    """Admit the caller: before the body is parsed, if the key is in the header."""
+    """Admit the caller. A key in the header is checked before the body is parsed, a key in the body afterwards."""
     remote = client_address(request)
     key = key_of(authorization)
     caller = await access.admit(key, remote) if key else None

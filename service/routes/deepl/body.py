@@ -65,7 +65,7 @@ def inlined(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _single(value: Any) -> Any:
-    """Return the item of a list with one item, or any other value unchanged; lone surrogates are replaced."""
+    """Return the item of a list with one item, and other values unchanged. In a text, replace lone surrogates."""
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     return well_formed(value) if isinstance(value, str) else value
 
@@ -81,7 +81,7 @@ def _number(value: Any) -> Any:
 
 
 def _choice(value: Any) -> Any:
-    """Return a number as its digits, and None for an empty text."""
+    """Return an integer as text, None for an empty text, and other values unchanged."""
     value = _single(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

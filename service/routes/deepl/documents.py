@@ -103,7 +103,7 @@ async def result(
 
 
 async def sent_chunks(content: bytes, request: Request, on_sent: Callable[[], Awaitable[None]]) -> AsyncIterator[bytes]:
-    """Generate the content in chunks. `on_sent` is called after the last one, unless the client has disconnected."""
+    """Generate the content in chunks. Call `on_sent` after the last chunk, unless the client has disconnected."""
     for begin in range(0, len(content), CHUNK_BYTES):
         yield content[begin : begin + CHUNK_BYTES]
     if not await request.is_disconnected():  # a write to a lost connection does not fail

@@ -75,7 +75,7 @@ class TranslateBody(CommonFields):
         False, description="Whether the response has the number of charged characters."
     )
     show_untranslated: FormFlag = Field(
-        False, description="Extension: whether the response lists the sentences of which the model translated nothing."
+        False, description="Extension: whether the response lists the sentences that the model left untranslated."
     )
 
 
@@ -115,7 +115,7 @@ class DeeplLanguage(BaseModel):
 
 
 class ResourceBody(Body):
-    """The resource whose languages to list."""
+    """The resource, such as `translate_text`, whose languages are to be listed."""
 
     resource: Annotated[
         Literal["translate_text", "translate_document", "glossary", "write", "voice", "style_rules"], AsChoice

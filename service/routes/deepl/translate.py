@@ -74,7 +74,7 @@ def check_options(body: CommonFields, fields: Fields) -> None:
 
 
 def check_tags(body: TranslateBody) -> None:
-    """Raise InvalidRequest if the request lists elements of markup, but its texts have no markup."""
+    """Raise InvalidRequest if the request names elements of markup, but no tag_handling."""
     listed = ("ignore_tags", "splitting_tags", "non_splitting_tags")
     if not body.tag_handling and (names := [name for name in listed if getattr(body, name)]):
         raise InvalidRequest.listing([f"{name} requires tag_handling" for name in names])
@@ -115,7 +115,10 @@ async def job_without_texts(body: CommonFields, call: AdmittedRequest) -> Job:
 
 
 def formality_of(body: CommonFields, target: str) -> Formality | None:
-    """Return the formality of translations. Raises InvalidRequest if the target language must have one and has none."""
+    """Return the formality of translations; None for the default.
+
+    Raises: InvalidRequest for `less` or `more` if the service knows no formality for the target language.
+    """
     wanted = (body.formality or "default").removeprefix("prefer_")
     if wanted == "default":
         return None

@@ -152,7 +152,7 @@ def test_bytes_are_limited_for_each_caller_and_for_all(store: Database) -> None:
     async def run() -> None:
         glossaries = GlossaryStore(store, limits)
         ids = [(await glossaries.create(owner, "x", large)).id for owner in ("10.0.0.1", "10.0.0.1", "10.0.0.2")]
-        with pytest.raises(InvalidRequest, match=r"the glossaries would have 61\d\d bytes; accepted: at most 5000"):
+        with pytest.raises(InvalidRequest, match=r"your glossaries would have 61\d\d bytes; accepted: at most 5000"):
             await glossaries.create("10.0.0.1", "x", large)
         ids.append((await glossaries.create("10.0.0.3", "x", large)).id)  # the oldest of the largest owner goes
         with pytest.raises(NotFound):

@@ -26,7 +26,7 @@ from unicodedata import normalize
 
 from mt.languages import primary_language
 from mt.text.alignment import CLOSING, Range, is_wide
-from mt.text.span_patterns import CODE, EXPONENT, HINT, NUMBERS, PROSE, SPAN, UNIT, VERSION
+from mt.text.span_patterns import CODE, EXACT, HINT, NUMBERS, PROSE, SPAN, UNIT, VERSION
 
 _SEPARATOR = re.compile(r"(?<=\d)[.,’'\u00a0\u202f](?=\d)")
 _PART = re.compile(r"[^\s!-/:-@\[-`{-~]+")  # a word, including combining accents
@@ -235,7 +235,7 @@ def _search(sentence: str) -> Iterator[ProtectedSpan]:
             place = end
         elif group == "address":
             end = begin + len(_trim_address(match[0]))
-        elif group == "number" and (VERSION.search(match[0]) or EXPONENT.search(match[0])):
+        elif group == "number" and (VERSION.search(match[0]) or EXACT.search(match[0])):
             group = "exact"
         elif group == "word":
             begin, end = _trim_word(match[0], begin)

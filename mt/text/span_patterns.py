@@ -77,5 +77,7 @@ HINT = re.compile(  # a fast test, without a match in most sentences without spa
     r"|(?<=[:;=])['-]?[()\[\]DPp]|(?<==))"
 )
 VERSION = re.compile(r"\.(?!\d{3}(?!\d))\d+\.")  # two dots with one, two or more than three digits between them
-EXPONENT = re.compile(r"\d[eE][-+\u2212]?\d")  # scientific notation, which has a point in every language
+EXACT = re.compile(  # numbers with the same notation in every language: 1.5e-3, and 5'4 for feet and inches
+    r"\d[eE][-+\u2212]?\d|\d['’](?!\d{3}(?!\d))\d"
+)
 UNIT = re.compile(rf"[A-Z]{{0,2}}[{_MONEY}§]|[%‰]|°[CF]?|{_ISO_4217}|[+#]$")

@@ -382,6 +382,12 @@ def test_a_version_is_no_number_with_separators() -> None:
     assert lost_spans(find_spans("Use 4.6.2 now"), "4,6.2") != []
 
 
+def test_feet_and_inches_are_no_number_with_separators() -> None:
+    kinds = {span.text: span.kind for span in find_spans("She is 5'4 tall and has 1'200 or 1'200'000 books.")}
+    assert kinds["5'4"] is SpanKind.OPAQUE
+    assert kinds["1'200"] is kinds["1'200'000"] is SpanKind.NUMBER
+
+
 def test_scientific_notation_keeps_its_point() -> None:
     spans = find_spans("It weighs 1.5e-3 or 6.02E23 grams, not 1.5.")
     assert [(span.text, span.kind) for span in spans] == [

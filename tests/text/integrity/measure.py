@@ -32,7 +32,7 @@ LINES = 60_000
 _WORD = re.compile(r"[^\W\d_]+(?:['’/&-][^\W\d_]+)*(?:\.[^\W\d_]\.?)*")
 _EDGES = ".,;:!?\"'…“”‘’"
 _INNER_CAPITAL = re.compile("[a-z]{2}[A-Z]")
-_AMOUNT = re.compile(r"(\d{1,3}(?:,\d{3})*(?:\.\d+)?)(%?)")
+_AMOUNT = re.compile(r"([$€£]?)(\d{1,3}(?:,\d{3})*(?:\.\d+)?)(%?)")
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _find_items(text: str) -> Iterator[str]:
         core = token.strip(_EDGES + "()")
         is_item = core and (_INNER_CAPITAL.search(core) or not _WORD.fullmatch(core)) and re.search(r"\w", core)
         if is_item and not re.search(
-            r"[a-z]-[\w.]|[^\W\d][/.—–-]\w|--|[,'’\"(&–—]|^\d+-[a-z]|^\d+(st|nd|rd|th|s)?$|^-", core
+            r"[a-z]-[\w.]|[^\W\d][/.—–-]\w|--|[,'’\"(&–—]|^\d+-[a-z]|^\d+(st|nd|rd|th|s)?$|^-|^[A-Za-z]+[-/]$", core
         ):
             yield core
 
@@ -102,7 +102,7 @@ def _find_items(text: str) -> Iterator[str]:
 def judge(case: Case, translation: str) -> Counter[str]:
     """Count the preserved, localized, lost, changed and moved items of a translation.
 
-    A localized number has the notation of German: 1.200,50 for 1,200.50, and 5 % for 5%. A lost item leaves no trace;
+    A localized number has the notation of German: 1.200,50 for 1,200.50, 5 % for 5%, and 70 $ for $70. A lost item leaves no trace;
     of a changed item, a part of two characters or more is left.
     """
     counts = Counter[str]()
@@ -111,8 +111,10 @@ def judge(case: Case, translation: str) -> Counter[str]:
     for item in case.items:
         match = _whole(item).search(translation, ends[item])
         if not match and (amount := _AMOUNT.fullmatch(item)):
-            localized = amount[1].translate(str.maketrans(",.", ".,")) + " %" * len(amount[2])
-            match = _whole(localized).search(translation, ends[item])
+            sign, number = amount[1], amount[2].translate(str.maketrans(",.", ".,"))
+            forms = [f"{number} %"] if amount[3] else [f"{sign}{number}", f"{number} {sign}".rstrip()]
+            found = (_whole(form).search(translation, ends[item]) for form in forms)
+            match = next(filter(None, found), None)
             counts["localized"] += match is not None
         if match:
             places.append(match.start())

@@ -28,7 +28,9 @@ MIN_CUE = -12.0
 """Lower bound of the terms `place` and `agreement` of ConstrainedBeamSearch, log-probabilities."""
 
 MIN_FINISHED = 5
-"""Number of best hypotheses with all words that may end in a step, and of finished hypotheses that end a search."""
+"""Number of finished hypotheses that a search needs to end (or `n_best`, if larger; at most K).
+
+Before the last step, a hypothesis may end only if it is among as many best hypotheses with all words."""
 
 BORROWED_CUE = -2.0
 """Added to the log-probability of a cue if it is taken from another beam."""

@@ -46,8 +46,8 @@ class BuildConfig(Section):
     source language is translated into the target language. Text in a target language is translated back into the source
     language; these pairs get the `source_tag` bt."""
     filter: float = Field(0.0, ge=0, lt=1)
-    """Share of the synthetic pairs to drop (round-trip filtering): the pairs to whose source a model of the reverse
-    direction gives the lowest probability, given the translation."""
+    """Share of the synthetic pairs to drop (round-trip filtering). A model of the reverse direction scores each
+    source given its translation, and the pairs with the lowest probability are dropped."""
     rounds: int = Field(1, ge=1, le=10)
     """Maximum number of rounds of synthetic text. A further round runs only if the last one improved BLEU on the
     validation set."""

@@ -83,7 +83,7 @@ def estimate(stage: Stage, measured: Measurement, update_tokens: int) -> float:
 
 
 def updates_in(minutes: float, seconds_of: Callable[[int], float]) -> int:
-    """Return the number of updates of each training for which the build takes `minutes`.
+    """Return the number of updates of each training, chosen so that the build takes `minutes`.
 
     `seconds_of` returns the seconds of the build for a number of updates; it must be a linear function.
     Raises: BuildError if the budget is too small.

@@ -1,4 +1,4 @@
-"""Plan of a build: the list of stages for a recipe with `[build]`, in the order in which they run."""
+"""Plan of a build: the list of stages for a recipe with `[build]`, in execution order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -280,7 +280,7 @@ class Planner:
     def _student_text(
         self, group: ModelDirections, teacher: Candidate, back: Sequence[SyntheticCorpus]
     ) -> list[SyntheticCorpus]:
-        """Append the stages by which the teacher translates all texts, also back-translated sources."""
+        """Append the stages in which the teacher translates all texts, including back-translated sources."""
         corpora = []
         for direction in group.directions:
             corpora.append(self._parallel(f"student-{direction}", direction, [teacher], ()))

@@ -68,7 +68,7 @@ def report_error(message: str) -> None:
 
 
 def program_name(verb: str) -> str:
-    """Return the command with which the user started `verb`, for usage lines."""
+    """Return the command that the user typed to start `verb`, for usage lines."""
     started = Path(sys.argv[0])
     if started.name == "__main__.py" and started.parent.name == "mt":
         return f"python -m mt {verb}"
@@ -93,7 +93,7 @@ class CommandParser(argparse.ArgumentParser):
         self.more.add_argument("-h", "--help", action="help", help="show this help")
 
     def add_actions(self) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
-        """Return the collection to which a verb with actions adds one parser per action. The user must name one."""
+        """Return the collection of action parsers, for a verb with actions. The user must name one action."""
         return self.add_subparsers(
             dest="action", required=True, title="actions", metavar="ACTION", parser_class=argparse.ArgumentParser
         )

@@ -1,4 +1,4 @@
-"""Warnings about corpora whose text is not in the language that the recipe states, for example in swapped columns."""
+"""Warnings about corpora with text in another language than the recipe states, such as with swapped columns."""
 
 from collections.abc import Sequence
 from functools import cache

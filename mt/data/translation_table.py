@@ -133,7 +133,10 @@ def learn_translation_table(
 
 @dataclass(frozen=True)
 class _Block:
-    """Sentence pairs as cells, one for each pair of a target token and a source token or the empty word."""
+    """Sentence pairs as cells.
+
+    A cell is a target token with one possible alignment: a source token or the empty word.
+    """
 
     keys: Int  # different keys (source * V + target) of the cells, in ascending order
     places: Int  # the index in `keys` of each cell

@@ -28,7 +28,9 @@ MIN_CUE = -12.0
 """Lower bound of the terms `place` and `agreement` of ConstrainedBeamSearch, log-probabilities."""
 
 MIN_FINISHED = 5
-"""Number of best hypotheses with all words that may end in a step, and of finished hypotheses that end a search."""
+"""Number of finished hypotheses that a search needs to end (or `n_best`, if larger; at most K).
+
+Before the last step, a hypothesis may end only if it is among as many best hypotheses with all words."""
 
 BORROWED_CUE = -2.0
 """Added to the log-probability of a cue if it is taken from another beam."""
@@ -140,7 +142,7 @@ class ConstrainedBeamSearch(SentenceTable):
         return self.beam.failed
 
     def results(self, sentences: Sequence[int]) -> list[list[Hypothesis]]:
-        """Return the results of BeamSearch, each translation once. Two beams may have found the same translation."""
+        """Return the results of BeamSearch without duplicates, because two beams may find the same translation."""
         hypotheses = self.beam.best_of(sentences, torch.full_like(self.beam.steps, self.word.shape[1]))
         counts = (self.beam.nth[sentences, 0] + 1).tolist()
         distinct = ({one.tokens: one for one in reversed(ranked)} for ranked in hypotheses)
@@ -220,7 +222,7 @@ class ConstrainedBeamSearch(SentenceTable):
         """Return the ids, log-probabilities and automata of Q candidates for each beam, each [B, K, Q].
 
         Candidates are the best continuations, then the first ids of missing words, then the next ids of a begun word.
-        The automaton is that of the word to which the id belongs, or -1 for a best continuation.
+        The automaton belongs to the word that contains the id; it is -1 for a best continuation.
         """
         batch, beams, automata = self.nodes.shape
         values, ids = best(log_probs, min(beams, log_probs.shape[1]))
@@ -300,7 +302,7 @@ def _at(table: Tensor, nodes: Tensor) -> Tensor:
 
 
 def _last_group(beams: int) -> int:
-    """Return the number of the group whose hypotheses have all words."""
+    """Return the number of the group of hypotheses that have all words."""
     return beams // 2
 
 

@@ -17,7 +17,8 @@ def length_penalty(lengths: Tensor, alpha: Tensor, gnmt: Tensor) -> Tensor:
     """Return the divisor of log-probabilities: n ** alpha, or ((5 + n) / 6) ** alpha for gnmt (Wu et al. 2016, eq. 14).
 
     Lengths n, float64 alpha and boolean gnmt broadcast to the float32 result. The power is computed in float64, because
-    vectorized and scalar code may differ in the last bit. In float32 a score would depend on its place in the batch.
+    vectorized and scalar code may differ in the last bit. In float32 a score would depend on the position of the
+    sentence in the batch.
     """
     n = lengths.double()
     return torch.where(gnmt, (5 + n) / 6, n).pow(alpha).float()
@@ -105,13 +106,13 @@ def seen_tokens(history: Tensor, valid: Tensor, vocabulary: int) -> Tensor:
 def penalize_repetition(log_probs: Tensor, seen: Tensor, penalty: Tensor) -> Tensor:
     """Multiply the log-probabilities of seen tokens [R, V] by a penalty [R] (after Keskar et al. 2019, section 4.1).
 
-    The paper divides logits instead, whose result changes if a constant is added to all logits.
+    The paper divides logits instead, but that result changes if a constant is added to all logits.
     """
     return torch.where(seen, log_probs * penalty[:, None], log_probs)
 
 
 def repeating_ngrams(history: Tensor, lengths: Tensor, n: Tensor, longest: int) -> Tensor:
-    """Return bool [R, T], true for each token of history [R, T] that, if it came next, would repeat an n-gram.
+    """Return bool [R, T], true for each token of history [R, T] that would repeat an n-gram if it came next.
 
     The n - 1 tokens before such a token equal the last n - 1 tokens of the row (Paulus et al. 2018, section 2.5). The
     first lengths[r] tokens of row r are valid. `n` [R] is at most `longest`; n = 0 allows all repetitions.

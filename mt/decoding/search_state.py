@@ -23,7 +23,7 @@ class Search(Protocol):
 
     @property
     def tokens(self) -> Tensor:
-        """Newest token of each row, int64 [R], to which the model is applied next."""
+        """Newest token of each row, int64 [R]. It is the next input of the model."""
 
     @property
     def finished(self) -> Tensor:

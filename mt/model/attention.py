@@ -32,8 +32,8 @@ def attention(
     """Return softmax(Q K^T / sqrt(d_k)) V, equation 1.
 
     q is [B, H, T, d_k], k and v are [B, H, S, d_k], the result is [B, H, T, d_k]. This is the reference for
-    `fused_attention`. `dropout` is the probability with which an attention weight becomes 0. `causal` says that `mask`
-    is the causal mask; it does not change the result.
+    `fused_attention`. `dropout` is the probability that an attention weight becomes 0. `causal` says that `mask` is the
+    causal mask; it does not change the result.
     """
     return nn.functional.dropout(attention_weights(q, k, mask), dropout) @ v
 

@@ -52,9 +52,10 @@ class _LossWithGradients(torch.autograd.Function):
 class _ProjectedCrossEntropy(_LossWithGradients):
     """Smoothed cross-entropy of logits W x, computed in chunks.
 
-    z = W x, p = softmax(z), label y:  loss = log sum exp z - (1 - e) z_y - e / V sum z. The gradient by z is
-    p - (1 - e) one-hot(y) - e / V. The last term is the same for all z, so it needs no pass over [N, V]: its gradient
-    by x is a multiple of the sum of all rows of W, and its gradient by W is a multiple of the sum of all x.
+    z = W x, p = softmax(z), label y:  loss = log sum exp z - (1 - e) z_y - e / V sum z. The gradient with respect to z
+    is p - (1 - e) one-hot(y) - e / V. The last term is the same for all z, so it needs no pass over [N, V]: its
+    gradient with respect to x is a multiple of the sum of all rows of W, and its gradient with respect to W is a
+    multiple of the sum of all x.
     """
 
     @staticmethod
@@ -98,7 +99,7 @@ class _AgreeingCrossEntropy(_LossWithGradients):
     """Half of R-Drop's loss of logits W x, computed in chunks.
 
     For one of the two passes, z = W x and p = softmax(z). q is the softmax of the other pass, d = log p - log q. The
-    gradient by z is 1/2 (p - (1 - e) one-hot(y) - e / V) + r_drop / 4 (p (d - KL(p || q)) + p - q).
+    gradient with respect to z is 1/2 (p - (1 - e) one-hot(y) - e / V) + r_drop / 4 (p (d - KL(p || q)) + p - q).
     """
 
     @staticmethod

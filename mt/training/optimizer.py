@@ -34,7 +34,7 @@ def orthogonal(matrices: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Steps along the orthogonalised momentum of each matrix (Jordan et al. 2024).
+    """Optimizer that steps along the orthogonalised momentum of each matrix (Jordan et al. 2024).
 
     A step is as large as Adam's at the same learning rate (Liu et al. 2025, "Muon is scalable", equation 4).
     """

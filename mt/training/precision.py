@@ -15,7 +15,7 @@ INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")  # instruction sets with bflo
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
-    """Return whether the device has instructions for bfloat16 that torch uses.
+    """Return whether torch can use bfloat16 instructions of the device.
 
     A CPU with AVX2 alone is about fifteen times slower in bfloat16 than in float32.
     """

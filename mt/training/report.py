@@ -117,7 +117,7 @@ class Reporter:
                 losses.plot(*_curve(records, name), marker=".", markersize=2, label=label)
             criterion = next((name for name in CRITERIA if any(name in record for record in records)), "valid_bleu")
             scores.plot(*_curve(records, criterion), marker=".", color="tab:green")
-            losses.set(xlabel="updates", ylabel="nats a target token")
+            losses.set(xlabel="updates", ylabel="nats per target token")
             losses.legend()
             scores.set(xlabel="updates", ylabel=f"{CRITERIA[criterion]} on the validation set")
             figure.savefig(self.folder / "curves.png", dpi=120)

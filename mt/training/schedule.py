@@ -1,4 +1,4 @@
-"""Learning rates as functions of the number of the update, which counts from 1."""
+"""Learning rates as functions of the update number, which starts at 1."""
 
 import math
 

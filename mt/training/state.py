@@ -142,7 +142,7 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def prune_checkpoints(folder: Path, keep: int, best_update: int) -> None:
-    """Remove incomplete checkpoints, and complete ones except the last `keep` and that of `best_update`."""
+    """Remove all checkpoints except the last `keep` and the one of `best_update`; also remove incomplete ones."""
     for part in folder.glob(".*.part"):
         shutil.rmtree(part)
     for path in checkpoints(folder)[:-keep]:

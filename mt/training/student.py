@@ -25,7 +25,7 @@ def shrink(
 
     The student keeps evenly spaced layers of the teacher, including the last layer. If the student's encoder is deeper
     than the teacher's, the added layers output zero. The student's vocabulary keeps the first BPE merges of the
-    teacher's. Raises: ModelError that lists all sizes that the teacher does not allow.
+    teacher's. Raises: ModelError that lists all requested sizes that the teacher does not allow.
     """
     config, tokenizer = teacher.description.model, teacher.tokenizer
     faults = [

@@ -219,7 +219,7 @@ class Trainer:
 
         Candidates are the best and the last checkpoint, the mean of the last checkpoints and the exponential average;
         the candidate with the best validation score is returned. The last checkpoint is a candidate because it was
-        often not validated, and with a cool-down it is usually better than those before it.
+        often not validated, and with a cool-down it is usually better than the earlier ones.
         """
         saved = checkpoints(self.checkpoints)
         if not saved:
@@ -354,12 +354,12 @@ class Trainer:
         return None
 
     def _sent(self, *numbers: float, dtype: torch.dtype = torch.float64) -> Tensor:
-        """Return numbers on the device. A GPU copies them from page-locked memory, for which the host does not wait."""
+        """Return a tensor of numbers on the device. Numbers for a GPU are copied asynchronously."""
         tensor = torch.tensor(numbers, dtype=dtype)
         return tensor if self.device.type == "cpu" else tensor.pin_memory().to(self.device, non_blocking=True)
 
     def _describe(self, batch: TrainingBatch) -> str:
-        """Return a description by which a user can find the pairs of a batch."""
+        """Return a description of a batch that helps a user to find its pairs."""
         source, target = (self.data.train.texts(side, batch.indices[:1])[0] for side in ("source", "target"))
         named = ", ".join(map(str, batch.indices[:NAMED_PAIRS])) + (", ..." if len(batch.indices) > NAMED_PAIRS else "")
         return (

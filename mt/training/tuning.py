@@ -22,7 +22,7 @@ DROPOUT_RATES = ("dropout", "attention_dropout", "activation_dropout")
 
 
 def read_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
-    """Read a recipe as `load_recipe` does; with [tuning], take missing values from the model to tune.
+    """Read a recipe as `load_recipe` does; if it has [tuning], values that it lacks are those of the model to tune.
 
     Raises: RecipeError that lists all problems of the recipe and the overrides, and all values that the model to tune
     does not support.
@@ -146,9 +146,9 @@ def _tuning_problems(recipe: Recipe, tokenizer: Tokenizer) -> Iterator[str]:
         hint = hint or f" (parameters begin with {', '.join(dict.fromkeys(name.split('.')[0] for name in names))})"
         yield f"tuning.frozen: {pattern!r} matches no parameter{hint}"
     if not any(parameter.requires_grad for parameter in model.parameters()):
-        yield f"tuning.frozen = {list(tuning.frozen)}, which leaves nothing to train; accepted: fewer patterns"
+        yield f"tuning.frozen = {list(tuning.frozen)}, but no parameter is left to train; accepted: fewer patterns"
     elif recipe.training.optimizer == "muon" and not layer_matrices(model):
-        yield "training.optimizer = 'muon', but tuning.frozen leaves no matrix of a layer for it; accepted: 'adam'"
+        yield "training.optimizer = 'muon', but tuning.frozen leaves no layer matrix to train; accepted: 'adam'"
 
 
 def _patterns(names: Iterable[str]) -> list[str]:

@@ -111,7 +111,7 @@ class TranslationValidation(Validation):
         return {**self.losses(model), self.criterion: self.bleu(exact)}
 
     def score(self, figures: Mapping[str, float]) -> float:
-        """Return the validation BLEU, by which the best model is selected."""
+        """Return the validation BLEU; the model with the highest BLEU is selected."""
         return figures[self.criterion]
 
     def result(self, figures: Mapping[str, float]) -> str:

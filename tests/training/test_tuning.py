@@ -166,9 +166,9 @@ def test_what_the_model_cannot_do_is_refused_at_once(read: Read) -> None:
     assert "decoder.norm.weight" not in said
     assert "tuning.adapter_rank = 17; accepted: at most d_model, 16" in said
     assert "model.d_ff = 7, but the model to tune has 24" in said
-    assert "leaves nothing to train" in refused(read, 'tuning.frozen=["*"]')
+    assert "but no parameter is left to train" in refused(read, 'tuning.frozen=["*"]')
     said = refused(read, 'tuning.frozen=["encoder.*", "decoder.*"]', "training.optimizer=muon")
-    assert "training.optimizer = 'muon', but tuning.frozen leaves no matrix of a layer for it; accepted: 'adam'" in said
+    assert "training.optimizer = 'muon', but tuning.frozen leaves no layer matrix to train; accepted: 'adam'" in said
 
 
 def test_a_model_that_is_not_there_is_told_with_what_else_is_wrong(read: Read, tmp_path: Path) -> None:

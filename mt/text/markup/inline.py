@@ -153,7 +153,7 @@ def _partners(items: Sequence[InlineItem[PartType]]) -> list[int]:
 
 
 def _is_loose(item: InlineItem[PartType], partner: int, begin: int, end: int) -> bool:
-    """Return whether an item needs no place in items[begin:end]: it has no word, or is a tag with its partner outside."""
+    """Return whether an item contains no word, or is a tag without a partner in items[begin:end]."""
     if item.kind in (InlineKind.OPEN, InlineKind.CLOSE):
         return not begin <= partner < end
     return not item.has_words
@@ -243,7 +243,7 @@ class _Builder(Generic[PartType]):
             self._append(text)
 
     def _glued(self, mark: Mark, text: str) -> Mark:
-        """Return `mark`; an empty mark becomes `glued` if a word precedes it directly and no word follows it directly."""
+        """Return `mark`, as `glued` if it is empty, directly after a word, and not directly before a word."""
         if not mark.empty or mark.glued or mark.begin == 0 or text[mark.begin - 1].isspace():
             return mark
         return replace(mark, glued=not text[mark.begin : mark.begin + 1].isalnum())

@@ -56,7 +56,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
 
 
 def read_marian(origin: Origin, import_options: ImportOptions) -> ForeignModel:
-    """Read a Marian folder. Raises: ModelError that lists the files that are missing or cannot be read."""
+    """Read a Marian folder. Raises: ModelError with all files that are missing or cannot be read."""
     files = MarianFiles.find(origin.folder)
     arrays = read_weights(origin.folder / files.weights)
     options = _model_options(arrays, origin.folder / files.weights)
@@ -117,7 +117,7 @@ class MarianFiles:
         ]
         wrong += [f"{name} is missing" for name in dict.fromkeys(pieces) if not (folder / name).is_file()]
         if wrong:
-            raise ModelError(problems(f"{folder} is no Marian model that can be imported", dict.fromkeys(wrong)))
+            raise ModelError(problems(f"{folder} cannot be imported as a Marian model", dict.fromkeys(wrong)))
         return cls(names[0], (names[1], names[2]), (pieces[0], pieces[1]), decoder)
 
 

@@ -209,7 +209,7 @@ class _InlineReader:
         return -1
 
     def _target_end(self, close: int) -> int:
-        """Return the offset after a link whose text ends with the `]` at `close`: after (url "title"), [label] or `]`."""
+        """Return the offset after a link, (url "title") or [label] included. Its text ends with the `]` at `close`."""
         content, place = self.token.content, close + 1
         if content.startswith("(", place):
             end = self._address_end(place + 1)

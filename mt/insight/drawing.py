@@ -113,8 +113,9 @@ class Drawing:
     shapes: list[GraphicElement] = field(default_factory=list)
 
     def svg(self, theme: Mapping[str, str] | None = None) -> str:
-        """Return a file of its own with the colours of a theme, or an element for a page, whose CSS has the colours.
+        """Return an SVG file with the colours of `theme` or, without a theme, an SVG element for a page.
 
+        The colours of the element come from the CSS of the page.
         The element has the values of its heat maps as data for the page's script.
         """
         body = "".join(_element(shape, data=theme is None) for shape in self.shapes)

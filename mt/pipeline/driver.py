@@ -16,7 +16,8 @@ T = TypeVar("T")
 ATTENTION_TOKENS = 250
 """Approximate maximum number of source and target tokens in an attention pass. Further calls wait for the next pass.
 
-A single call should not have many more tokens."""
+A single call should not have many more tokens.
+"""
 
 
 @dataclass(frozen=True)

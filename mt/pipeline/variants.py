@@ -21,7 +21,7 @@ from mt.text.terms import Terms
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
 WordKey = tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[str, ...], int, str, str]
-"""Key of `words_alone`: source language, target language, tag, prefix, banned words, maximum length, term, translation."""
+"""Key of `words_alone`: source and target language, tag, prefix, banned words, maximum length, term, translation."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ ALIVE, FINISHED, PRUNED = "alive", "finished", "pruned"
 class Node:
     """A hypothesis at one step: the index of its parent in the tree, and its newest token.
 
-    `fate` is ALIVE, FINISHED or PRUNED, and `reason` is the reason for it.
-    `total` is its log-probability. `score` is `total` divided by the length penalty, if the hypothesis is finished.
+    `total` is the log-probability of the hypothesis. `fate` is ALIVE, FINISHED or PRUNED, with its `reason`.
+    `score` is `total` divided by the length penalty, if the hypothesis is finished.
     """
 
     step: int  # from 1; the root has 0

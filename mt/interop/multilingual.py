@@ -116,7 +116,7 @@ def _tokenizer_problems(tokenizer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _vocabulary(folder: Path, family: Family, size: object) -> tuple[dict[str, int], list[str]]:
-    """Return the ids of all pieces and a list of problems. No text contains the ids after the last token."""
+    """Return the ids of all pieces and a list of problems. Pieces with ids after the last token occur in no text."""
     wrong = []
     if family is FAMILIES["m2m100"]:
         ids = read_vocabulary(folder / PIECES)

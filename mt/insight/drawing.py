@@ -113,9 +113,10 @@ class Drawing:
     shapes: list[GraphicElement] = field(default_factory=list)
 
     def svg(self, theme: Mapping[str, str] | None = None) -> str:
-        """Return a file of its own with the colours of a theme, or an element for a page, whose CSS has the colours.
+        """Return an SVG file with the colours of `theme` or, without a theme, an SVG element for a page.
 
-        The element has the values of its heat maps as data for the page's script.
+        The colours of the element come from the CSS of the page. The element contains the values of its heat maps as
+        data for the script of the page.
         """
         body = "".join(_element(shape, data=theme is None) for shape in self.shapes)
         return f"<svg {self._head}{body}</svg>" if theme is None else _file(self._head, css(theme), body)

@@ -13,8 +13,8 @@ from mt.text.alignment import Link
 MARGIN = 14
 GAP = 28  # between two pictures of a drawing
 PAGE_WIDTH = 1080  # a drawing begins a new line of heat maps at this width
-LABELLED = 64  # keys; with more, the cells of attention are too small for a label each
-TICKS = 8  # one of so many rows or columns is labelled, if they are too small for labels
+LABELLED = 64  # maximum number of keys with a label each; with more, the cells of attention are too small
+TICKS = 8  # rows or columns that are too small for labels have a label only at every TICKS-th one
 
 
 def token_boxes(title: str, pieces: Sequence[str], ids: Sequence[int]) -> Drawing:
@@ -47,7 +47,7 @@ def heat_map(
 ) -> Drawing:
     """Draw a matrix [R][C] with its labels.
 
-    If the cells are small, only some rows and columns have a label; so have columns whose labels are numbers.
+    If the cells are small, only some rows and columns have a label. The same applies to columns with numbers as labels.
     """
     names = [shortened(name) for name in columns]
     wide = cell[0] >= 9 and not all(name.isdecimal() for name in names)

@@ -18,9 +18,10 @@ ALIVE, FINISHED, PRUNED = "alive", "finished", "pruned"
 
 @dataclass
 class Node:
-    """A hypothesis at one step: the index of its parent in the tree, its newest token and its fate.
+    """A hypothesis at one step: the index of its parent in the tree, and its newest token.
 
-    `total` is its log-probability. `score` is `total` divided by the length penalty, if the hypothesis is finished.
+    `total` is the log-probability of the hypothesis. `fate` is ALIVE, FINISHED or PRUNED, with its `reason`.
+    `score` is `total` divided by the length penalty, if the hypothesis is finished.
     """
 
     step: int  # from 1; the root has 0
@@ -74,7 +75,7 @@ class RecordedBeamSearch(BeamSearch):
         leading: Tensor | None = None,
         enough: Tensor | None = None,
     ) -> Tensor | None:
-        """Record the step, then take it."""
+        """Record all continuations of the step, then continue the search as the parent class does."""
         penalty = float(self.penalty[0, self.steps[0]])
         self._record(alive[0].tolist(), parents[0].tolist(), tokens[0].tolist(), (ends / penalty)[0].tolist())
         rows = super().go_on(alive, parents, tokens, ends, leading, enough)
@@ -108,7 +109,7 @@ class RecordedBeamSearch(BeamSearch):
                 self.nodes.append(Node(step, beams[beam], token, total, PRUNED, reason))
 
     def _end(self, leading: float, penalty: float) -> None:
-        """Set the reason for the end of the search, and the fate of the hypotheses that are still alive."""
+        """Record why the search ended, and what became of the hypotheses that were still alive."""
         worst, limit = float(self.pool[0, self.nth[0, 0]]), float(self.largest_penalty[0])
         if leading == -torch.inf:
             self.stop = "no hypothesis has an allowed continuation"

@@ -116,7 +116,7 @@ def explain(
     query: Query | None = None,
     options: SearchOptions | None = None,
 ) -> TranslationRecord:
-    """Translate a sentence by one beam search of the readable reference, and record how.
+    """Translate a sentence by one beam search in plain torch. Return a record of the search and the forward pass.
 
     `options` are by default those of the model.
 

@@ -18,7 +18,7 @@ from mt.languages import DirectionSet, standard_tag
 from mt.section import Section
 
 HUB = "hub:"
-"""Prefix of the name of a model on the hub where paths are accepted too, such as the setting `model`."""
+"""Prefix that marks a model on the hub where paths are accepted too, such as in the setting `model`."""
 
 NAME = re.compile(r"(?P<name>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>\w[\w.-]*(/\w[\w.-]*)*))?")
 NON_COMMERCIAL = re.compile(r"(^|-)(nc|non-?commercial)(-|$)", re.IGNORECASE)
@@ -47,7 +47,7 @@ class Entry(Section):
     licence: str = ""
     """Licence in the metadata of the card; empty if the card states none."""
     strengths: str
-    """What the model is for, in a few words."""
+    """Purpose of the model, in a few words."""
 
     @model_validator(mode="after")
     def _languages_are_stated(self) -> "Entry":
@@ -57,7 +57,7 @@ class Entry(Section):
 
     @property
     def name(self) -> str:
-        """Name by which a user asks for the model: the name of the repository, without its owner."""
+        """Name of the model for users: the name of the repository without the owner."""
         return self.repository.partition("/")[2]
 
     @property
@@ -94,7 +94,7 @@ def catalogue() -> tuple[Entry, ...]:
 
 
 def find_entry(name: str) -> Entry | None:
-    """Return the entry of a model of the catalogue, by its name or the name of its repository."""
+    """Return the entry with this name or repository name, or None if the catalogue has no such entry."""
     repository = name.partition("@")[0]
     return next((entry for entry in catalogue() if repository in (entry.name, entry.repository)), None)
 

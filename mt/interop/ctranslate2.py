@@ -53,7 +53,7 @@ def export_ctranslate2(model: Path, out: Path, quantization: str | None = None) 
 def specification(loaded: LoadedModel) -> "transformer_spec.TransformerSpec":
     """Return the CTranslate2 specification of a model, with its weights.
 
-    Raises: ModelError that lists every weight that only one of the two formats has.
+    Raises: ModelError with all weights that exist in only one of the two formats.
     """
     kinds = common_spec.Activation
     activations = {"relu": kinds.RELU, "gelu": kinds.GELU, "swish": kinds.SWISH}
@@ -82,7 +82,7 @@ def specification(loaded: LoadedModel) -> "transformer_spec.TransformerSpec":
 def fill(spec: "transformer_spec.TransformerSpec", weights: dict[str, Tensor], rows: Table) -> None:
     """Copy `weights` into a specification; the table `rows` maps our weight names to those of the specification.
 
-    Raises: ModelError that lists every weight that only one of the two formats has.
+    Raises: ModelError with all weights that exist in only one of the two formats.
     """
     required, optional = _names(spec)
     named = {name for row in rows for name in row.targets}

@@ -51,7 +51,7 @@ EQUAL = ("attention_heads", "ffn_embed_dim", "embed_dim", "normalize_before")
 
 
 def read_fairseq(origin: Origin, import_options: ImportOptions) -> ForeignModel:
-    """Read a fairseq folder. Raises: ModelError that lists the files that are missing or cannot be read."""
+    """Read a fairseq folder. Raises: ModelError with all files that are missing or cannot be read."""
     folder = origin.folder
     checkpoint = _one(folder, "*.pt")
     require_pickles(checkpoint, import_options)
@@ -65,7 +65,7 @@ def read_fairseq(origin: Origin, import_options: ImportOptions) -> ForeignModel:
     pieces = by_side if all(path.is_file() for path in by_side) else [_one(folder, "*.model")] * 2
     lacking = [f"{path.name} is missing" for path in dictionaries if not path.is_file()]
     if lacking:
-        raise ModelError(problems(f"{folder} is no fairseq model that can be imported", dict.fromkeys(lacking)))
+        raise ModelError(problems(f"{folder} cannot be imported as a fairseq model", dict.fromkeys(lacking)))
     source, target = (_side(path, model) for path, model in zip(dictionaries, pieces, strict=True))
     weights, wrong = _own_weights(named_tensors(weights, checkpoint), options)
     return ForeignModel(

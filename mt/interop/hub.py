@@ -32,7 +32,7 @@ OnReport = Callable[[str], None]
 
 @dataclass(frozen=True)
 class HubFile:
-    """Size and checksum of a file, as far as the hub states them: SHA-256 of a large file, Git's id of a small one."""
+    """Size and checksum of a file on the hub, if known: SHA-256 for a large file, Git's object id for a small file."""
 
     size: int | None
     sha256: str | None
@@ -58,7 +58,7 @@ class HubFile:
 
 @dataclass(frozen=True)
 class Listing:
-    """Files of a model on the hub at one commit, by name, without those in subfolders."""
+    """Files of a model on the hub at one commit, by name. Files in subfolders are left out."""
 
     commit: str
     files: Mapping[str, HubFile]

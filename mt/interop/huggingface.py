@@ -48,7 +48,7 @@ OPTIONS: Options = {
 
 
 def read_marian_mt(origin: Origin, import_options: ImportOptions) -> ForeignModel:
-    """Read a MarianMT directory. Raises: ModelError that lists the files that are missing or cannot be read."""
+    """Read a MarianMT directory. Raises: ModelError with all files that are missing or cannot be read."""
     folder = MarianMTFolder.read(origin.folder, import_options.allow_pickle)
     weights, wrong = folder.learned_weights()
     source, target = folder.sides()
@@ -84,7 +84,7 @@ class MarianMTFolder:
     def read(cls, folder: Path, allow_pickle: bool) -> "MarianMTFolder":
         needed = ["config.json", "vocab.json", "source.spm", "target.spm", *weight_files(folder, allow_pickle)]
         if lacking := missing_files(folder, needed):
-            raise ModelError(problems(f"{folder} is no MarianMT model that can be imported", lacking))
+            raise ModelError(problems(f"{folder} cannot be imported as a MarianMT model", lacking))
         optional_files = {
             name: read_json(folder / name) for name in ("generation_config.json", "tokenizer_config.json")
         }

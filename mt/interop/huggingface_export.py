@@ -76,7 +76,7 @@ def unsupported(config: ModelConfig) -> Iterator[str]:
 def marian_mt_weights(loaded: LoadedModel) -> dict[str, Tensor]:
     """Return the state dictionary of MarianMTModel.
 
-    Raises: ModelError that lists every weight that only one of the two formats has.
+    Raises: ModelError with all weights that exist in only one of the two formats.
     """
     description = loaded.description
     ours: dict[str, Tensor] = dict(loaded.model.state_dict())

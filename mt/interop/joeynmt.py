@@ -66,7 +66,7 @@ FEED_FORWARD = {
 
 
 def read_joeynmt(origin: Origin, import_options: ImportOptions) -> ForeignModel:
-    """Read a JoeyNMT folder. Raises: ModelError that lists the files that are missing or cannot be read."""
+    """Read a JoeyNMT folder. Raises: ModelError with all files that are missing or cannot be read."""
     folder = origin.folder
     options = JoeyConfig.read(folder / "config.yaml")
     checkpoint = _checkpoint(folder)
@@ -86,7 +86,7 @@ def read_joeynmt(origin: Origin, import_options: ImportOptions) -> ForeignModel:
         if not path.is_file()
     ]
     if lacking:
-        raise ModelError(problems(f"{folder} is no JoeyNMT model that can be imported", dict.fromkeys(lacking)))
+        raise ModelError(problems(f"{folder} cannot be imported as a JoeyNMT model", dict.fromkeys(lacking)))
     source, target = (options.side(path, model) for path, model in zip(vocabularies, pieces, strict=True))
     architecture = options.architecture()
     copies = [(TARGET, SOURCE)] if architecture["tie_source"] else []

@@ -30,7 +30,7 @@ def parameter_rows(source: str, target: str, kinds: Sequence[str] = ("weight", "
 
 
 def embedding_rows(source: str, target: str, output: str, config: ModelConfig) -> Iterator[Row]:
-    """Yield the rows of the embeddings and of the output layer, which have these names in the other format."""
+    """Yield the rows of the embeddings and the output layer. The three strings are their names in the other format."""
     yield Row((target,), ("embedding.tokens.weight",))
     if not config.tie_source:
         yield Row((source,), ("source_embedding.tokens.weight",))

@@ -27,7 +27,7 @@ from mt.tokenizer import sentencepiece_ids
 BIAS = "decoder_ff_logit_out_b"
 OUTPUT, LEGACY_OUTPUT = "decoder_ff_logit_out_Wt", "decoder_ff_logit_out_W"  # [V, D], [D, V] (src/layers/output.cpp)
 UNKNOWN, END = "<unk>", "</s>"
-LONGEST = 512  # tokens: Marian itself has no limit; this is the limit of models that transformers converted
+LONGEST = 512  # tokens; Marian has no limit, but models that transformers converted have this one
 
 OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "type": ("transformer",),
@@ -56,7 +56,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
 
 
 def read_marian(origin: Origin, import_options: ImportOptions) -> ForeignModel:
-    """Read a Marian folder. Raises: ModelError that lists the files that are missing or cannot be read."""
+    """Read a Marian folder. Raises: ModelError with all files that are missing or cannot be read."""
     files = MarianFiles.find(origin.folder)
     arrays = read_weights(origin.folder / files.weights)
     options = _model_options(arrays, origin.folder / files.weights)
@@ -88,7 +88,7 @@ def read_marian(origin: Origin, import_options: ImportOptions) -> ForeignModel:
 
 @dataclass(frozen=True)
 class MarianFiles:
-    """Files of a model: those that decoder.yml names or, without decoder.yml, the only file of each kind."""
+    """Files of a model: the files named in decoder.yml or, without decoder.yml, the only file of each kind."""
 
     weights: str
     vocabularies: tuple[str, str]
@@ -117,7 +117,7 @@ class MarianFiles:
         ]
         wrong += [f"{name} is missing" for name in dict.fromkeys(pieces) if not (folder / name).is_file()]
         if wrong:
-            raise ModelError(problems(f"{folder} is no Marian model that can be imported", dict.fromkeys(wrong)))
+            raise ModelError(problems(f"{folder} cannot be imported as a Marian model", dict.fromkeys(wrong)))
         return cls(names[0], (names[1], names[2]), (pieces[0], pieces[1]), decoder)
 
 
@@ -208,7 +208,7 @@ def _size_problems(options: Mapping[str, Any], source: Side, target: Side) -> It
 
 
 def _architecture(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of our ModelConfig. Positions are those of Marian models that transformers converted."""
+    """Return the values of our ModelConfig. Positions are those of models that transformers converted."""
     everything = options.get("tied-embeddings-all", False)
     activation = options.get("transformer-ffn-activation", "swish")
     theirs = {"encoder_layers": "enc-depth", "decoder_layers": "dec-depth", "d_model": "dim-emb"}

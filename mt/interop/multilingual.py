@@ -40,9 +40,9 @@ SINUSOIDS = ("model.encoder.embed_positions.weights", "model.decoder.embed_posit
 SENTENCEPIECE, PIECES = "sentencepiece.bpe.model", "vocab.json"
 
 SPECIAL = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
-"""Ids in fairseq, where those of the SentencePiece model, whose first three are special too, are one higher."""
+"""Special pieces and their ids in fairseq. Ids of other pieces are one higher than in the SentencePiece model."""
 SPECIAL_PIECES = ("<unk>", "<s>", "</s>")  # the first pieces of the SentencePiece model
-POSITION_OFFSET = 2  # rows of a learned position table before that of the first token
+POSITION_OFFSET = 2  # number of rows before the row of the first token in a learned position table
 
 OPTIONS: Options = {
     "activation_function": ("gelu", tuple(ACTIVATIONS)),
@@ -56,7 +56,7 @@ TOKENIZER_OPTIONS: Options = {"legacy_behaviour": (False, (False, None)), "langu
 
 @dataclass(frozen=True)
 class Family:
-    """A family of models: its name, the tokens of its languages by language tag, and the token after them, if any."""
+    """Family of models: its name, its language tokens by language tag, and the last token of the vocabulary, if any."""
 
     name: str
     tokens: Mapping[str, str]
@@ -77,7 +77,7 @@ MODEL_TYPES = ("m2m_100", "mbart")
 
 
 def read_multilingual(origin: Origin, import_options: ImportOptions) -> ForeignModel:
-    """Read a folder of one of the families. Raises: ModelError that lists what is missing or cannot be read."""
+    """Read a folder of one of the families. Raises: ModelError with all files that are missing or cannot be read."""
     folder = origin.folder
     config, generation = (read_json(folder / name) for name in ("config.json", "generation_config.json"))
     has_pieces = (folder / PIECES).is_file()
@@ -85,7 +85,7 @@ def read_multilingual(origin: Origin, import_options: ImportOptions) -> ForeignM
     files = ["config.json", SENTENCEPIECE, *weight_files(folder, import_options.allow_pickle)]
     files += [PIECES] if family is FAMILIES["m2m100"] else []
     if lacking := missing_files(folder, files):
-        raise ModelError(problems(f"{folder} is no {family.name} model that can be imported", lacking))
+        raise ModelError(problems(f"{folder} cannot be imported as an {family.name} model", lacking))
     tokenizer = read_json(folder / "tokenizer_config.json")
     ids, wrong = _vocabulary(folder, family, config.get("vocab_size"))
     start = config.get("decoder_start_token_id", SPECIAL["</s>"])
@@ -116,7 +116,7 @@ def _tokenizer_problems(tokenizer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _vocabulary(folder: Path, family: Family, size: object) -> tuple[dict[str, int], list[str]]:
-    """Return the ids of all pieces and a list of problems. No text contains the ids after the last token."""
+    """Return the ids of all pieces and a list of problems. Pieces with ids after the last token occur in no text."""
     wrong = []
     if family is FAMILIES["m2m100"]:
         ids = read_vocabulary(folder / PIECES)

@@ -20,9 +20,10 @@ OTHER_FORM_COST = -2.0
 """Cost that is added to the log-probability of an inflected form if the source contains the uninflected term."""
 
 _PIECE_CLASSES = 4
-"""Number of columns of ids that occur in no required or banned word.
+"""Number of classes (table columns) for the ids that occur in no required or banned word.
 
-There is one column for each combination of two properties of a piece: it ends the previous word; it ends with a letter.
+There is one class for each combination of two properties of a piece: whether it ends the previous word, and whether it
+ends with a letter.
 """
 
 _FIRST_COLUMN = 1 + _PIECE_CLASSES  # first column of ids that occur in required or banned words; column 0 is padding
@@ -54,7 +55,7 @@ class Automaton:
     """Automaton over token ids that accepts a word in all its forms and spellings. Each node is a prefix of a form.
 
     Node 0 is the state before a word, and node 1 the state within another word. `arcs` maps a node and an id to the
-    next node, `proposed` has the usual next ids of a node, and `full` has the nodes at which a form is complete.
+    next node, `proposed` has the usual next ids of a node, and a form is complete at the nodes in `full`.
     """
 
     open_ended: bool  # whether a longer word that begins with a form is accepted, too
@@ -149,7 +150,7 @@ class ConstraintCompiler:
 
     @cached_property
     def _classes(self) -> npt.NDArray[np.int16]:
-        """Columns [V] of all ids, for ids that occur in no required or banned word."""
+        """Table column [V] of each id, as if it occurred in no required or banned word."""
         columns = np.full(len(self._tokenizer), 1 + 2, dtype=np.int16)
         for piece, id in self._pieces.items():
             if not (piece.startswith("<") and piece.endswith(">") and len(piece) > 2):
@@ -227,7 +228,7 @@ class ConstraintCompiler:
 
 
 class _Tables:
-    """Builder of the tables of TermConstraints, to which automata are added one by one."""
+    """Builder of the tables of TermConstraints from several automata, which are added one by one."""
 
     def __init__(self, classes: npt.NDArray[np.int16], ids: npt.NDArray[np.int64], nodes: int) -> None:
         self.columns = classes.copy()
@@ -238,7 +239,7 @@ class _Tables:
         self.proposals: list[list[int]] = [[]]
         self.completions: list[list[int]] = [[]]
         self._place = {int(id): _FIRST_COLUMN + number for number, id in enumerate(ids)}
-        classes_of = np.concatenate((np.arange(_FIRST_COLUMN), classes[ids])) - 1  # piece class of each column
+        classes_of = np.concatenate((np.arange(_FIRST_COLUMN), classes[ids])) - 1  # class of the pieces in each column
         self._ends_word, self._in_word = classes_of // 2 == 1, classes_of % 2 == 1
 
     def add(self, automaton: Automaton) -> int:

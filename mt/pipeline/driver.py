@@ -14,8 +14,10 @@ from mt.scoring.attention import CrossAttention, Pair
 T = TypeVar("T")
 
 ATTENTION_TOKENS = 120
-"""Number of source and target tokens at which a pass of attention is full. Other sentences wait for the next pass, and
-one call should not have many more. Longer passes are not faster, and they delay every other sentence."""
+"""Approximate maximum number of source and target tokens in an attention pass. Further calls wait for the next pass.
+
+A single call should not have many more tokens. Longer passes are not faster, and they delay all other sentences.
+"""
 
 
 @dataclass(frozen=True)

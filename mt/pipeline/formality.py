@@ -1,4 +1,4 @@
-"""Translations with a wanted formality."""
+"""Translation with a requested formality, such as the German "du" or "Sie"."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -17,10 +17,10 @@ TranslateSentence = Callable[[SentenceContext], Awaitable[tuple[Alternative, ...
 async def translate_with_formality(
     sentence: str, context: SentenceContext, translate: TranslateSentence
 ) -> tuple[Alternative, ...]:
-    """Return the n-best list of a sentence, in the context's formality if the model can write the sentence so.
+    """Return the n-best list of a sentence, with the formality of `context` if the model can produce it.
 
-    If the best translation has the opposite formality, a second search bans the words of that formality. Of its n-best
-    list, the first translation with the wanted formality is the best, or else the first without any formality.
+    If the best translation has the opposite formality, a second search bans the words of that formality. The first
+    translation of this search with the wanted formality becomes the best, or else the first without any formality.
     """
     alternatives = await translate(context)
     wanted, options = context.formality, context.options

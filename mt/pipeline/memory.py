@@ -1,4 +1,4 @@
-"""Use of the matches of a translation memory for a sentence."""
+"""Translation of a sentence from the matches of a translation memory."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from mt.tokenizer import SPACE_MARK
 
 
 def exact_translation(match: MemoryMatch | None, kept: Sequence[Range]) -> Alternative | None:
-    """Return the translation of an exact match, as an alternative of one piece; None if it lacks a range of `kept`."""
+    """Return the translation of an exact match as an alternative, or None if it lacks a text in a range of `kept`."""
     if match is None or not match.exact or any(match.sentence[begin:end] not in match.target for begin, end in kept):
         return None
     return Alternative(match.target, 0.0, 0.0, pieces=(match.target,), piece_log_probabilities=(0.0,), match=1.0)

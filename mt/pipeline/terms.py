@@ -38,13 +38,13 @@ MAX_TERM_CHARACTERS = 300
 square of this number. The other terms are substituted afterwards."""
 
 MAX_WORDS_ALONE = 4096
-"""Maximum number of terms of which the words that the model writes for them alone are kept."""
+"""Maximum size of the cache `SentenceContext.words_alone`. A full cache is cleared."""
 
 MIN_WEIGHT = 0.1
-"""Minimum attention weight, from a target word to a term, of a word that may translate the term."""
+"""Minimum attention weight from a target word to a term. Words with less weight do not translate the term."""
 
 SURE_WEIGHT = 0.7
-"""Attention weight from which a target word always counts as a translation of a term, even if another word has more."""
+"""Minimum attention weight at which a word always translates a term, even if another word has a higher weight."""
 
 _MIN_BANNED_LETTERS = 4  # shorter words are often function words, such as articles
 _CAPITALIZED_NOUNS = frozenset({"de", "lb"})
@@ -96,8 +96,8 @@ async def translate_directly(
 ) -> tuple[DecodedVariant, tuple[Alternative, ...]] | None:
     """Return the result of a single constrained search, and its alternatives that contain all glossary terms.
 
-    The displaced words are those that the model writes for the terms alone. Returns None if they are not known, if the
-    model writes a term's translation by itself, or if the search fails.
+    The search bans the word that the model writes for each term without context. Returns None if such a word cannot be
+    banned, if the model writes the required translation of a term without a constraint, or if the search fails.
     """
     wanted, text = _wanted_terms(variant, any_case, context), variant.stripped.text
     displaced: dict[str, list[str]] = {}
@@ -121,10 +121,10 @@ async def translate_directly(
 
 
 async def _word_alone(term: str, translation: str, context: SentenceContext) -> str:
-    """Return the word that the model writes for a term without context, or "".
+    """Translate a term without context. Return the word with the most attention on the term, or "".
 
-    The word has the most attention on the term. The result is "" if the word cannot be banned, or if the model writes
-    the required translation.
+    Only words that can be banned are considered. The result is "" if there are none, or if the model writes the
+    required translation.
     """
     options = SearchOptions(beam_size=1, max_length=context.options.max_length)
     key = (context.source, context.target, context.tag, context.prefix, context.banned, options.max_length)
@@ -238,7 +238,7 @@ def required_terms(
 
 
 def displaced_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
-    """Return the target words that stand in the place of each required translation and translate nothing else."""
+    """Return, for each required translation, the words that the model wrote instead and that translate nothing else."""
     words = [links.target[begin:end] for begin, end in links.right]
     match_of = {unit: match for match in matches for unit in _units_of_term(match, links)}
     displaced: dict[str, list[str]] = {}
@@ -250,7 +250,7 @@ def displaced_words(matches: Iterable[TermMatch], links: UnitLinks, language: st
 
 
 def duplicate_words(matches: Iterable[TermMatch], links: UnitLinks, language: str) -> dict[str, list[str]]:
-    """Return the target words that translate the term of each required translation a second time."""
+    """Return, for each required translation, the other target words that translate the same term again."""
     matches = list(matches)
     occurrences = [
         span for match in matches for span in find_translation(match.translation or "", links.target, language)

@@ -232,7 +232,7 @@ class TextPlanner:
     choose: Choose = tuple  # selects the alternatives of each sentence, for example MinimumBayesRisk
 
     def with_formality(self, formality: Formality | None) -> "TextPlanner":
-        """Return a planner whose translations have a formality where the target language has one."""
+        """Return a planner that requests a formality, if the target language distinguishes formalities."""
         return replace(self, context=replace(self.context, formality=formality))
 
     def task(self, text: str, kept: Sequence[Range] = ()) -> TextTask:
@@ -242,7 +242,7 @@ class TextPlanner:
         return task
 
     def begin(self, text: str, kept: Sequence[Range] = (), matches: Iterable[MemoryMatch] = ()) -> TextTask:
-        """Return the task of a text, for which `plan` must still be called. The ranges `kept` are not translated.
+        """Return the task of a text. The caller must call `plan`. The ranges `kept` are not translated.
 
         `matches` are matches of a translation memory for sentences of the text, or for the whole text.
         """
@@ -281,7 +281,7 @@ class TextPlanner:
         return self.estimator.expectation(context.source, tokens, observation)
 
     def _steps(self, text: str, kept: Sequence[Range], matches: Mapping[str, MemoryMatch]) -> Iterator[TextPart | None]:
-        """Yield the parts of a text, and None between other steps of bounded time."""
+        """Yield the parts of a text, and None after each step of bounded time that yields no part."""
         for _ in self.context.terms.prepare():
             yield None
         kept = sorted((begin, min(end, len(text))) for begin, end in kept)
@@ -333,7 +333,7 @@ class TextPlanner:
 
 
 def _merge_divided(parts: Iterable[TextPart], kept: Sequence[Range]) -> Iterator[TextPart]:
-    """Yield the parts of a text. Parts that the same range of `kept` overlaps are merged. `kept` is sorted."""
+    """Yield the parts of a text. Parts that overlap the same range of `kept`, which is sorted, are merged."""
     begins = [begin for begin, _ in kept]
     last_ends = [0, *accumulate((end for _, end in kept), max)]  # last_ends[n] is the maximum end of the first n ranges
     group: list[TextPart] = []

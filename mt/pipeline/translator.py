@@ -330,7 +330,7 @@ class Translator:
         source_language, target_language = self.direction_of(source, target)
         if self.tokenizer.tags_each_side and not source_language:
             raise LanguageError(
-                "the source language is not given, but this model reads a token of it; accepted: one of "
+                "the source language is not given, but this model needs it; accepted: one of "
                 f"{', '.join(self.directions.sources_of(target_language))}"
             )
         options = options or self.options

@@ -21,7 +21,7 @@ from mt.text.terms import Terms
 from mt.tokenizer import EOS, SPACE_MARK, Tokenizer
 
 WordKey = tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[str, ...], int, str, str]
-"""Source and target language, tag, prefix, banned words and maximum length of a context; a term and its translation."""
+"""Key of `words_alone`: source and target language, tag, prefix, banned words, maximum length, term, translation."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SentenceContext:
     formality: Formality | None = None
     banned: tuple[str, ...] = ()  # words that no translation contains
     words_alone: dict[WordKey, str] = field(default_factory=dict)
-    """Words that the model writes for terms without context; a cache for all sentences of a translator."""
+    """Cache of the words that the model writes for terms without context. All sentences of a translator share it."""
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Return the ids of a source with tag and EOS."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from mt.engine.backends.protocol import Attend
 
 Pair = tuple[Sequence[int], Sequence[int]]
-"""A source, ids with tag and EOS, and a target, ids without BOS and EOS."""
+"""Token ids of a source, with tag and EOS, and of a target, without BOS and EOS."""
 
 MAX_PAIRS = 16
 """Maximum number of pairs in a pass. A pass delays all sentences that are being decoded."""

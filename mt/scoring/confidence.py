@@ -16,7 +16,7 @@ import numpy as np
 from mt.checkpoint import Confidence
 from mt.source_bigrams import SourceBigrams
 
-FAMILIAR_SHARE = 0.97  # share of the fitted sentences that get an estimate: those with the least novelty
+FAMILIAR_SHARE = 0.97  # share of the fitted sentences that get an estimate; those with the highest novelty get none
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ def expected_quality(confidence: Confidence, observation: Observation) -> float:
 def fit(observations: Sequence[Observation], chrf: Sequence[float], novelty: Sequence[float] = ()) -> Confidence:
     """Fit the estimate by least squares to sentence chrF (0 to 100).
 
-    If the quality would not rise with the probability, all translations get the mean chrF. `novelty` is that of the
-    sources; a share of FAMILIAR_SHARE of it is at most `max_novelty`.
+    If the quality would not rise with the probability, all translations get the mean chrF. `novelty` contains
+    the novelty of each source. `max_novelty` of the result is its FAMILIAR_SHARE quantile.
     """
     features = np.array(list(map(_features, observations)))
     quality = np.array(chrf) / 100

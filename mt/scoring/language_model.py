@@ -85,7 +85,7 @@ class LanguageModelScorer:
 
     @torch.inference_mode()
     def score_lines(self, lines: Sequence[str]) -> ScoredText:
-        """Return the score of all lines of a text, each with an EOS.
+        """Return the total score of the lines of a text. Each line ends with an EOS.
 
         A model that was trained on blocks scores consecutive blocks: a token sees all tokens before it in its block,
         including tokens of earlier lines. Other models score each line alone.

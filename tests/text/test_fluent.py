@@ -189,7 +189,7 @@ def test_translations_are_escaped() -> None:
 
 @pytest.mark.parametrize("content", [b"no fluent here", b"{}"])
 def test_other_content_is_refused(content: bytes) -> None:
-    with pytest.raises(DocumentError, match=r"a\.ftl is not Fluent: it has no message; accepted: lines such as"):
+    with pytest.raises(DocumentError, match=r"a\.ftl is not Fluent: it contains no message; accepted: lines such as"):
         open_document("a.ftl", content)
 
 

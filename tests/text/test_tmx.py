@@ -127,8 +127,12 @@ def test_translations_can_be_replaced() -> None:
 @pytest.mark.parametrize(
     ("content", "options", "problem"),
     [
-        (FILES["plain"], DocumentOptions(), "a translation memory, for which the target language must be given"),
-        ("<tmx></tmx>", DocumentOptions(target_language="de"), "a.tmx is not TMX: it has no <tmx> with a <tu>"),
+        (FILES["plain"], DocumentOptions(), "the target language must be given"),
+        (
+            "<tmx></tmx>",
+            DocumentOptions(target_language="de"),
+            "a.tmx is not TMX: it contains no <tmx> element with a <tu>",
+        ),
         ("no markup", DocumentOptions(target_language="de"), "a.tmx is not TMX"),
         (
             memory(FILES["plain"] * 3),

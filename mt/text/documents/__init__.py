@@ -36,7 +36,7 @@ def _open_xml(name: str, content: bytes, options: DocumentOptions) -> Document:
 
 
 def _at_first_use(module: str, opener: str) -> Opener:
-    """Return an opener whose module, with its library, is imported at its first use: few processes need it."""
+    """Return an opener that imports its module at the first call, because few processes need its library."""
 
     def open_imported(name: str, content: bytes, options: DocumentOptions) -> Document:
         function: Opener = getattr(import_module(module), opener)
@@ -82,20 +82,20 @@ _OPENERS: dict[str, Opener] = {
 SUFFIXES = tuple(_OPENERS)
 
 PACKED_SUFFIXES = (".docx", ".epub", ".odp", ".ods", ".odt", ".pdf", ".pptx", ".xlsx")
-"""Suffixes of the formats that are not text."""
+"""Suffixes of the binary formats."""
 
 _CONVERSIONS = {".pdf": ".docx"}
-"""Suffixes of the formats that are translated into another format."""
+"""Suffix of the translation for each format that becomes another format."""
 
 
 def translated_name(name: str) -> str:
-    """Return the name of the translation of a file: with another suffix if the format changes, otherwise `name`."""
+    """Return a file name for the translation: `name`, with another suffix if the format changes."""
     suffix = PurePath(name).suffix
     return name[: len(name) - len(suffix)] + _CONVERSIONS.get(suffix.lower(), suffix)
 
 
 def open_document(name: str, content: bytes, options: DocumentOptions | None = None) -> Document:
-    """Parse the content of a file in the format that the suffix of its name stands for.
+    """Parse the content of a file. The suffix of `name` selects the format.
 
     If every translation equals its segment, rendering returns the same bytes. Exceptions are .xliff and .tmx, which
     have the same bytes outside of their new targets and variants, .docx and .po, which have the same content, and .pdf,

@@ -19,7 +19,7 @@ from mt.text.markup.parsing import parse_dialect
 Parse = Callable[[str, list[Segment]], Markup]
 
 MAX_MEMBERS = 20_000  # maximum number of files in an archive
-_MAX_TAGS = 4_000_000  # most tags in the XML of an archive; an element takes about 200 bytes of memory
+_MAX_TAGS = 4_000_000  # maximum number of tags in the XML of an archive; an element takes about 200 bytes of memory
 DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 """Exceptions of zipfile for damaged, encrypted and unsupported archives."""
 
@@ -60,7 +60,7 @@ def _parse_xml(dialect: Dialect, text: str, segments: list[Segment]) -> Markup:
 
 
 def _members(suffix: str, options: DocumentOptions) -> Sequence[tuple[re.Pattern[str], Parse]]:
-    """Return patterns of the names of the members with text, and the parser of each."""
+    """Return (pattern, parser) pairs: a pattern for names of members with text, and the parser for these members."""
     if suffix == ".epub":
         return (
             (re.compile(r".*\.x?html?", re.IGNORECASE), partial(_parse_html, options.markup)),
@@ -78,7 +78,10 @@ class ArchiveDocument:
     """An archive whose members in HTML or XML are translated. All other members are copied."""
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
-        """Parse the content. Raises: DocumentError if it is no such archive, or exceeds a limit."""
+        """Parse the content.
+
+        Raises: DocumentError if it is not a zip archive, contains no text in the expected places, or exceeds a limit.
+        """
         suffix = PurePath(name).suffix.lower()
         check_archive(name, suffix, content, options)
         self.segments: list[Segment] = SegmentList(name, options)
@@ -121,9 +124,10 @@ class ArchiveDocument:
 
 
 def rewrite_archive(name: str, content: bytes, render_member: Callable[[str], bytes | None]) -> bytes:
-    """Return an archive with the contents that `render_member` returns; where it returns None, the member is copied.
+    """Return a copy of an archive with replaced members. `render_member` maps a member name to its new content.
 
-    Order and compression stay, because the first member of some formats, `mimetype`, must not be compressed.
+    If `render_member` returns None, the member is copied. The order and the compression of the members are preserved,
+    because in some formats the first member, `mimetype`, must not be compressed.
     Raises: DocumentError if a member cannot be read.
     """
     out = BytesIO()
@@ -139,7 +143,9 @@ def rewrite_archive(name: str, content: bytes, render_member: Callable[[str], by
 
 
 def check_archive(name: str, suffix: str, content: bytes, options: DocumentOptions) -> None:
-    """Check the declared sizes before unpacking, which zipfile never exceeds, and the number of XML tags.
+    """Check the declared sizes of the members, before unpacking, and the number of XML tags.
+
+    zipfile never unpacks more than the declared size.
 
     Raises: DocumentError if the content is not a zip archive, or exceeds a limit.
     """
@@ -150,9 +156,9 @@ def check_archive(name: str, suffix: str, content: bytes, options: DocumentOptio
     except DAMAGES as error:
         raise DocumentError(f"{name} is not a {suffix} file: {error}") from error
     if len(names) < len(sizes):
-        raise DocumentError(f"{name} is not a {suffix} file: two members have the same name")
+        raise DocumentError(f"{name} is not a {suffix} file: two files in the archive have the same name")
     if len(sizes) > MAX_MEMBERS:
-        raise DocumentLimitExceeded(f"{name} has {len(sizes)} members; accepted: at most {MAX_MEMBERS}")
+        raise DocumentLimitExceeded(f"{name} has {len(sizes)} files; accepted: at most {MAX_MEMBERS}")
     if sum(sizes) > options.max_unpacked_bytes:
         raise DocumentLimitExceeded(
             f"{name} would unpack to {sum(sizes)} bytes; accepted: at most {options.max_unpacked_bytes}"
@@ -171,6 +177,6 @@ def _count_tags(content: bytes) -> int:
                     with archive.open(info) as member:
                         while block := member.read(1 << 20):
                             count += block.count(b"<")
-    except Exception:  # a damaged archive, for which the reader of the format raises an error later
+    except Exception:  # a damaged archive: the reader of the format raises an error later
         return count
     return count

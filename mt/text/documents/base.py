@@ -21,14 +21,14 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "
 
 @dataclass(frozen=True)
 class DocumentOptions:
-    """Limits of documents, and options of single formats.
+    """Limits for all documents, and options for some formats.
 
     `max_bytes` limits the size of a file, `max_unpacked_bytes` its size after unpacking, `max_segments` the number of
     segments, and `max_characters` the sum of their lengths. With `retranslate`, entries of .po and units of .xliff that
     already have a translation are translated, too. With `mark_fuzzy`, new translations in .po are flagged for review.
-    `source_language` and `target_language` select the languages of formats with several, such as .tmx; if the source
-    language is empty, the file names it. `columns` selects the columns of .csv and .tsv by name or by number from 1; if
-    empty, all cells are translated. `markup` has options of .html and .xml.
+    In formats with texts in several languages, such as .tmx, `source_language` and `target_language` select the
+    languages; if `source_language` is empty, the file states the source language. `columns` selects the columns of .csv
+    and .tsv by name or by number from 1; if empty, all cells are translated. `markup` has options of .html and .xml.
     """
 
     max_bytes: int = 20_000_000
@@ -98,7 +98,7 @@ class TextEncoding:
 
 @dataclass(frozen=True, slots=True)
 class TextSlot:
-    """A translatable text: the index of its segment, its source, and a function that returns its translated source."""
+    """A translatable text: the index of its segment, its source, and a function that renders its translation."""
 
     number: int
     source: str
@@ -125,7 +125,7 @@ class TextDocument:
         self.parts.append(source)
 
     def add(self, segment: Segment, source: str, write: Callable[[Segment, TranslatedSegment], str]) -> None:
-        """Add a translatable text, rendered as `source` if its translation equals it, otherwise by `write`."""
+        """Add a translatable text. It is rendered by `write`, or as `source` if the translation equals the segment."""
         self.parts.append(TextSlot(len(self.segments), source, write))
         self.segments.append(segment)
 

@@ -39,7 +39,7 @@ def open_fluent(name: str, content: bytes, options: DocumentOptions) -> TextDocu
     except RecursionError as error:
         raise DocumentLimitExceeded(f"{name} is nested too deeply; accepted: fewer nested placeables") from error
     if text.strip() and all(isinstance(entry, ast.Junk) for entry in entries):
-        raise DocumentError(f"{name} is not Fluent: it has no message; accepted: lines such as hello = Hello")
+        raise DocumentError(f"{name} is not Fluent: it contains no message; accepted: lines such as hello = Hello")
     return document
 
 
@@ -53,15 +53,15 @@ def _patterns(entries: list[ast.EntryType]) -> Iterator[ast.Pattern]:
 
 
 class _PatternReader:
-    """A reader of the patterns of one file, in order. It adds their texts, and all that is between them."""
+    """Reader that adds the patterns of one file to a document, in order, with the source between them."""
 
     def __init__(self, text: str, document: TextDocument) -> None:
         self._text, self._document = text, document
-        self._items: list[InlineItem[str]] = []  # of the present segment
-        self._begin = self._end = 0  # offsets of the present segment; all before it has been added
+        self._items: list[InlineItem[str]] = []  # of the segment that is being read
+        self._begin = self._end = 0  # offsets of this segment; everything before it is in the document
 
     def keep_until(self, place: int) -> None:
-        """End the present segment, and keep the text from its end to offset `place`."""
+        """Add the segment that is being read, and keep the source from its end to offset `place`."""
         self._flush()
         self._document.keep(self._text[self._end : place])
         self._begin = self._end = place
@@ -96,14 +96,14 @@ class _PatternReader:
         self._append(InlineKind.TEXT, begin, end)
 
     def _append(self, kind: InlineKind, begin: int, end: int) -> None:
-        """Append an item to the present segment, after the white space before the item."""
+        """Append the white space before an item, then the item, to the segment that is being read."""
         for item_kind, source in ((InlineKind.TEXT, self._text[self._end : begin]), (kind, self._text[begin:end])):
             if source:
                 self._items.append(InlineItem(item_kind, (source,), "" if item_kind is InlineKind.EMPTY else source))
         self._end = max(self._end, end)
 
     def _flush(self) -> None:
-        """Add the present segment."""
+        """Add the segment that is being read to the document, and begin a new one."""
         inline = read_inline([part for item in self._items for part in split_item(item)], decode_nothing, collapse=True)
         before, source, after = ("".join(parts) for parts in inline.sources())
         built = inline.built

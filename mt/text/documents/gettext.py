@@ -38,7 +38,7 @@ class PoDocument:
             problem = _NUMBER.sub(lambda match: f"line {int(match[1]) - 1}", str(error))
             raise DocumentError(f"{name} is not a .po file: {problem}") from error
         if not self._file and "msgid" not in text:
-            raise DocumentError(f"{name} is not a .po file: it has no entry; accepted: at least one msgid")
+            raise DocumentError(f"{name} is not a .po file: it contains no entry; accepted: at least one msgid")
         self.segments: list[Segment] = SegmentList(name, options)
         self._fuzzy = options.mark_fuzzy
         self._slots: list[tuple[polib.POEntry, int, int]] = []  # indices of the segments of singular and plural, or -1

@@ -70,7 +70,7 @@ class _Lines:
     def find(self, content: str, line: int, done: int) -> list[int]:
         """Return the offset in the text of each character of `content`, and the end; an empty list if not found.
 
-        `line` is the first line of the block, and `done` an offset before which nothing is searched.
+        `line` is the first line of the block. The search begins at offset `done` or later.
         """
         places: list[int] = []
         for number, part in enumerate(content.split("\n"), start=line):
@@ -209,7 +209,7 @@ class _InlineReader:
         return -1
 
     def _target_end(self, close: int) -> int:
-        """Return the end of a link whose text ends with the `]` at `close`: after (url "title"), [label] or the `]`."""
+        """Return the offset after a link, (url "title") or [label] included. Its text ends with the `]` at `close`."""
         content, place = self.token.content, close + 1
         if content.startswith("(", place):
             end = self._address_end(place + 1)

@@ -45,7 +45,7 @@ def _split(message: str, depth: int) -> Iterator[tuple[str, bool]]:
 
 
 def _matching(message: str, begin: int) -> int:
-    """Return the place after the brace that closes the one at `begin`, or -1."""
+    """Return the offset after the brace that matches the opening brace at `begin`, or -1 if there is none."""
     depth = 0
     for brace in _BRACE.finditer(message, begin):
         depth += 1 if brace[0] == "{" else -1

@@ -55,7 +55,7 @@ _CELLS = [
     )
     for paragraph in ("si", "is")
 ]
-"""Texts of cells with formats within the text: in the table of all texts, and in a cell itself."""
+"""Texts with several formats in a cell. A workbook stores them in a table of all texts, or in the cell itself."""
 
 _MEMBERS = {
     ".pptx": re.compile(r"ppt/(slides/slide|notesSlides/notesSlide|diagrams/(data|drawing)|charts/chart)\d*\.xml"),
@@ -75,7 +75,7 @@ class OfficeDocument:
     """
 
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
-        """Parse the content. Raises: DocumentError if it is not such a file, or exceeds a limit."""
+        """Parse the content. Raises: DocumentError if it is not a .pptx or .xlsx file, or exceeds a limit."""
         suffix = PurePath(name).suffix.lower()
         check_archive(name, suffix, content, options)
         self.segments: list[Segment] = SegmentList(name, options)
@@ -182,5 +182,5 @@ def _parse(name: str, member: str, content: bytes) -> Element:
 
 
 def _natural_order(member: str) -> list[tuple[bool, int, str]]:
-    """Return a sort key by which slide2.xml comes before slide10.xml."""
+    """Return a sort key that compares numbers in names by value: slide2.xml comes before slide10.xml."""
     return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in _NUMBERS.split(member)]

@@ -10,14 +10,14 @@ from itertools import pairwise
 from mt.text.documents.pdf_lines import SOFT_HYPHEN, PdfLine, PdfText
 
 MAX_LEVEL = 4
-_HEADING_SIZE = 1.12  # smallest size of a heading in sizes of the body
+_HEADING_SIZE = 1.12  # smallest font size of a heading, relative to that of the body text
 _MAX_HEADING, _MAX_BOLD_HEADING = 200, 100  # characters
-_SAME_SIZE = 0.08  # largest relative difference of the sizes of the lines of a paragraph
-_INDENT = 0.8  # smallest indent of a new paragraph in font sizes
-_DEFAULT_LEADING, _MAX_LEADING = 1.25, 2.6  # distance of baselines in font sizes
-_LOOSE = 1.2  # lines whose distance is larger than this many usual distances are not of one paragraph
-_NEAR = 4  # lines before and after a line that show the right edge of its column
-_MARGIN = 0.12  # part of the height of a page in which running titles stand
+_SAME_SIZE = 0.08  # largest relative difference between the font sizes of lines in one paragraph
+_INDENT = 0.8  # smallest indent of a new paragraph, in font sizes
+_DEFAULT_LEADING, _MAX_LEADING = 1.25, 2.6  # distance between baselines, in font sizes
+_LOOSE = 1.2  # largest distance between two lines of one paragraph, relative to the usual distance
+_NEAR = 4  # number of lines before and after a line that determine the right edge of its column
+_MARGIN = 0.12  # height of the area with running titles, relative to the height of the page
 _MIN_RUNNING_PAGES = 2
 _BULLET = re.compile(r"[•◦▪‣∙●○■□–—*-]\s+(?=\S)")
 _NUMBERED = re.compile(r"(?:\d{1,3}|[A-Za-z])[.)]\s+(?=\S)|\[\d{1,3}\]\s+(?=\S)")
@@ -26,7 +26,7 @@ _SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*$""")
 _NO_HEADING_END = re.compile(r"[.,;:!?…]$")
 _HYPHENATED = re.compile(r"(?<![^\W\d_])[^\W\d_]++(?:-[^\W\d_]++)+")
 _LAST_WORD, _FIRST_WORD = re.compile(r"[^\W\d_]+-$"), re.compile(r"[^\W\d_]+")
-_END = 60  # characters at the end of a line that are searched
+_END = 60  # number of characters that are searched at the end of a line
 _EDGE_NUMBER = re.compile(r"^[\d\W]+|[\d\W]++$")
 _DIGITS = re.compile(r"\d+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65]")
@@ -55,9 +55,9 @@ class Block:
 def read_blocks(text: PdfText) -> list[Block]:
     """Return the blocks of a file in reading order; running titles, which repeat on the pages, come first.
 
-    The lines of a paragraph are those that have one size and weight, the usual distance, and no indent, and that are
-    full: the first word of the next line does not fit in. Hyphens at the ends of lines are removed, unless the word has
-    a hyphen elsewhere in the file. Page numbers are dropped.
+    Consecutive lines form a paragraph if they have the same size and weight, the usual distance and no indent, and if
+    each line is full: the first word of the next line would not fit. Hyphens at the ends of lines are removed, unless
+    the word has a hyphen elsewhere in the file. Page numbers are dropped.
     """
     running, lines = _split_running_titles(text)
     body = _usual_size(lines)

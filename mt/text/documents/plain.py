@@ -115,7 +115,9 @@ def check_json(name: str, text: str) -> None:
     except json.JSONDecodeError as error:
         raise DocumentError(f"{name} is not JSON: {error.msg}, line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
-        raise DocumentLimitExceeded(f"{name} is nested too deeply; accepted: fewer arrays in one another") from error
+        raise DocumentLimitExceeded(
+            f"{name} is nested too deeply; accepted: fewer nested arrays and objects"
+        ) from error
 
 
 def _add_cue(document: TextDocument, cue: str, vtt: bool) -> None:

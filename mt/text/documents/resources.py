@@ -203,7 +203,7 @@ def _open_elements(
     selects_parent: Callable[[Token], bool],
     selects: Callable[[Token, Token], bool],
 ) -> TextDocument:
-    """Parse XML whose texts are the elements for which `selects(start tag, start tag of the parent)` is true.
+    """Parse XML. An element is a text if `selects(start tag, start tag of the parent)` is true.
 
     `selects_parent` is called once for each element, because a parent may have many attributes and many children.
     """

@@ -23,7 +23,10 @@ from mt.text.markup.inline import (
 from mt.text.markup.parsing import NOT_XML
 
 Element = Any  # of lxml, which has no types
-_MAX_PROPERTIES, _MAX_VALUES = 200, 10_000  # most elements and characters of a run's format; Word has 40 properties
+_MAX_PROPERTIES, _MAX_VALUES = (
+    200,
+    10_000,
+)  # maximum number of elements and characters in the format of a run; Word has 40 properties
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
@@ -31,10 +34,10 @@ _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 class RunSchema:
     """The names of the elements of paragraphs in one XML vocabulary.
 
-    A `paragraph` has children with the names `run` and `link`. A run has `properties`, which are its format, and texts
-    with the name `text`. Elements of `first` and `last` keep their place in the paragraph, elements of `dropped` are
-    left out of translated paragraphs. Elements of `breaks` separate words; the text of a paragraph is split at elements
-    of `tabs` and, with `lines`, at line breaks. `field_mark` begins and ends fields, which are kept.
+    A `paragraph` contains `run` and `link` elements. A run contains `properties`, which are its format, and `text`
+    elements. Elements in `first` and `last` keep their place in the paragraph; elements in `dropped` are left out of
+    translated paragraphs. Elements in `breaks` separate words. The text of a paragraph is split at elements in `tabs`
+    and, with `lines`, at line breaks. `field_mark` begins and ends fields, which are kept.
     Children and attributes of properties with names in `invisible` do not change the appearance of a run.
     """
 
@@ -64,10 +67,10 @@ class _Slot:
 
 
 class RunParagraphs:
-    """The paragraphs of one vocabulary in an XML tree. `segments` gets their texts.
+    """The paragraphs of an XML tree with the element names of a `RunSchema`. Their texts are appended to `segments`.
 
-    The format of most of the text of a paragraph is its base format. Runs in other formats are marks, which are placed
-    by alignment, as are links, pictures, breaks, fields, bookmarks and notes. Tracked changes and embedded controls are
+    The base format of a paragraph is the format of most of its text. Runs in other formats are marks. Marks, links,
+    pictures, breaks, fields, bookmarks and notes are placed by alignment. Tracked changes and embedded controls are
     kept. A paragraph is unchanged if all its translations equal their segments. Paragraphs whose text is in `kept` are
     not translated.
     """
@@ -191,7 +194,7 @@ _Fields = dict[Element, int]
 
 
 def _field_marks(root: Element, schema: RunSchema) -> _Fields:
-    """Return the `_Fields` of a tree, in one pass even if text boxes are nested. Paragraphs are counted separately."""
+    """Return the `_Fields` of a tree, computed in one pass. A paragraph in a text box is counted separately."""
     marks: _Fields = {}
     if not schema.field_mark or next(root.iter(schema.field_mark), None) is None:
         return marks

@@ -12,7 +12,7 @@ from mt.text.markup.tokens import Token, TokenKind, xml_tokens
 
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
 _SEGMENT = Dialect(xml=True, splitting=frozenset(), textless=_CODES, collapse=False)
-_ANY_SOURCE = "*all*"  # the value of srclang in a file whose units may be read in any direction
+_ANY_SOURCE = "*all*"  # srclang of a file without a source language: any variant may be the source
 
 
 def open_tmx(name: str, content: bytes, options: DocumentOptions) -> TextDocument:
@@ -26,13 +26,13 @@ def open_tmx(name: str, content: bytes, options: DocumentOptions) -> TextDocumen
     Raises: DocumentError if there is no unit, or no target language.
     """
     if not options.target_language:
-        raise DocumentError(f"{name} is a translation memory, for which the target language must be given")
+        raise DocumentError(f"{name} is a translation memory (TMX): the target language must be given")
     text, encoding = decode_text(name, content, declared_encoding(content))
     tokens = list(xml_tokens(text))
     elements = ElementIndex(tokens, Dialect(xml=True, splitting=frozenset()))
     units = [number for number, token in enumerate(tokens) if token.kind is TokenKind.START and token.name == "tu"]
     if not units or not any(token.name == "tmx" for token in tokens):
-        raise DocumentError(f"{name} is not TMX: it has no <tmx> with a <tu>")
+        raise DocumentError(f"{name} is not TMX: it contains no <tmx> element with a <tu>")
     header = next((token for token in tokens if token.name == "header"), None)
     source = options.source_language or (header and header.attribute("srclang")) or ""
     if source in ("", _ANY_SOURCE):
@@ -97,7 +97,7 @@ class _UnitReader:
         return [number for number in self._elements.children(parent) if self._tokens[number].name == name]
 
     def _segment(self, variant: int) -> int | None:
-        """Return the number of the <seg> of a variant; None if it has none, or an empty one."""
+        """Return the index of the <seg> start tag of a variant, or None if there is no <seg>, or an empty one."""
         segments = self._children(variant, "seg")
         return segments[0] if segments and self._tokens[segments[0]].kind is TokenKind.START else None
 

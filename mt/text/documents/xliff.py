@@ -26,7 +26,9 @@ def open_xliff(name: str, content: bytes, options: DocumentOptions) -> TextDocum
     document = TextDocument(SegmentList(name, options), encoding, "xmlcharrefreplace")
     names = {token.name for token in tokens if token.kind is TokenKind.START}
     if "xliff" not in names or not names & _UNITS:
-        raise DocumentError(f"{name} is not XLIFF 1.2 or 2: it has no <xliff> with a <trans-unit> or <segment>")
+        raise DocumentError(
+            f"{name} is not XLIFF 1.2 or 2: it contains no <xliff> element with a <trans-unit> or <segment>"
+        )
     off_until = done = 0
     for number, token in enumerate(tokens):
         if token.kind is not TokenKind.START or number < max(off_until, done):

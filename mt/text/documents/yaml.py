@@ -103,7 +103,7 @@ def _is_plain(text: str, style: str | None) -> bool:
 
 
 def _add_block(document: TextDocument, source: str, folded: bool) -> None:
-    """Add the lines or paragraphs of a block. Its first line has the sign `|` or `>` and is kept."""
+    """Add the lines or paragraphs of a block. The first line, which contains `|` or `>`, is kept."""
     lines = [match[0] for match in _LINE.finditer(source) if match[0]]
     document.keep(lines[0])
     paragraph: list[str] = []

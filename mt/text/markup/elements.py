@@ -31,13 +31,16 @@ _CELLS, _ROWS = frozenset({"td", "th"}), frozenset({"tbody", "tfoot", "thead", "
 class Dialect:
     """Rules for one kind of markup: how elements divide it into texts to translate.
 
-    The tags of `splitting` elements end the current text. If `outline` is true, so do the tags of elements whose parent
-    contains no text directly, unless they are in `non_splitting`. The content of `textless` elements is not part of a
-    text, nor is that of elements with an attribute in `textless_attributes`. The content of `kept` elements is part of
-    a text, but is not translated. Empty elements of XML with a name in
-    `breaks` stand for white space. The values of `attributes` are translated. If `backslashes` is true, a backslash
-    begins an escape, as in the resources of Android. If `collapse` is true, runs of white space are collapsed as in
-    HTML.
+    All sets contain names of elements, except `textless_attributes` and `attributes`.
+
+    - The tags of `splitting` elements end the current text. If `outline` is true, so do the tags of an element whose
+      parent contains no text directly, unless the element is in `non_splitting`.
+    - The content of `textless` elements, and of elements with an attribute in `textless_attributes`, is not part of a
+      text. The content of `kept` elements is part of a text, but is not translated.
+    - Empty XML elements in `breaks` stand for white space.
+    - The values of `attributes` are translated.
+    - If `backslashes` is true, a backslash begins an escape, as in the resources of Android.
+    - If `collapse` is true, a run of white space counts as one space, as in HTML.
     """
 
     xml: bool
@@ -83,13 +86,16 @@ class _OpenElements:
 
 @dataclass
 class ElementIndex:
-    """Elements of a sequence of tokens. `partner[i]` is the other tag of the pair to which token i belongs, or -1."""
+    """Elements of a sequence of tokens.
+
+    `partner[i]` is the index of the end tag if token i is a start tag, and vice versa, or -1 if the tag has no partner.
+    """
 
     tokens: Sequence[Token]
     dialect: Dialect
     partner: list[int] = field(init=False)
-    end: list[int] = field(init=False)  # end[i]: the token after the element that begins with token i
-    parent: list[int] = field(init=False)  # parent[i]: the start tag of the element around token i, or -1
+    end: list[int] = field(init=False)  # end[i]: index of the first token after the element that begins with token i
+    parent: list[int] = field(init=False)  # parent[i]: index of the start tag of the element around token i, or -1
     block: list[bool] = field(init=False)  # block[i]: whether token i is a tag that ends a text
 
     def __post_init__(self) -> None:
@@ -97,7 +103,8 @@ class ElementIndex:
         self.partner, self.end, self.block = [-1] * count, list(range(1, count + 1)), [False] * count
         self._blocks_before: list[int] = []
         self.parent = [-1] * count
-        self._mixed = [False] * (count + 1)  # element i contains text directly; the last: text outside of all elements
+        # _mixed[i]: whether element i contains text directly; _mixed[-1]: whether there is text outside of all elements
+        self._mixed = [False] * (count + 1)
         stack = _OpenElements()
         for number, token in enumerate(self.tokens):
             if token.kind is TokenKind.START:
@@ -115,7 +122,7 @@ class ElementIndex:
         self._blocks_before = [0, *accumulate(self.block)]
 
     def children(self, number: int) -> Iterator[int]:
-        """Yield the first tokens of the elements that are children of the element that begins at `number`."""
+        """Yield the index of the first token of each child of the element that begins with token `number`."""
         child = number + 1
         while child < self.end[number] - 1:
             if self.tokens[child].kind in (TokenKind.START, TokenKind.EMPTY):
@@ -172,7 +179,10 @@ class ElementIndex:
         self.end[opened] = number + 1
 
     def _close_implied(self, stack: _OpenElements, number: int) -> None:
-        """Close the blocks whose omitted end tags the HTML start tag `number` implies, such as <li> before <li>."""
+        """Close the open HTML blocks that end where start tag `number` begins, although they have no end tag.
+
+        For example, <li> ends the list item before it.
+        """
         if self.dialect.xml:
             return
         closed = _closed_by(self.tokens[number].name)

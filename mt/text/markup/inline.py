@@ -12,7 +12,7 @@ from mt.text.markup.placement import place_marks
 
 PartType = TypeVar("PartType")
 Decode = Callable[[str], Iterator[tuple[str, str | None]]]
-"""A function that splits a source text into (source, decoded text); None for text that cannot be decoded."""
+"""Function that splits a source text into pairs (source, decoded text). The latter is None if it cannot be decoded."""
 
 _SPACES = re.compile(r"[ \t\n\f\r]+")
 
@@ -70,7 +70,10 @@ class BuiltSegment(Generic[PartType]):
 
 @dataclass(frozen=True, slots=True)
 class InlineText(Generic[PartType]):
-    """A text: the items of its segment, and the items before and after them. `built` is None if there are no words."""
+    """A text that is divided into the `items` of its segment, and the items before and after the segment.
+
+    `built` is the segment, or None if the text contains nothing to translate.
+    """
 
     before: Sequence[InlineItem[PartType]]
     items: Sequence[InlineItem[PartType]]
@@ -113,7 +116,7 @@ def split_whitespace(text: str, space: str | None = None) -> tuple[str, str, str
 
 
 def trim_items(items: Sequence[InlineItem[PartType]]) -> tuple[int, int]:
-    """Return (begin, end) of the items from the first to the last word, without tags that enclose all words."""
+    """Return (begin, end) of the items from the first to the last word. Tags around all words are left out."""
     partner = _partners(items)
     words = [0, *accumulate(item.has_words for item in items)]
     begin, end = 0, len(items)
@@ -150,7 +153,7 @@ def _partners(items: Sequence[InlineItem[PartType]]) -> list[int]:
 
 
 def _is_loose(item: InlineItem[PartType], partner: int, begin: int, end: int) -> bool:
-    """Return whether an outermost item contains no word: white space, an empty item, or a tag without partner."""
+    """Return whether an item contains no word, or is a tag without a partner in items[begin:end]."""
     if item.kind in (InlineKind.OPEN, InlineKind.CLOSE):
         return not begin <= partner < end
     return not item.has_words
@@ -240,7 +243,7 @@ class _Builder(Generic[PartType]):
             self._append(text)
 
     def _glued(self, mark: Mark, text: str) -> Mark:
-        """Return an empty mark as `glued` if a word precedes it directly and no word follows it directly."""
+        """Return `mark`, as `glued` if it is empty, directly after a word, and not directly before a word."""
         if not mark.empty or mark.glued or mark.begin == 0 or text[mark.begin - 1].isspace():
             return mark
         return replace(mark, glued=not text[mark.begin : mark.begin + 1].isalnum())

@@ -54,7 +54,7 @@ class TranslatedSegment:
 
 @dataclass(frozen=True, slots=True)
 class MarkedPiece:
-    """A piece of translated text, or the index of a mark that begins (`opens`) or ends (`closes`), else -1.
+    """A piece of a translation: `text`, or the place where mark `opens` begins or mark `closes` ends; -1 means no mark.
 
     Empty and kept marks have an opening, but no closing.
     """
@@ -65,7 +65,7 @@ class MarkedPiece:
 
 
 def interleave(target: str, marks: Sequence[Mark], places: Sequence[Range]) -> list[MarkedPiece]:
-    """Return the text `target` with the marks at their character ranges `places`, which must not cross."""
+    """Return the pieces of the text `target`, with each mark at its range in `places`. Ranges must not cross."""
     children: dict[int, list[int]] = {}
     for number, mark in enumerate(marks):
         children.setdefault(mark.parent, []).append(number)
@@ -115,7 +115,10 @@ def _sort_siblings(
 
 
 def _write_whole(pieces: list[MarkedPiece], number: int, mark: Mark, target: str, place: Range) -> None:
-    """Append an empty or kept mark. Spaces separate kept text that replaces no target text from its neighbours."""
+    """Append the pieces of an empty or kept mark.
+
+    If a kept mark replaces no target text, spaces are added between it and adjacent words.
+    """
     replaces = place[0] < place[1]
     before, after = target[max(0, place[0] - 1) : place[0]], target[place[0] : place[0] + 1]
     if mark.spaced and pieces and pieces[-1].text.endswith(" "):

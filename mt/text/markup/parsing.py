@@ -27,7 +27,7 @@ _TEXTLESS = frozenset(
 _HTML_SPACE = " \t\n\f\r"
 SENTENCE_END = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\s*$""")
 _NOTE = re.compile(r"\s*[\[(]?(?:\d{1,3}|[*†‡§]{1,3})[\])]?\s*")
-_NOTE_TOKENS = 8  # read of an element to recognise a footnote mark, which has fewer tokens
+_NOTE_TOKENS = 8  # maximum number of tokens in a footnote mark
 _LONG_WORD = re.compile(r"""[^\W\d_]{3}[.,;:!?"'”’»)\]]*$""")
 _BACKSLASH = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _LINE_BREAK = re.compile(r"(?<!\\)(\\n)")
@@ -40,7 +40,7 @@ NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 class MarkupOptions:
     """Options for markup, as in DeepL's API. Names of HTML elements are in lower case.
 
-    Elements of `ignore_tags` are not translated. Elements of `splitting_tags` end a text, elements of
+    Elements in `ignore_tags` are not translated. Elements in `splitting_tags` end a text, elements in
     `non_splitting_tags` do not. With `outline_detection`, the structure of XML decides for all other elements.
     """
 
@@ -92,7 +92,7 @@ def parse_dialect(text: str, dialect: Dialect, segments: list[Segment] | None = 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A translatable attribute: the index of its segment, and its value in the source, with quotes."""
+    """A translatable attribute: the index of its segment, and its value as in the source, with the quotes."""
 
     number: int
     source: str
@@ -205,8 +205,8 @@ class _Reader:
     def _keep_element(self, number: int) -> bool:
         """Add an element that is part of a text but is not translated, and return True.
 
-        Return False if the element contains a block, unless it is textless XML, or if it has no end tag. Without an end
-        tag, the element would absorb the text after it wherever it is placed.
+        Return False, without adding it, if the element has no end tag, or contains a block and is not textless XML.
+        Without an end tag, the element would absorb all text after it in the translation.
         """
         elements = self.elements
         end = elements.end[number]

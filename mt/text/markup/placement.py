@@ -15,11 +15,11 @@ from mt.text.alignment import Range
 from mt.text.markup.marks import Mark, MarkedPiece, Segment, TranslatedSegment, interleave
 from mt.text.markup.units import MAX_RUN, UnitAlignment, find_units
 
-MAX_WORK = 500_000  # marks * (characters + marks), above which marks are placed by relative position, in linear time
+MAX_WORK = 500_000  # marks * (characters + marks); above this, marks are placed by relative position, in linear time
 
 
 def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedPiece]:
-    """Return the pieces of a translation with the marks of its source; each mark occurs exactly once."""
+    """Return the pieces of a translation. Each mark of the source occurs in them exactly once."""
     source, marks, target = segment.text, segment.marks, translated.text
     if not marks:
         return [MarkedPiece(target)]
@@ -56,7 +56,7 @@ class _Placement:
             level = [number for parent in level for number in children[parent] if number in children]
 
     def room(self, parent: int) -> range:
-        """Return the target units among which the children of mark `parent` may be placed; -1 means all units."""
+        """Return the target units that the children of mark `parent` may enclose: all units if `parent` is -1."""
         return range(len(self.units.right)) if parent < 0 else self.spans[parent]
 
     def outer(self, mark: Mark) -> Range:
@@ -66,7 +66,7 @@ class _Placement:
         return self.marks[mark.parent].begin, self.marks[mark.parent].end
 
     def _place_spans(self, parent: int, numbers: Sequence[int]) -> None:
-        """Place non-empty marks with one parent: marks of copied text, then aligned marks by score, then the others."""
+        """Place the non-empty marks of one parent: first copied text, then aligned marks by score, then all others."""
         room = self.room(parent)
         free = set(room)
         copies = {number: self._copy(self.marks[number], room, free) for number in numbers}
@@ -97,7 +97,10 @@ class _Placement:
         free.difference_update(span)
 
     def _copy(self, mark: Mark, room: range, free: set[int]) -> range | None:
-        """Return the target units of the copy of a kept text that is nearest to its relative position, or None."""
+        """Return the target units of the copy of a kept text, or None if the target contains no free copy.
+
+        Of several copies, the one whose relative position is most similar is chosen.
+        """
         text = self.units.source[mark.begin : mark.end].strip()
         if not mark.kept or not text or not room:
             return None
@@ -123,11 +126,11 @@ class _Placement:
         return mark.begin / max(1, len(self.units.source)) * len(self.units.target)
 
     def _best(self, mark: Mark, room: range, free: set[int]) -> tuple[float, range] | None:
-        """Return (score, range) of the range of free target units that best translates the words of a mark, or None.
+        """Return (score, range) of the free target units that best translate the words of a mark, or None.
 
-        The score of a range is the sum of the scores of its units: +1 if all aligned source words are in the mark, -1
-        if none is, 0 without alignment. Of ranges with equal scores, the longest is chosen, so that one other word does
-        not separate two words of a mark.
+        The score of a range is the sum of the scores of its units. A unit scores +1 if all source words aligned to it
+        are in the mark, -1 if none is, and 0 if it is not aligned. Of ranges with equal scores, the longest is chosen,
+        so that one other word does not separate two words of a mark.
         """
         covered = self.units.covered(mark.begin, mark.end)
         inside = [j for j in self.units.aligned(covered, room) if j in free]
@@ -152,15 +155,16 @@ class _Placement:
         return best[0], range(good[0], good[-1] + 1)
 
     def _taken_by(self, mark: Mark, siblings: Sequence[int]) -> int | None:
-        """Return the sibling whose target units are aligned to words of a mark, or None."""
+        """Return the first placed mark in `siblings` that encloses a translation of a word of `mark`, or None."""
         covered = self.units.covered(mark.begin, mark.end)
         others = (n for n in siblings if n in self.spans and not self.marks[n].kept and not mark.kept)
         return next((n for n in others if self.units.aligned(covered, self.spans[n])), None)
 
     def _guess(self, mark: Mark, room: range, free: set[int]) -> range:
-        """Return target units for a mark without aligned words, by its relative position between aligned neighbours.
+        """Return target units for a mark without aligned words, by its relative position.
 
-        The range is empty for kept text, so that a guess replaces no word.
+        The position is relative to the nearest aligned words before and after the mark. For kept text, the range is
+        empty, so that the kept text replaces no word.
         """
         right = self.units.right
         words = self.units.words(mark.begin, mark.end)
@@ -186,9 +190,10 @@ class _Placement:
         return range(chosen[0], next(ends, chosen[-1] + 1))
 
     def _anchors(self, among: Sequence[int], first: int, last: int, room: range) -> tuple[int, int, int, int]:
-        """Return the nearest aligned words before `first` and after `last`, each as (index in `among`, target unit).
+        """Return (before, low, after, high): the nearest aligned words before `first` and after `last`.
 
-        Both are the edges of `room` if the two target units are not in order. A missing word is one edge of `room`.
+        `before` and `after` are indices in `among`; `low` and `high` are the target units aligned to these words. The
+        edge of `room` replaces a word that does not exist. The edges replace both words if `low` is not before `high`.
         """
         before = next((k for k in range(first - 1, -1, -1) if self.units.aligned(among[k : k + 1], room)), -1)
         after = next((k for k in range(last + 1, len(among)) if self.units.aligned(among[k : k + 1], room)), len(among))
@@ -197,7 +202,7 @@ class _Placement:
         return (before, low, after, high) if low < high else (-1, room.start - 1, len(among), room.stop)
 
     def _guess_punctuation(self, mark: Mark, room: range, free: set[int]) -> range:
-        """Return the target units of equivalent punctuation, for a mark around punctuation only, or an empty range."""
+        """Return target units for a mark around punctuation only: equivalent punctuation, or an empty range."""
         kinds = self.units.kinds(mark.begin, mark.end)
         same = {j for j in room if j in free and self.units.kind(j) in kinds}
         expected = self._expected(mark)
@@ -224,8 +229,8 @@ class _Placement:
     def _reach(self, unit: int, step: int, kinds: set[str], room: range, free: set[int] | range) -> int:
         """Search the punctuation beside `unit`, and return the farthest unit whose kind is in `kinds`.
 
-        If there is none, return `unit`. `step` is 1 to search after the unit, -1 to search before it. At most MAX_RUN
-        characters are searched.
+        If no kind is in `kinds`, return `unit`. `step` is 1 to search after the unit, -1 to search before it. At most
+        MAX_RUN characters are searched.
         """
         reached = unit
         for at in range(unit + step, unit + step * (MAX_RUN + 1), step):
@@ -235,7 +240,7 @@ class _Placement:
         return reached
 
     def empty_place(self, number: int) -> int:
-        """Return the offset in the target at which the empty mark `number` is placed."""
+        """Return the offset in the target for the empty mark `number`."""
         mark = self.marks[number]
         begin, end = self.outer(mark)
         preceding, following = self.units.words(begin, mark.begin), self.units.words(mark.begin, end)
@@ -253,7 +258,11 @@ class _Placement:
         return self.units.right[words[at]].begin if at < len(words) else self.units.characters(room)[1]
 
     def _before(self, number: int, following: Sequence[int]) -> int | None:
-        """Return the offset before the translation of the next source word, its punctuation and its mark, or None."""
+        """Return the target offset directly before the translation of the source word that follows an empty mark.
+
+        The offset is also before a mark that begins with this word, and before the punctuation between the empty mark
+        and the word. Return None if no word follows, or if it is not aligned.
+        """
         if not following:
             return None
         mark, word = self.marks[number], self.units.left[following[0]]
@@ -270,13 +279,17 @@ class _Placement:
         return self._between_spaces(mark.begin, self.units.right[self._reach(rights[0], -1, kinds, room, room)].begin)
 
     def _between_spaces(self, source_place: int, place: int) -> int:
-        """Return `place` or, if two spaces precede it and a space follows the mark in the source, `place` - 1."""
+        """Return `place` - 1 if two spaces precede it and a space follows the mark in the source, otherwise `place`."""
         source, target = self.units.source, self.units.target
         spaced = source[source_place : source_place + 1].isspace()
         return place - 1 if spaced and place > 1 and target[place - 2 : place].isspace() else place
 
     def _after(self, number: int, preceding: Sequence[int], followed: bool) -> int | None:
-        """Return the offset after the translation of the last source word, its punctuation and its mark, or None."""
+        """Return the target offset after the translation of the source word that precedes an empty mark.
+
+        The offset is also after the punctuation between the word and the empty mark and, if the empty mark is glued,
+        after a mark that ends with the word. Return None if no word precedes, or if no target word can be determined.
+        """
         if not preceding:
             return None
         mark, word = self.marks[number], self.units.left[preceding[-1]]
@@ -299,7 +312,7 @@ class _Placement:
 
 
 def _lower(text: str) -> str:
-    """Return a text of the same length in lower case. A character whose lower case has two characters is unchanged."""
+    """Return `text` in lower case, with the same length. Characters that would become two characters are unchanged."""
     lower = text.lower()
     return lower if len(lower) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
 

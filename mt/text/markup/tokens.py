@@ -110,7 +110,7 @@ def _xml_tokens(text: str) -> Iterator[Token]:
 
 
 def references(text: str, xml: bool) -> Iterator[tuple[str, str | None]]:
-    """Yield (source, decoded text) of each piece of a text; None for an entity that only a DTD could define."""
+    """Yield (source, decoded text) of each piece of a text. The decoded text of an unknown entity is None."""
     place = 0
     for match in (_XML_REFERENCE if xml else _HTML_REFERENCE).finditer(text):
         source = match[0]
@@ -178,7 +178,7 @@ def _after(text: str, mark: str, place: int) -> int:
 def _declaration_end(text: str, place: int, last_cdata: int, xml: bool) -> int:
     """Return the offset after the comment, CDATA, doctype or bogus comment whose `<!` is at `place`.
 
-    `last_cdata` is the offset of the last `]]>`, so that each unclosed CDATA does not cause a search to the end.
+    `last_cdata` is the offset of the last `]]>`. With it, an unclosed CDATA is recognised without a search to the end.
     """
     if text.startswith("<!--", place):
         for abrupt in () if xml else ("<!-->", "<!--->"):

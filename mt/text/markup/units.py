@@ -1,4 +1,4 @@
-"""Units (words and punctuation characters) of a source and its translation, and the alignment of words."""
+"""Words and punctuation characters (units) of a source and its translation, and the alignment of words."""
 
 import re
 import unicodedata
@@ -44,14 +44,14 @@ def find_units(text: str, cuts: Collection[int] = ()) -> list[TextUnit]:
 
 
 MAX_RUN = 50
-"""Maximum number of punctuation characters between two words that are searched for one mark.
+"""Maximum number of punctuation characters beside a word that are examined for one mark.
 
 Without the limit, many marks before one long run of punctuation would take quadratic time.
 """
 
 
 MAX_PAIRS = 400
-"""Maximum number of unit pairs of one link; a link of longer texts says little about the alignment of their units."""
+"""Maximum number of pairs of units in one link. A link of longer texts says little about the alignment of the units."""
 
 
 def punctuation_kind(character: str) -> str:
@@ -99,9 +99,10 @@ class UnitAlignment:
             self._share(after, before, first=False)
 
     def _share(self, lonely: int, neighbour: int, first: bool) -> None:
-        """Align `lonely`, if it is not aligned, to one of several consecutive target words of its source `neighbour`.
+        """Give a target word of source word `neighbour` to the adjacent source word `lonely`, if that has none.
 
-        The target word is the first of them if `first` is true, otherwise the last.
+        `neighbour` must be aligned to several consecutive target words. The first of these words is given away if
+        `first` is true, otherwise the last.
         """
         if self.towards[lonely] or len(self.towards[neighbour]) < 2:
             return
@@ -202,7 +203,10 @@ def _is_taken(taken: tuple[bytearray, bytearray], link: Link) -> bool:
 
 
 def _parts(source: str, target: str, link: Link, cuts: Sequence[int]) -> list[Link]:
-    """Return a link for each part of a word that is cut at `cuts`, if the target has a copy of it; else `[link]`."""
+    """Split the link of a word that is cut at the offsets `cuts` into one link for each part of the word.
+
+    Return `[link]` if the word is not cut, or if the target range does not contain a copy of the word.
+    """
     (a, b), (c, d) = link
     words = [unit for unit in find_units(source[a:b]) if unit.word]
     inside = cuts[bisect_right(cuts, a) : bisect_left(cuts, b)]

@@ -6,7 +6,7 @@ WRAPPED = "<x>{}</x>"  # makes a document of a fragment, which may have several 
 
 
 def xml_problem(text: str) -> str:
-    """Return a message with the first error, line and column of an XML document or fragment, "" if it is well-formed.
+    """Return a message with the first error of an XML document or fragment, its line and column; "" if well-formed.
 
     Entities are not checked, because the texts of clients contain entities of HTML and single ampersands.
     """

@@ -102,8 +102,8 @@ def _find_items(text: str) -> Iterator[str]:
 def judge(case: Case, translation: str) -> Counter[str]:
     """Count the preserved, localized, lost, changed and moved items of a translation.
 
-    A localized number has the notation of German: 1.200,50 for 1,200.50, 5 % for 5%, and 70 $ for $70. A lost item leaves no trace;
-    of a changed item, a part of two characters or more is left.
+    A localized number has the notation of German: 1.200,50 for 1,200.50, 5 % for 5%, and 70 $ for $70. The translation
+    contains no part of a lost item, and a part of two characters or more of a changed item.
     """
     counts = Counter[str]()
     places: list[int] = []

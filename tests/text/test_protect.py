@@ -388,6 +388,11 @@ def test_feet_and_inches_are_no_number_with_separators() -> None:
     assert kinds["1'200"] is kinds["1'200'000"] is SpanKind.NUMBER
 
 
+def test_a_range_is_one_span() -> None:
+    spans = find_spans("It accepts 60..69 or 1...5.")
+    assert [(span.text, span.kind) for span in spans] == [("60..69", SpanKind.OPAQUE), ("1...5", SpanKind.OPAQUE)]
+
+
 def test_scientific_notation_keeps_its_point() -> None:
     spans = find_spans("It weighs 1.5e-3 or 6.02E23 grams, not 1.5.")
     assert [(span.text, span.kind) for span in spans] == [

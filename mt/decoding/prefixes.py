@@ -12,6 +12,8 @@ def check_prefixes(prefixes: Sequence[Sequence[int]], options: Sequence[SearchOp
     Raises:
         RequestError: A prefix is invalid. The message lists every sentence with an invalid prefix.
     """
+    if not any(prefixes):
+        return
     outside = {special.pad, special.bos, special.eos}
     invalid = []
     for number, (prefix, sentence) in enumerate(zip(prefixes, options, strict=True)):

@@ -89,7 +89,7 @@ LIGHT_PART = 8
 
 
 class WaitingRequest(NamedTuple):
-    """Request in the queue of its caller."""
+    """Request in the queue of its caller. Requests are ordered by tag, then by arrival."""
 
     tag: float
     number: int  # by arrival
@@ -176,13 +176,13 @@ class Scheduler:
         busy = {caller for caller, rows in self._caller_rows.items() if INTERACTIVE_PART * rows > self.limits.rows}
         if not joins and not busy:
             return groups
-        heads = [self._head(caller) for caller in self._queues]
+        heads = [next(iter(queue.values())) for queue in self._queues.values()]
         heapify(heads)
         number = longest = 0
         while heads and (joins or (busy and self._has_room(Share.INTERACTIVE, 1))):
-            tag, _, caller = heappop(heads)
-            request, kind = (waiting := next(iter(self._queues[caller].values()))).request, waiting.kind
-            light = bool(busy - {caller}) and self._is_light(caller, kind.rows)
+            tag, _, request, kind = heappop(heads)
+            caller = request.caller
+            light = len(busy) > (caller in busy) and self._is_light(caller, kind.rows)
             fits = self._fits(request, kind.rows)
             if fits and light and self._has_room(Share.INTERACTIVE, kind.rows):
                 share = Share.INTERACTIVE
@@ -197,14 +197,9 @@ class Scheduler:
             self._now = max(self._now, tag)
             self.remove(request.id)
             self._start(request, share, kind, groups)
-            if caller in self._queues:
-                heappush(heads, self._head(caller))
+            if queue := self._queues.get(caller):
+                heappush(heads, next(iter(queue.values())))
         return groups
-
-    def _head(self, caller: int) -> tuple[float, int, int]:
-        """Return the tag and the arrival number of a caller's first request, and the caller."""
-        first = next(iter(self._queues[caller].values()))
-        return first.tag, first.number, caller
 
     def _start(self, request: Request, share: Share, kind: BatchKind, groups: dict[BatchKey, list[Request]]) -> None:
         groups.setdefault((share, kind), []).append(request)

@@ -8,10 +8,12 @@ use it.
 import ctypes
 import logging
 import math
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint8, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_void_p
 from functools import lru_cache
+from itertools import chain
 from mmap import mmap
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,8 @@ from mt.kernels.shortlist import Shortlist
 INTERFACE = 11
 QUICK = ("mt_batch_new", "mt_batch_free", "mt_batch_extend", "mt_batch_select", "mt_batch_results", "mt_batch_require")
 """Short functions. Calls of them keep Python's interpreter lock."""
+INT32, FLOAT, UINT8 = "i", "f", "B"
+"""Type codes of array.array. Its objects are created faster than ctypes arrays, which need a class for each length."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
 
 logger = logging.getLogger(__name__)
@@ -239,8 +243,8 @@ class CpuModel:
         shapes = [(self.decoder_layers, self.heads, len(t), len(s)) for s, t in zip(sources, targets, strict=True)]
         ends = np.cumsum([0, *map(math.prod, shapes)])
         weights = np.empty(ends[-1], np.float32)
-        ids = (array for side in (sources, targets) for array in _packed(side))
-        self.library.mt_cross_attention(self.handle, len(pairs), *ids, weights.ctypes.data)
+        arrays = [*_packed(sources), *_packed(targets)]
+        self.library.mt_cross_attention(self.handle, len(pairs), *map(_address, arrays), weights.ctypes.data)
         return [weights[ends[n] : ends[n + 1]].reshape(shape) for n, shape in enumerate(shapes)]
 
 
@@ -259,10 +263,19 @@ def _tensors(library: ctypes.CDLL, stored: Arrays) -> Iterator[int]:
         library.mt_tensors_free(tensors)
 
 
-def _packed(sentences: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+def _packed(sentences: Sequence[Sequence[int]]) -> "tuple[array[int], array[int]]":
     """Return the concatenated ids of all sentences, and the lengths of the sentences, both as int32."""
-    ids = [id for sentence in sentences for id in sentence]
-    return (c_int32 * len(ids))(*ids), (c_int32 * len(sentences))(*map(len, sentences))
+    return array(INT32, chain.from_iterable(sentences)), array(INT32, map(len, sentences))
+
+
+def _zeros(code: str, number: int) -> "array[Any]":
+    """Return an array of zeros. `code` is its type: INT32 or FLOAT."""
+    return array(code, bytes(4 * number))
+
+
+def _address(values: "array[Any]") -> int:
+    """Return the address of the first value. The array must stay alive while the address is used."""
+    return values.buffer_info()[0]
 
 
 class CpuShortlist:
@@ -316,8 +329,14 @@ class CpuBatch:
         """
         forced, _ = _packed(prefixes)
         assert len(forced) == sum(sentence.prefix for sentence in params)
+        ids, lengths = _packed(sources)
         self.model.library.mt_batch_join(
-            self._handle, len(sources), *_packed(sources), (SearchParams * len(params))(*params), forced
+            self._handle,
+            len(sources),
+            _address(ids),
+            _address(lengths),
+            (SearchParams * len(params))(*params),
+            _address(forced),
         )
         self._longest += [sentence.longest for sentence in params]
         self._n_best += [sentence.n_best for sentence in params]
@@ -354,7 +373,8 @@ class CpuBatch:
 
     def select(self, indices: Sequence[int]) -> None:
         """Keep the sentences at these indices, in this order."""
-        self.model.library.mt_batch_select(self._handle, len(indices), (c_int32 * len(indices))(*indices))
+        chosen = array(INT32, indices)
+        self.model.library.mt_batch_select(self._handle, len(indices), _address(chosen))
         self._longest = [self._longest[index] for index in indices]
         self._n_best = [self._n_best[index] for index in indices]
 
@@ -363,18 +383,17 @@ class CpuBatch:
 
         Returns the number of steps taken and the indices of the finished sentences.
         """
-        finished = (c_uint8 * self.sentences)()
-        taken = self.model.library.mt_batch_advance(self._handle, steps, finished)
-        return taken, [index for index, over in enumerate(bytes(finished)) if over]
+        finished = array(UINT8, bytes(self.sentences))
+        taken = self.model.library.mt_batch_advance(self._handle, steps, _address(finished))
+        return taken, [index for index, over in enumerate(finished) if over]
 
     def results(self, index: int) -> list[HypothesisFields]:
         """Return the hypotheses of a finished sentence, best first; an empty list if the scores were not finite."""
         count, room = self._n_best[index], self._longest[index]
-        lengths, tokens = (c_int32 * count)(), (c_int32 * (count * room))()
-        token_log_probs = (c_float * (count * room))()
-        scores, totals = (c_float * count)(), (c_float * count)()
-        results = self.model.library.mt_batch_results
-        number = results(self._handle, index, room, lengths, tokens, token_log_probs, scores, totals)
+        lengths, tokens = _zeros(INT32, count), _zeros(INT32, count * room)
+        scores, totals, token_log_probs = _zeros(FLOAT, count), _zeros(FLOAT, count), _zeros(FLOAT, count * room)
+        addresses = map(_address, (lengths, tokens, token_log_probs, scores, totals))
+        number = self.model.library.mt_batch_results(self._handle, index, room, *addresses)
         return [
             (
                 tuple(tokens[i * room : i * room + lengths[i]]),

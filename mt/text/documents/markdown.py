@@ -96,7 +96,7 @@ class _Lines:
 
 @dataclass
 class _InlineReader:
-    """Reader of the inline items of the block `token`. `places[i]` is the offset in `text` of character i of the block."""
+    """Reader of the inline items of a block. `places[i]` is the offset in `text` of character i of the block."""
 
     parser: MarkdownIt
     token: Token

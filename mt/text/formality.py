@@ -23,9 +23,9 @@ class Formality(StrEnum):
 class AddressWords:
     """Words of formal and informal address in a language.
 
-    `patterns` match the words of each formality. `ambiguous` matches words that are formal address or refer to others,
-    such as `Sie` (you or they) at the beginning of a sentence. `banned` has, for each formality, the words that a
-    translation with this formality must not contain.
+    `patterns` match the words of each formality. `ambiguous` matches words that may be formal address or refer to other
+    people, such as `Sie` (you or they) at the beginning of a sentence. `banned` has, for each formality, the words that
+    a translation with this formality must not contain.
     """
 
     patterns: Mapping[Formality, re.Pattern[str]]

@@ -75,7 +75,7 @@ class ProtectedSpan:
 
 @dataclass(frozen=True, slots=True)
 class RemovedSpan:
-    """A span that was removed from a sentence. It stood before character `at` of the remaining text."""
+    """A span that was removed from a sentence. `at` is the offset in the remaining text at which the span was."""
 
     at: int
     text: str
@@ -139,9 +139,9 @@ def list_marker_length(sentence: str, language: str) -> int:
 
 
 def split_at_long_spans(sentence: str, kept: Sequence[Range] = ()) -> list[str]:
-    """Split a sentence into the spans that must not be cut and the texts between them.
+    """Split a sentence into the spans that must not be cut, and the texts between these spans.
 
-    These spans are the long spans and the ranges `kept`.
+    Long spans and the ranges `kept` must not be cut.
     """
     long = [span for span in find_spans(sentence, kept) if len(span.text) > _LONG or span.kind is SpanKind.KEPT]
     places = [place for span in long for place in (span.begin, span.end)]
@@ -198,7 +198,7 @@ def remove_spans(sentence: str, spans: Sequence[ProtectedSpan]) -> StrippedText:
 
 
 def find_translated_spans(translation: str, spans: Sequence[ProtectedSpan]) -> tuple[ProtectedSpan, ...]:
-    """Return all spans of a translation, given the `spans` of its source.
+    """Return all spans of a translation. `spans` are the spans of its source.
 
     A kept text counts as a span at most as often as it occurs in `spans`.
     """
@@ -348,7 +348,7 @@ def _extend_to_words(sentence: str, ranges: Sequence[Range]) -> Iterator[Range]:
 
 
 def _word_ranges(sentence: str, is_inside: Callable[[str], bool]) -> list[Range]:
-    """Return, for each offset 0, ..., len(sentence), begin and end of the word around it, in linear time."""
+    """Return (begin, end) of the word around each offset 0, ..., len(sentence), in linear time."""
     inside = list(map(is_inside, sentence))
     begins, ends = [0], [len(sentence)]
     for place, in_word in enumerate(inside, start=1):

@@ -175,7 +175,7 @@ class ConstraintCompiler:
     def _spell(self, automaton: Automaton, text: str) -> None:
         """Add all spellings of `text` to the automaton. `text` begins with a space mark.
 
-        The space mark is optional if the text before the word does not end with a letter.
+        The space mark is optional if the text before this text does not end with a letter.
         """
         reached = {0, 1}
         for place in range(len(text)):
@@ -256,7 +256,7 @@ class _Tables:
         self._ends_word, self._in_word = classes_of // 2 == 1, classes_of % 2 == 1
 
     def add(self, automaton: Automaton) -> int:
-        """Append the nodes of an automaton to the tables. Return the number of its first node in the tables."""
+        """Append the nodes of an automaton to the tables. Return the number of the first of these nodes."""
         first, full = len(self.proposals), automaton.full
         starting = automaton.arcs[1]  # arcs of a word that begins after any node
         for node in range(automaton.size):

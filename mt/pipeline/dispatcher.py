@@ -120,7 +120,10 @@ class ResultDispatcher:
             self.cancel(held)
 
     def _take_calls(self, task: TextTask) -> list[Request]:
-        """Register the new engine calls of a task. Return the requests of these calls, which must be submitted."""
+        """Register the new engine calls of a task. Return the decoding requests of these calls.
+
+        The caller must submit the requests.
+        """
         requests: list[Request] = []
         for routine in task.take_calls():
             if isinstance(routine.call, DecodeCall):
@@ -135,7 +138,7 @@ class ResultDispatcher:
     def _resume(
         self, task: TextTask, routine: AnyRoutine, answer: Sequence[Result] | Sequence[CrossAttention] | Exception
     ) -> list[TextTask]:
-        """Resume a routine with the answer to its call, and submit its next call.
+        """Resume a routine with the answer to its call, and submit the next call of the routine.
 
         Return a list with the task if the task is done, otherwise an empty list.
         """
@@ -169,10 +172,10 @@ class ResultDispatcher:
         return done
 
     def _answers(self, calls: Sequence[Sequence[Pair]]) -> Iterator[list[CrossAttention] | Exception]:
-        """Yield the cross-attention of each call, or the exception of the pass.
+        """Yield the cross-attention of each call, or the exception that its pass raised.
 
-        All calls share one pass. If it fails, each remaining call gets its own pass. If the device has failed, the
-        exception is raised instead.
+        All calls share one pass. If this pass fails, each remaining call gets a pass of its own. If the device has
+        failed, the exception is raised instead.
         """
         answered = 0
         try:
@@ -192,7 +195,7 @@ class ResultDispatcher:
 
 
 def _chunk(tasks: Iterator[TextTask], ahead: int) -> list[TextTask]:
-    """Return the next `ahead` tasks. Return fewer if their sources have TOKENS_PER_TEXT * `ahead` tokens."""
+    """Return the next `ahead` tasks, or fewer if their sources together reach TOKENS_PER_TEXT * `ahead` tokens."""
     chunk, tokens = [], 0
     for task in tasks:
         chunk.append(task)

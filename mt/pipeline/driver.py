@@ -76,7 +76,7 @@ class Routine(Generic[T]):
         return self._value
 
     def add_result(self, result: Result) -> list[Result] | None:
-        """Store a result of the current call. When all results of the call are stored, return them in order."""
+        """Store a result of the current call. Return all results in order if the call has all of them, else None."""
         assert isinstance(self.call, DecodeCall)
         self._results[result.id] = result
         if len(self._results) < len(self.call.requests):

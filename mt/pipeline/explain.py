@@ -50,7 +50,7 @@ class ReducedText:
 
 @dataclass(frozen=True)
 class ReducedPair:
-    """A sentence and its translation. `reduced` and `ids` are the texts and token ids that the model reads instead."""
+    """A sentence and its translation. `reduced` are the shortened texts that the model reads, and `ids` their ids."""
 
     source: str
     target: str

@@ -31,7 +31,7 @@ async def repair_match(
     context: SentenceContext,
     max_length: int,
 ) -> tuple[Alternative, ...]:
-    """Give the best alternative the repaired translation of a memory match as its text. Return all alternatives.
+    """Replace the text of the best alternative by the repaired translation of a memory match. Return all alternatives.
 
     The alternatives are unchanged if the repair is not possible, if it would lose a protected span or a glossary term,
     or if a text has more than `max_length` tokens.

@@ -99,7 +99,7 @@ async def _translate_terms(
 
 
 def _needs_repair(decoded: DecodedVariant, text: str, context: SentenceContext) -> bool:
-    """Return whether a translation lacks spans, is endless, has no letter or is too short.
+    """Return whether a translation lacks protected spans, is endless (`is_endless`), has no letter or is too short.
 
     `text` is the best alternative of `decoded` after its protected spans were restored.
     """
@@ -248,7 +248,7 @@ def _has_text(text: str) -> bool:
 async def _decode_without_repetition(decoded: DecodedVariant, context: SentenceContext) -> DecodedVariant:
     """Decode again, with repeated n-grams forbidden, if a translation is repetitive or has the maximum length.
 
-    Return the result that is not repetitive. If that does not decide, return the shorter result.
+    Return the result that is not repetitive. If both are or both are not, return the shorter result.
     """
     options = decoded.request.options
     if options.no_repeat_ngram or not is_endless(decoded, context):

@@ -325,11 +325,13 @@ class Translator:
     ) -> TextPlanner:
         """Return a planner of texts for `run`, `run_stream` or the `dispatcher`.
 
-        Callers take turns in the engine; by default each planner is a caller. The other arguments are those of
-        `translate`. `dataclasses.replace` changes the planner's other fields, such as `choose`.
+        Callers take turns in the engine. `caller` is the number of a caller; by default, each planner is a caller of
+        its own. The other arguments are those of `translate`. `dataclasses.replace` changes the planner's other fields,
+        such as `choose`.
 
         Raises:
-            LanguageError: The model does not translate the direction, or needs the source language, which is unknown.
+            LanguageError: The model does not translate the direction, or it needs the source language, which is not
+                given and not the only one.
         """
         source_language, target_language = self.direction_of(source, target)
         if self.tokenizer.tags_each_side and not source_language:

@@ -97,7 +97,7 @@ class SentenceContext:
 
 @dataclass(frozen=True)
 class SourceVariant:
-    """A source sentence, perhaps in changed letter case. `stripped` is its text without the removed spans."""
+    """A source sentence, perhaps in changed letter case. `stripped` is `text` without the removed spans."""
 
     text: str
     kept: tuple[Range, ...]  # ranges that the translation must contain unchanged

@@ -75,7 +75,7 @@ def supports_formality(language: str) -> bool:
 
 
 def formality_of(text: str, language: str, source: str, source_language: str) -> Formality | None:
-    """Return the formality of a translation, or None if its numbers of formal and informal words are equal.
+    """Return the formality of a translation, or None if it has as many formal as informal words.
 
     Ambiguous words count as formal only if the source is English and addresses the reader.
     """

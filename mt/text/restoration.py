@@ -54,7 +54,7 @@ def restore_spans(
 
 
 def add_missing_spans(translation: str, spans: Sequence[ProtectedSpan]) -> str:
-    """Append missing spans to a translation, and remove spans that occur too often. Return the new translation."""
+    """Append missing spans to a translation, and remove surplus copies of spans. Return the new translation."""
     lost = lost_spans(spans, translation)
     if not lost:
         return translation

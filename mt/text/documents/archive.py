@@ -184,7 +184,7 @@ def check_archive(name: str, suffix: str, content: bytes, options: DocumentOptio
 
 
 def _count_tags(content: bytes) -> int:
-    """Return the number of tags in the XML files of an archive, which are read in blocks to save memory.
+    """Return the number of tags in the XML files of an archive. The files are read in blocks to save memory.
 
     If the archive is damaged, return the number of tags before the damage.
     """

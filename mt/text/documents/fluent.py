@@ -44,7 +44,10 @@ def open_fluent(name: str, content: bytes, options: DocumentOptions) -> TextDocu
 
 
 def _patterns(entries: list[ast.EntryType]) -> Iterator[ast.Pattern]:
-    """Yield the patterns to translate, in order: the values of messages and terms, and the attributes of messages."""
+    """Yield the patterns to translate, in order: the values of messages and terms, and the attributes of messages.
+
+    A pattern is a node of the syntax tree that contains a text.
+    """
     for entry in entries:
         if isinstance(entry, (ast.Message, ast.Term)) and entry.value is not None:
             yield entry.value

@@ -27,7 +27,8 @@ class PoDocument:
     def __init__(self, name: str, content: bytes, options: DocumentOptions) -> None:
         """Parse the content.
 
-        Raises: DocumentError, with the line if it is known, if the content is not a .po file or exceeds a limit.
+        Raises: DocumentError if the content is not a .po file or exceeds a limit. If the line of an error is known, the
+        message contains it.
         """
         text, self._encoding = decode_text(name, content)
         text = text.replace("\r\n", "\n")

@@ -136,7 +136,7 @@ class _Member:
 
 
 class _Value:
-    """An element whose text has no formats. Each line of the text with a letter is a segment."""
+    """An element with text that has no formats. Each line of the text that contains a letter is a segment."""
 
     def __init__(self, element: Element, segments: list[Segment]) -> None:
         self._element, self._segments = element, segments
@@ -162,7 +162,7 @@ class _Value:
 
 
 def _plain_texts(root: Element) -> Iterator[Element]:
-    """Yield the elements whose text has no formats: the texts of cells, and the labels of charts."""
+    """Yield the elements with texts that have no formats: the texts of cells, and the labels of charts."""
     for schema in _CELLS:
         for cell in root.iter(schema.paragraph):
             yield from cell.findall(schema.text)

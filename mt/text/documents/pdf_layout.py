@@ -72,7 +72,7 @@ def read_blocks(text: PdfText) -> list[Block]:
 
 
 def _usual_size(lines: Iterable[PdfLine]) -> float:
-    """Return the font size of the largest number of characters, or 1 if there are no lines."""
+    """Return the font size that most characters have, or 1 if there are no lines."""
     counts: Counter[float] = Counter()
     for line in lines:
         counts[line.size] += len(line.text)

@@ -105,7 +105,7 @@ def read_pdf(name: str, content: bytes, options: DocumentOptions) -> PdfText:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """Font size and weight of a text, and the cosine and sine of the angle of its lines."""
+    """Font size and weight of a text, and the cosine and sine of the direction in which the text runs."""
 
     size: float
     bold: bool
@@ -226,5 +226,5 @@ class _LineReader:
 
 
 def _is_marker(text: list[str]) -> bool:
-    """Return whether `text` is only the bullet or number of a list item, which a wide gap may follow."""
+    """Return whether `text` is only the bullet or number of a list item. A wide gap may follow it on the same line."""
     return len(text) <= 4 and (text[-1] in ".)" or (len(text) == 1 and not text[0].isalnum()))

@@ -176,8 +176,8 @@ def _read_text(text: str, begins: bool) -> list[InlineItem[str]]:
 def _tag(source: str, place: int, opened: list[tuple[str, int]]) -> InlineItem[str]:
     """Return the inline item of the tag `source` at offset `place`.
 
-    `opened` contains (name, offset) of each open tag. A start tag is appended to it. An end tag that closes the last
-    open tag gets the key of that tag; any other end tag gets no key.
+    `opened` contains (name, offset) of each open tag. A start tag is appended to `opened`. An end tag that closes the
+    last open tag gets the key of that tag; any other end tag gets no key.
     """
     match = _TAG_NAME.search(source)
     assert match is not None

@@ -314,7 +314,7 @@ class _Reader:
                 yield from self._runs(child)
 
     def base_format(self, paragraph: Element) -> Element | None:
-        """Return the properties of the format of most of the text. Return None if these runs have no properties."""
+        """Return the run properties of most of the text of a paragraph. Return None if that text has no properties."""
         counts: Counter[str] = Counter()
         by_format: dict[str, Element | None] = {}
         for run in self._runs(paragraph):

@@ -35,8 +35,8 @@ class Dialect:
     attributes.
 
     - If `xml` is true, the markup is parsed as XML, otherwise as HTML.
-    - The tags of `splitting` elements end the current text. If `outline` is true, so do the tags of all other elements,
-      except those in `non_splitting`, and those within a text: an element around them contains text directly.
+    - The tags of `splitting` elements end the current text. If `outline` is true, the tags of all other elements do so,
+      too. Exceptions are elements in `non_splitting`, and elements inside an element that contains text directly.
     - The content of `textless` elements, and of elements with an attribute in `textless_attributes`, is not part of a
       text. The content of `kept` elements is part of a text, but is not translated.
     - Empty XML elements in `breaks` stand for white space.

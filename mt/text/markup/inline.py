@@ -165,7 +165,7 @@ def _partners(items: Sequence[InlineItem[PartType]]) -> list[int]:
 
 
 def _is_loose(item: InlineItem[PartType], partner: int, begin: int, end: int) -> bool:
-    """Return whether an item can be left out at the begin or end of items[begin:end].
+    """Return whether an item at the beginning or end of items[begin:end] can be left out.
 
     This is the case for a tag whose partner is not in items[begin:end], and for any other item without words. `partner`
     is the index of the partner.

@@ -104,9 +104,9 @@ Part = str | _Value
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A translatable text. `number` is the index of its segment, and `source` is rendered if it is not translated.
+    """A translatable text. `number` is the index of its segment.
 
-    `built` is the segment with the sources of its marks.
+    `source` is rendered if the translation equals the segment. `built` is the segment with the sources of its marks.
     """
 
     number: int
@@ -151,7 +151,7 @@ class Markup:
 
 
 def escape(text: str, forms: dict[str, str], xml: bool) -> str:
-    """Escape `&`, `<` and the characters that are keys of `forms`, whose values are the escaped forms.
+    """Escape `&`, `<` and the characters in `forms`, which maps characters to their escaped forms.
 
     If `xml` is true, also escape `]]>`, and remove characters that XML does not allow.
     """

@@ -5,7 +5,9 @@ target word that is aligned to the next source word. Nested marks stay nested, a
 aligned words is placed between its neighbours, or at the same relative position. Punctuation is inside a mark of the
 translation only if it is inside the mark of the source: the comma of `<b>here</b>,` stays outside.
 
-A unit is a word or a punctuation character. A unit number is an index in the list of source or target units.
+A unit is a word or a punctuation character. Units and marks are identified by their indices. In all functions, `room`
+contains the target units that a mark may enclose: all units, or the units that its parent encloses. `free` contains the
+units of `room` that no mark with the same parent encloses yet.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,11 +38,10 @@ def place_marks(segment: Segment, translated: TranslatedSegment) -> list[MarkedP
 
 
 class _Placement:
-    """Places marks in a translation. A mark is identified by its index in `marks`.
+    """Places marks in a translation.
 
     `places` maps a placed mark to its character range in the target, and `spans` maps a placed non-empty mark to its
-    target units. In the methods, `room` contains the target units that a mark may enclose (the units of its parent),
-    and `free` those of them that no mark with the same parent encloses yet.
+    target units.
     """
 
     def __init__(self, marks: Sequence[Mark], units: UnitAlignment) -> None:
@@ -108,7 +109,7 @@ class _Placement:
         free.difference_update(span)
 
     def _copy(self, mark: Mark, room: range, free: set[int]) -> range | None:
-        """Return the target units with the same text as the kept mark, or None if there is no such copy in `free`.
+        """Return the target units with the same text as the kept mark, or None if `free` does not contain such a copy.
 
         If there are several copies, choose the one whose relative position is most similar to that of the mark.
         """

@@ -330,8 +330,8 @@ class Translator:
         such as `choose`.
 
         Raises:
-            LanguageError: The model does not translate the direction, or it needs the source language, which is not
-                given and not the only one.
+            LanguageError: The model does not translate the direction, or `source` is None, but the model has several
+                source languages and must know which one.
         """
         source_language, target_language = self.direction_of(source, target)
         if self.tokenizer.tags_each_side and not source_language:
